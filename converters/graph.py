@@ -1,0 +1,159 @@
+"""The graph: small value types over the TFLite schema.
+
+A ``Model`` holds subgraphs; a ``Subgraph`` holds tensors and operators by index, as in the file. Nothing
+here knows how to plan, lower or run a graph. All types are frozen: a pass makes new values with
+``dataclasses.replace``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+#: TFLite tensor types by the names used throughout Arenite (NumPy's where NumPy has one).
+DTYPES: dict[str, np.dtype | None] = {
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
+    "int32": np.dtype(np.int32),
+    "uint8": np.dtype(np.uint8),
+    "int64": np.dtype(np.int64),
+    "string": None,
+    "bool": np.dtype(np.bool_),
+    "int16": np.dtype(np.int16),
+    "complex64": np.dtype(np.complex64),
+    "int8": np.dtype(np.int8),
+    "float64": np.dtype(np.float64),
+    "complex128": np.dtype(np.complex128),
+    "uint64": np.dtype(np.uint64),
+    "resource": None,
+    "variant": None,
+    "uint32": np.dtype(np.uint32),
+    "uint16": np.dtype(np.uint16),
+    "int4": None,
+    "bfloat16": None,
+    "int2": None,
+    "uint4": None,
+}
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Affine quantisation: real = scale * (q - zero_point), per tensor or per slice along ``axis``."""
+
+    scale: tuple[float, ...]  # each exactly a float32
+    zero_point: tuple[int, ...]
+    axis: int = 0  # only meaningful when there is more than one scale
+
+    @property
+    def per_axis(self) -> bool:
+        return len(self.scale) > 1
+
+
+@dataclass(frozen=True)
+class Tensor:
+    index: int
+    name: str
+    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0
+    dtype: str  # a key of DTYPES
+    quant: Quantization | None = None
+    data: np.ndarray | None = None  # constant value, shaped and typed; None when computed at run time
+    is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
+    shape_signature: tuple[int, ...] | None = None  # -1 marks a dimension that was dynamic in the source
+
+    @property
+    def elements(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element; 0 for handles (resource, variant, string), which take no arena."""
+        dtype = DTYPES[self.dtype]
+        return dtype.itemsize if dtype is not None else 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements * self.itemsize
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    @property
+    def scale(self) -> float:
+        """The only scale of a per-tensor quantised tensor (ValueError otherwise)."""
+        if self.quant is None or len(self.quant.scale) != 1:
+            raise ValueError(f"tensor {self.index} '{self.name}' is not quantised per tensor")
+        return self.quant.scale[0]
+
+    @property
+    def zero_point(self) -> int:
+        if self.quant is None or len(self.quant.zero_point) != 1:
+            raise ValueError(f"tensor {self.index} '{self.name}' is not quantised per tensor")
+        return self.quant.zero_point[0]
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operator. ``inputs`` holds tensor indices, -1 for an optional input that is absent.
+
+    ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
+    and the schema's integers as values; arrays are tuples.
+    """
+
+    index: int
+    name: str  # the schema's BuiltinOperator name, e.g. "CONV_2D"; "CUSTOM" for custom operators
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    options_type: str = ""  # the schema's options table, e.g. "Conv2DOptions"; "" for none
+    version: int = 1
+    custom_code: str = ""
+    custom_options: bytes = b""
+    intermediates: tuple[int, ...] = ()
+
+    def input(self, position: int) -> int:
+        """Tensor index at ``position``, -1 when absent or not given at all."""
+        return self.inputs[position] if position < len(self.inputs) else -1
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    name: str
+    tensors: tuple[Tensor, ...]
+    ops: tuple[Op, ...]  # in execution order
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def in_tensors(self, op: Op) -> Iterator[Tensor]:
+        """The inputs of ``op`` that are present."""
+        return (self.tensors[i] for i in op.inputs if i >= 0)
+
+    def out_tensors(self, op: Op) -> Iterator[Tensor]:
+        return (self.tensors[i] for i in op.outputs if i >= 0)
+
+
+@dataclass(frozen=True)
+class Signature:
+    key: str
+    subgraph: int
+    inputs: tuple[tuple[str, int], ...]  # (name, tensor index)
+    outputs: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    subgraphs: tuple[Subgraph, ...]
+    description: str = ""
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    signatures: tuple[Signature, ...] = ()
+    repairs: tuple[str, ...] = ()  # one sentence for each thing the importer mended
+
+    @property
+    def main(self) -> Subgraph:
+        return self.subgraphs[0]
