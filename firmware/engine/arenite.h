@@ -1,0 +1,49 @@
+/* The whole interface between a generated model and the code that runs it.
+ *
+ * A generated model is constant data and a list of functions, one per layer. Nothing is initialised at run
+ * time: the planned arena is a static array, and every address in it is a link-time constant.
+ */
+#ifndef ARENITE_H
+#define ARENITE_H
+
+#include <stdint.h>
+
+/* Element types of inputs and outputs; the values are those of the TFLite schema's TensorType. */
+enum {
+    AR_FLOAT32 = 0,
+    AR_INT32 = 2,
+    AR_UINT8 = 3,
+    AR_INT64 = 4,
+    AR_BOOL = 6,
+    AR_INT16 = 7,
+    AR_INT8 = 9
+};
+
+/* One input or output: where it lies while the host (or user code) reads or writes it. */
+typedef struct {
+    void *data;
+    uint32_t bytes;
+    uint32_t dtype;
+} ar_io;
+
+typedef void (*ar_layer_fn)(void);
+
+/* A guard word before and after the arena keeps this value; anything else is an overrun. */
+#define AR_GUARD 0xA2E41735u
+#define AR_GUARD_WORDS 4
+
+typedef struct {
+    const char *name;
+    uint8_t hash[8]; /* first eight bytes of the image's SHA-256 */
+    const ar_io *inputs;
+    const ar_io *outputs;
+    const ar_layer_fn *layers; /* call them in order: that is one inference */
+    ar_layer_fn reset;         /* state carried between inferences back to its first value; 0 when stateless */
+    uint32_t *guards;          /* AR_GUARD_WORDS before the arena, the arena, AR_GUARD_WORDS after it */
+    uint32_t arena_bytes;      /* a multiple of 4 */
+    uint16_t layer_count;
+    uint8_t input_count;
+    uint8_t output_count;
+} ar_model;
+
+#endif
