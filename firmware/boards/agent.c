@@ -1,0 +1,196 @@
+/* The device's side of the Arenite protocol; docs/protocol.md describes the frames.
+ *
+ * One frame in, one frame out. A frame is COBS-encoded, ends with a zero byte and carries a CRC-32; it is at
+ * most FRAME_MAX bytes, so that no COBS block reaches 255 and the encoder needs no case for it.
+ */
+#include "agent.h"
+#include "port.h"
+
+#define PROTOCOL_VERSION 1u
+#define FRAME_MAX 253u /* header, arguments, data and CRC */
+#define HEADER 4u
+#define DATA_MAX 240u
+#define CRC_BYTES 4u
+#define CRC_RESIDUE 0x2144DF1Cu /* CRC-32 of any message followed by its own CRC */
+
+enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART };
+enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION };
+enum { OF_INPUTS = 0, OF_OUTPUTS, OF_TICKS };
+
+/* A request, or the reply that takes its place; words so that its fields are aligned on every core. */
+static union {
+    uint8_t byte[FRAME_MAX + 3];
+    uint32_t word[(FRAME_MAX + 3) / 4];
+} frame;
+
+static uint32_t crc32(uint32_t bytes)
+{
+    uint32_t crc = 0xFFFFFFFFu;
+    for (const uint8_t *p = frame.byte; bytes--; p++) {
+        crc ^= *p;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
+        }
+    }
+    return ~crc;
+}
+
+/* Bytes of the next whole frame without its CRC; 0 when it was damaged. Empty frames are skipped. */
+static uint32_t receive(void)
+{
+    uint32_t got = 0, left = 0;
+    for (;;) {
+        const uint8_t byte = port_getc();
+        if (byte == 0) {
+            if (got == 0) {
+                left = 0;
+                continue;
+            }
+            /* The last block of a frame also stands for a zero: the delimiter, not data. */
+            got--;
+            return left == 0 && got >= HEADER + CRC_BYTES && got <= FRAME_MAX && crc32(got) == CRC_RESIDUE ? got - CRC_BYTES
+                                                                                                  : 0;
+        }
+        if (left == 0) {
+            left = byte; /* code: this many bytes to the next zero, that zero included */
+        } else {
+            frame.byte[got < FRAME_MAX + 1 ? got : FRAME_MAX + 1] = byte;
+            got++;
+        }
+        if (--left == 0) {
+            frame.byte[got < FRAME_MAX + 1 ? got : FRAME_MAX + 1] = 0;
+            got++;
+        }
+    }
+}
+
+/* Send `bytes` of the frame, with the CRC behind them. */
+static void send(uint32_t bytes)
+{
+    uint32_t crc = crc32(bytes), at = 0;
+    for (uint32_t i = 0; i < CRC_BYTES; i++, crc >>= 8) {
+        frame.byte[bytes++] = (uint8_t)crc;
+    }
+    frame.byte[bytes] = 0; /* ends the last block */
+    while (at <= bytes) {
+        uint32_t zero = at;
+        while (frame.byte[zero]) {
+            zero++;
+        }
+        port_putc((uint8_t)(zero - at + 1));
+        while (at < zero) {
+            port_putc(frame.byte[at++]);
+        }
+        at++;
+    }
+    port_putc(0);
+}
+
+static uint32_t append_text(uint32_t at, const char *text)
+{
+    do {
+        frame.byte[at++] = (uint8_t)*text;
+    } while (*text++ && at < HEADER + DATA_MAX);
+    return at;
+}
+
+static void copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+    while (bytes--) {
+        *to++ = *from++;
+    }
+}
+
+/* The tensor that bytes 2 and 3 of a request name; 0 when there is none. */
+static const ar_io *named_tensor(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    const uint32_t index = frame.byte[3];
+    switch (frame.byte[2]) {
+    case OF_INPUTS:
+        return index < model->input_count ? model->inputs + index : 0;
+    case OF_OUTPUTS:
+        return index < model->output_count ? model->outputs + index : 0;
+    case OF_TICKS:
+        return &ar_this_firmware.layer_ticks;
+    default:
+        return 0;
+    }
+}
+
+static uint32_t hello(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    frame.word[1] = PROTOCOL_VERSION | (uint32_t)model->input_count << 8 | (uint32_t)model->output_count << 16;
+    frame.word[2] = model->layer_count | DATA_MAX << 16;
+    frame.word[3] = model->arena_bytes;
+    copy(&frame.byte[16], model->hash, sizeof model->hash);
+    return append_text(append_text(24, model->name), ar_this_firmware.board);
+}
+
+void ar_serve(void)
+{
+    /* The sequence number of the latest request, and whether there was one: a repeated INFER answers again
+     * without running again, and a device that restarted says so instead of working on lost state. */
+    static uint8_t latest;
+    static uint8_t greeted;
+    static ar_run run;
+
+    for (;;) {
+        const uint32_t bytes = receive();
+        const uint8_t sequence = frame.byte[0];
+        const uint8_t command = frame.byte[1];
+        const uint8_t flags = frame.byte[2];
+        const ar_io *tensor = named_tensor();
+        uint32_t status = DONE, reply = HEADER;
+
+        if (bytes == 0) {
+            status = BAD_FRAME;
+        } else if (command == HELLO) {
+            greeted = 1;
+            reply = hello();
+        } else if (!greeted) {
+            status = NO_SESSION;
+        } else if (command == INFER) {
+            if (sequence != latest) {
+                ar_infer(flags, &run);
+            }
+            frame.word[1] = (uint32_t)run.total;
+            frame.word[2] = (uint32_t)(run.total >> 32);
+            frame.word[3] = run.init;
+            reply = 16;
+        } else if (command == MEMORY) {
+            frame.word[1] = ar_stack_used();
+            frame.word[2] = ar_stack_bytes();
+            frame.word[3] = ar_guards_damaged();
+            frame.word[4] = (port_reason & ~0xFFu) == PORT_REASON_MAGIC ? port_reason & 0xFFu : PORT_POWER_ON;
+            reply = 20;
+        } else if (command == DESCRIBE || command == WRITE || command == READ) {
+            const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
+            const uint32_t length = command == WRITE ? bytes - 8 : command == READ ? frame.word[2] : 0;
+            if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset) {
+                status = BAD_RANGE;
+            } else if (command == WRITE) {
+                copy((uint8_t *)tensor->data + offset, &frame.byte[8], length);
+            } else if (command == READ) {
+                copy(&frame.byte[HEADER], (const uint8_t *)tensor->data + offset, length);
+                reply += length;
+            } else {
+                frame.word[1] = tensor->bytes;
+                frame.word[2] = tensor->dtype;
+                reply = 12;
+            }
+        } else if (command != RESTART) {
+            status = BAD_COMMAND;
+        }
+        if (bytes) {
+            latest = sequence;
+        }
+        frame.byte[1] = (uint8_t)status;
+        frame.byte[2] = command;
+        send(reply);
+        if (status == DONE && command == RESTART) {
+            port_restart(PORT_ASKED);
+        }
+    }
+}

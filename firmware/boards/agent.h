@@ -1,0 +1,36 @@
+/* What the generated main.c tells the agent about this firmware. */
+#ifndef ARENITE_AGENT_H
+#define ARENITE_AGENT_H
+
+#include "arenite.h"
+
+typedef struct {
+    const ar_model *model;
+    const char *board;     /* the profile's name */
+    ar_io layer_ticks;     /* one uint32_t per layer: ticks of its latest run */
+} ar_firmware;
+
+extern const ar_firmware ar_this_firmware;
+
+typedef struct {
+    uint64_t total; /* ticks of the whole inference */
+    uint32_t init;  /* ticks from the request to the start of the first layer */
+} ar_run;
+
+/* One inference; fills the layer ticks. `fresh` puts carried state back to its first value before. */
+void ar_infer(uint32_t fresh, ar_run *run);
+
+/* Write the guard words around the arena, and carried state its first value: once, at start. */
+void ar_prepare(void);
+
+/* Number of guard words that no longer have their value. */
+uint32_t ar_guards_damaged(void);
+
+/* Bytes of stack used at the deepest so far, and bytes there are. */
+uint32_t ar_stack_used(void);
+uint32_t ar_stack_bytes(void);
+
+/* Serve the host; never returns. */
+void ar_serve(void) __attribute__((noreturn));
+
+#endif

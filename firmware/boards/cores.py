@@ -1,0 +1,157 @@
+"""Compilers and flags per core: the only place that has them.
+
+A cycle estimate of a core is instructions × ``cpi``.  It is a rule of thumb for a whole network, not a
+measurement; its source stands beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.converters.errors import ProfileError, UsageError
+
+OPTIMISE_MODES = ("speed", "ram", "flash", "balanced")
+
+
+@dataclass(frozen=True)
+class Core:
+    """How to compile for one core, and what an instruction costs on it.
+
+    ``prefix``: of the toolchain's programs.  ``architecture``: flags of compiler and linker alike.  ``cpi``: cycles
+    per instruction, estimated; ``cpi_source`` says from what.  ``package``: Debian package of the compiler.
+    """
+
+    name: str
+    prefix: str
+    package: str
+    architecture: tuple[str, ...]
+    start: str  # start-up source in firmware/boards
+    cpi: float
+    cpi_source: str
+
+
+_ARM = ("arm-none-eabi-", "gcc-arm-none-eabi")
+_M_TRM = (
+    "mostly single-cycle instructions, two-cycle loads, taken branches 2-4 cycles (Arm TRM timing tables)"
+)
+
+
+def _cortex(name: str, cpu: str, cpi: float, source: str, *fpu: str) -> Core:
+    flags = ("-mthumb", f"-mcpu={cpu}", *(fpu or ("-mfloat-abi=soft",)))
+    return Core(name, *_ARM, flags, "start_cortex_m.c", cpi, source)
+
+
+_FPU_SP = ("-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+_FPU_V5SP = ("-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
+_RISCV = ("riscv64-unknown-elf-", "gcc-riscv64-unknown-elf")
+
+_CORES = {
+    core.name: core
+    for core in (
+        _cortex("cortex-m0", "cortex-m0", 1.6, f"Cortex-M0 TRM 3.3: {_M_TRM}"),
+        _cortex("cortex-m0plus", "cortex-m0plus", 1.45, f"Cortex-M0+ TRM 3.3: {_M_TRM}"),
+        _cortex("cortex-m23", "cortex-m23", 1.5, f"Cortex-M23 TRM: {_M_TRM}"),
+        _cortex("cortex-m3", "cortex-m3", 1.4, f"Cortex-M3 TRM 3.3: {_M_TRM}"),
+        _cortex("cortex-m4", "cortex-m4+nofp", 1.3, f"Cortex-M4 TRM 3.3: {_M_TRM}; pipelined loads 1 cycle"),
+        _cortex(
+            "cortex-m4f", "cortex-m4", 1.3, f"Cortex-M4 TRM 3.3: {_M_TRM}; pipelined loads 1 cycle", *_FPU_SP
+        ),
+        _cortex("cortex-m33", "cortex-m33+nofp", 1.2, f"Cortex-M33 TRM: {_M_TRM}; limited dual issue"),
+        _cortex(
+            "cortex-m33f", "cortex-m33", 1.2, f"Cortex-M33 TRM: {_M_TRM}; limited dual issue", *_FPU_V5SP
+        ),
+        _cortex(
+            "cortex-m7",
+            "cortex-m7",
+            0.7,
+            "Cortex-M7 TRM: dual issue, single-cycle TCM and cache hits",
+            *_FPU_V5SP,
+        ),
+        _cortex(
+            "cortex-m55",
+            "cortex-m55",
+            1.5,
+            "Cortex-M55 TRM: MVE instructions take two beats-pairs, 1-2 cycles",
+            "-mfloat-abi=hard",
+        ),
+        _cortex(
+            "cortex-m85", "cortex-m85", 1.0, "Cortex-M85 TRM: dual issue, MVE 1-2 cycles", "-mfloat-abi=hard"
+        ),
+        Core(
+            "rv32imc",
+            *_RISCV,
+            ("-march=rv32imc_zicsr", "-mabi=ilp32"),
+            "start_riscv.c",
+            1.4,
+            "ESP32-C3 class, four-stage in-order core: single-cycle ALU, load-use and taken-branch stalls",
+        ),
+        Core(
+            "rv32imac",
+            *_RISCV,
+            ("-march=rv32imac_zicsr", "-mabi=ilp32"),
+            "start_riscv.c",
+            1.4,
+            "ESP32-C6 class, four-stage in-order core: single-cycle ALU, load-use and taken-branch stalls",
+        ),
+        Core(
+            "rv32imafc",
+            *_RISCV,
+            ("-march=rv32imafc_zicsr", "-mabi=ilp32f"),
+            "start_riscv.c",
+            1.3,
+            "ESP32-P4 class in-order core with FPU",
+        ),
+        Core(
+            "xtensa-lx106",
+            "xtensa-lx106-elf-",
+            "gcc-xtensa-lx106",
+            ("-mlongcalls",),
+            "start_xtensa.S",
+            1.4,
+            "Xtensa LX106, five-stage in-order: single-cycle ALU, load-use and taken-branch stalls",
+        ),
+    )
+}
+
+
+def core_named(name: str) -> Core:
+    """The core called ``name``.  Raises ProfileError when there is no compiler for it here."""
+    if name not in _CORES:
+        hint = "Its firmware is compiled by PlatformIO with the vendor's own toolchain."
+        raise ProfileError(f"There are no compiler flags for the core '{name}'.", hint)
+    return _CORES[name]
+
+
+def optimise_flags(optimise: str) -> tuple[str, ...]:
+    """Optimisation flags of kernels and model.  Raises UsageError for an unknown mode."""
+    if optimise not in OPTIMISE_MODES:
+        raise UsageError(f"Unknown optimisation '{optimise}'.", f"Choose one of {', '.join(OPTIMISE_MODES)}.")
+    return ("-Os",) if optimise == "flash" else ("-O2",)
+
+
+# Serial, start-up and protocol are never in the way of speed, so they are always built for size.
+SUPPORT_OPTIMISE = ("-Os",)
+
+COMMON_FLAGS = (
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-g",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-common",
+    "-fno-strict-overflow",
+    "-fno-asynchronous-unwind-tables",
+    "-fstack-usage",
+)
+
+LINK_FLAGS = (
+    "-nostdlib",
+    "-nostartfiles",
+    "-static",
+    "-Wl,--gc-sections",
+    "-Wl,--build-id=none",
+    "-Wl,--no-warn-rwx-segments",
+)
+LINK_LIBRARIES = ("-lgcc",)

@@ -1,0 +1,34 @@
+"""Support sources per family of emulated machines: which files of this folder make its start-up and port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ProfileError
+
+SOURCE_DIRECTORY = Path(__file__).parent
+HEADERS = ("agent.h", "port.h")
+SHARED = ("runtime.c", "memory.c")
+
+
+@dataclass(frozen=True)
+class Family:
+    """``sources``: beyond the start-up file of the core.  ``defines``: macros for them."""
+
+    sources: tuple[str, ...]
+    defines: tuple[str, ...] = ()
+
+
+_FAMILIES = {
+    "mps2": Family(("port_mps2.c",)),
+    "an505": Family(("port_mps2.c",), ("PORT_AN505",)),
+    "an547": Family(("port_mps2.c",), ("PORT_AN547",)),
+}
+
+
+def family_named(name: str) -> Family:
+    """The family called ``name``.  Raises ProfileError when there is none."""
+    if name not in _FAMILIES:
+        raise ProfileError(f"There is no board family '{name}'.", f"Known: {', '.join(sorted(_FAMILIES))}.")
+    return _FAMILIES[name]

@@ -1,0 +1,56 @@
+/* Fixed-point arithmetic shared by the integer kernels.
+ *
+ * A real multiplier is held as quantized_multiplier * 2^(shift - 31) with quantized_multiplier in [2^30, 2^31)
+ * (or 0). LiteRT's reference kernels scale an accumulator in one of two ways, and which one is part of each
+ * operator's definition: `ar_requant` rounds twice (convolutions and most elementwise operators),
+ * `ar_requant_once` rounds once (fully connected).
+ */
+#ifndef ARENITE_FIXED_POINT_H
+#define ARENITE_FIXED_POINT_H
+
+#include <stdint.h>
+
+/* (a * b) / 2^31 rounded to nearest, ties away from zero for the magnitude the nudge implies; a = b = -2^31
+ * saturates. */
+static inline int32_t ar_high_mul(int32_t a, int32_t b)
+{
+    if (a == INT32_MIN && b == INT32_MIN) {
+        return INT32_MAX;
+    }
+    const int64_t product = (int64_t)a * b;
+    const int64_t nudge = product >= 0 ? (1 << 30) : 1 - (1 << 30);
+    /* Division truncates towards zero, a shift would not. */
+    return (int32_t)((product + nudge) / ((int64_t)1 << 31));
+}
+
+/* x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]. */
+static inline int32_t ar_round_shift(int32_t x, int exponent)
+{
+    const int32_t mask = (int32_t)((1u << exponent) - 1u);
+    const int32_t remainder = x & mask;
+    const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
+    return (x >> exponent) + (remainder > threshold ? 1 : 0);
+}
+
+/* x * multiplier * 2^(shift - 31), rounded twice. */
+static inline int32_t ar_requant(int32_t x, int32_t multiplier, int shift)
+{
+    const int left = shift > 0 ? shift : 0;
+    const int right = shift > 0 ? 0 : -shift;
+    return ar_round_shift(ar_high_mul((int32_t)((uint32_t)x << left), multiplier), right);
+}
+
+/* x * multiplier * 2^(shift - 31), rounded once, ties upwards. */
+static inline int32_t ar_requant_once(int32_t x, int32_t multiplier, int shift)
+{
+    const int total = 31 - shift;
+    const int64_t product = (int64_t)x * multiplier;
+    return (int32_t)((product + ((int64_t)1 << (total - 1))) >> total);
+}
+
+static inline int32_t ar_clamp(int32_t x, int32_t low, int32_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+#endif

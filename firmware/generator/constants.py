@@ -1,0 +1,91 @@
+"""Constant arrays of a generated model: what they are called, and how they are written as C."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+from arenite.firmware.generator.lower.base import Expr
+
+C_TYPES = {
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "bool": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "uint32": "uint32_t",
+    "int64": "int64_t",
+    "uint64": "uint64_t",
+    "float32": "uint32_t",  # the bit pattern: exact, and free of any compiler's float parsing
+}
+
+_PER_LINE = {1: 24, 2: 16, 4: 8, 8: 4}
+
+
+@dataclass(frozen=True)
+class Constant:
+    symbol: str
+    values: np.ndarray  # as stored in C, one dimension
+    is_weight: bool  # weights and biases; otherwise a table that counts as code
+    comment: str
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    @property
+    def c_type(self) -> str:
+        return C_TYPES[self.values.dtype.name]
+
+
+@dataclass
+class ConstantPool:
+    """Constants in order of first use; equal arrays of one kind are stored once."""
+
+    constants: list[Constant] = field(default_factory=list)
+    _seen: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
+
+    def add(self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool) -> Expr:
+        stored = np.ascontiguousarray(values).reshape(-1)
+        if stored.dtype == np.float32:
+            stored = stored.view(np.uint32)
+        elif stored.dtype == np.bool_:
+            stored = stored.view(np.uint8)
+        key = (stored.dtype.name, stored.tobytes(), is_weight)
+        if key not in self._seen:
+            symbol = re.sub(r"\W", "_", f"layer{layer}_{hint}")
+            taken = {c.symbol for c in self.constants}
+            if symbol in taken:
+                symbol = next(s for n in range(2, 10_000) if (s := f"{symbol}_{n}") not in taken)
+            self._seen[key] = symbol
+            self.constants.append(Constant(symbol, stored, is_weight, comment))
+        return Expr(self._seen[key])
+
+
+def c_array(constant: Constant, prefix: str) -> str:
+    """The definition of one array; weights go to sections that the linker script keeps apart."""
+    kind = "ar_weights" if constant.is_weight else "ar_tables"
+    name = prefix + constant.symbol
+    # The smallest integers have no literal of their own type in C.
+    texts = [_literal(v, constant.values.dtype) for v in constant.values.tolist()]
+    per_line = _PER_LINE[constant.values.itemsize]
+    lines = ["    " + ", ".join(texts[i : i + per_line]) + "," for i in range(0, len(texts), per_line)]
+    body = "\n".join(lines)
+    return (
+        f"/* {constant.comment} */\n"
+        f'const {constant.c_type} {name}[{len(texts)}] AR_SECTION("{kind}.{name}") = {{\n{body}\n}};\n'
+    )
+
+
+def _literal(value: int, dtype: np.dtype) -> str:
+    if dtype == np.int32 and value == -(2**31):
+        return "INT32_MIN"
+    if dtype == np.int64:
+        return "INT64_MIN" if value == -(2**63) else f"INT64_C({value})"
+    if dtype == np.uint32:
+        return f"{value:#x}u"
+    if dtype == np.uint64:
+        return f"UINT64_C({value})"
+    return str(value)

@@ -1,0 +1,144 @@
+"""Lower a planned model to C: constant data, one function per layer, and nothing to initialise.
+
+``model.c`` has the arena, the parameters and the layers; ``weights.c`` the constant arrays; ``model.h`` what
+user code sees. Each layer's comment gives its operator, shapes and arena interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from arenite.converters.graph import Model, Op, Subgraph, Tensor
+from arenite.converters.planner.plan import Plan
+from arenite.firmware.generator import emit
+from arenite.firmware.generator.constants import Constant, ConstantPool
+from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext
+from arenite.firmware.generator.needs import lowering_of, op_macs
+from arenite.firmware.generator.state import Variable
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One operator of the plan; ``call`` is None when it needs no code."""
+
+    index: int  # position in execution order
+    op: Op
+    call: KernelCall | None
+    macs: int
+    comment: str
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A lowered model: what is emitted, and what the size prediction and the report need to know."""
+
+    model: Model
+    plan: Plan
+    prefix: str
+    layers: tuple[Layer, ...]
+    constants: tuple[Constant, ...]
+    variables: tuple[Variable, ...]
+    sha256: bytes
+    name: str
+
+    @property
+    def calls(self) -> tuple[Layer, ...]:
+        """The layers that have code, in order: one entry of ``ar_model.layers`` each."""
+        return tuple(layer for layer in self.layers if layer.call is not None)
+
+    @property
+    def engine_sources(self) -> tuple[str, ...]:
+        names = {s for layer in self.calls if layer.call for s in layer.call.sources}
+        return tuple(sorted(names))
+
+    @property
+    def weights_bytes(self) -> int:
+        return sum(c.nbytes for c in self.constants if c.is_weight)
+
+    def sources(self) -> dict[str, str]:
+        """File name to text: model.h, model.c, weights.h, weights.c (with the prefix in their names)."""
+        return emit.sources(self)
+
+
+class _Context(LowerContext):
+    def __init__(self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool) -> None:
+        self.graph, self.op = graph, op
+        self._layer, self._plan, self._pool = layer, plan, pool
+
+    def input_ptr(self, position: int) -> Expr:
+        index = self.op.input(position)
+        return NULL if index < 0 else self.tensor_ptr(index)
+
+    def output_ptr(self, position: int = 0) -> Expr:
+        return self.tensor_ptr(self.op.outputs[position])
+
+    def tensor_ptr(self, index: int) -> Expr:
+        tensor = self.graph.tensors[index]
+        if tensor.data is not None:
+            return self.weights(tensor.data, f"tensor{index}")
+        return emit.arena(self._plan.offsets[index])
+
+    def variable_ptr(self, name: str) -> Expr:
+        return emit.arena(self._plan.variable_offsets[name])
+
+    def weights(self, values: np.ndarray, hint: str) -> Expr:
+        return self._add(values, hint, True)
+
+    def table(self, values: np.ndarray, hint: str) -> Expr:
+        return self._add(values, hint, False)
+
+    def _add(self, values: np.ndarray, hint: str, is_weight: bool) -> Expr:
+        comment = f"layer {self._layer} {self.op.name}: {hint} {'x'.join(map(str, values.shape))}"
+        return self._pool.add(values, self._layer, hint, comment, is_weight)
+
+    def scratch_ptr(self) -> Expr:
+        return emit.arena(self._plan.scratch_offsets[self.op.index])
+
+
+def lower_model(
+    model: Model, plan: Plan, *, sha256: bytes = bytes(32), name: str = "model", prefix: str = ""
+) -> Generated:
+    """Lower every operator of the main subgraph in the plan's order.
+
+    ``prefix`` goes before every symbol that other files see, so that several models can be linked together.
+    Raises ``UnsupportedModelError`` for an operator that cannot be run exactly.
+    """
+    graph = model.main
+    pool = ConstantPool()
+    layers = []
+    for position, op_index in enumerate(plan.order):
+        op = graph.ops[op_index]
+        lowering = lowering_of(op)
+        lowering.check(graph, op)
+        context = _Context(graph, op, position, plan, pool)
+        call = lowering.lower(context)
+        comment = layer_comment(graph, op, plan)
+        layers.append(Layer(position, op, call, op_macs(graph, op), comment))
+    return Generated(
+        model, plan, prefix, tuple(layers), tuple(pool.constants), variables_of(model, plan), sha256, name
+    )
+
+
+def variables_of(model: Model, plan: Plan) -> tuple[Variable, ...]:
+    """State carried between inferences, with its first value."""
+    from arenite.firmware.generator.state import find_variables
+
+    return find_variables(model, plan)
+
+
+def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
+    """``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
+
+    def shapes(tensors: list[Tensor]) -> str:
+        return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors)
+
+    def intervals(tensors: list[Tensor]) -> str:
+        spans = [plan.offsets.get(t.index) for t in tensors]
+        return ", ".join(
+            f"[{s}, {s + t.nbytes})" for s, t in zip(spans, tensors, strict=True) if s is not None
+        )
+
+    ins = [t for t in graph.in_tensors(op) if t.data is None]
+    outs = list(graph.out_tensors(op))
+    return f"{op.name} {shapes(ins)} -> {shapes(outs)}, arena {intervals(ins)} -> {intervals(outs)}"

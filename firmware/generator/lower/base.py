@@ -1,0 +1,158 @@
+"""What a lowering is: one class per operator that turns it into one kernel call with constant parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from arenite.converters.errors import UnsupportedModelError
+from arenite.converters.graph import Op, Subgraph, Tensor
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A C expression that is constant at link time, such as ``arena + 128``."""
+
+    text: str
+
+
+NULL = Expr("0")
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """``kernel(&params)``. Field values are ints, ``Expr``s, lists (C arrays) and mappings (nested structs)."""
+
+    kernel: str  # e.g. "ar_conv_2d_s8"
+    header: str  # e.g. "conv_2d.h", which declares the kernel and its parameter struct
+    sources: tuple[str, ...]  # engine files to compile, e.g. ("conv_2d_s8.c",)
+    params_type: str  # e.g. "ar_conv_2d_params"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+class LowerContext:
+    """What a lowering may ask while it makes its call. Implemented by the generator."""
+
+    graph: Subgraph
+    op: Op
+
+    def input(self, position: int) -> Tensor | None:
+        """The input tensor at ``position``; None when it is absent."""
+        index = self.op.input(position)
+        return None if index < 0 else self.graph.tensors[index]
+
+    def output(self, position: int = 0) -> Tensor:
+        return self.graph.tensors[self.op.outputs[position]]
+
+    def input_ptr(self, position: int) -> Expr:
+        """Address of an input: in the arena, or of a constant in flash; ``NULL`` when it is absent."""
+        raise NotImplementedError
+
+    def output_ptr(self, position: int = 0) -> Expr:
+        raise NotImplementedError
+
+    def tensor_ptr(self, index: int) -> Expr:
+        """Address of any tensor of the graph by index (LSTM intermediates and the like)."""
+        raise NotImplementedError
+
+    def variable_ptr(self, name: str) -> Expr:
+        """Address of a resource variable's bytes."""
+        raise NotImplementedError
+
+    def weights(self, values: np.ndarray, hint: str) -> Expr:
+        """Put weights or biases in flash (counted as model data); equal arrays are stored once."""
+        raise NotImplementedError
+
+    def table(self, values: np.ndarray, hint: str) -> Expr:
+        """Put any other constant array in flash: multipliers, look-up tables, axis lists."""
+        raise NotImplementedError
+
+    def scratch_ptr(self) -> Expr:
+        """Address of this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
+        raise NotImplementedError
+
+
+class Lowering:
+    """Base class. A subclass names its operator and implements ``check`` and ``lower``."""
+
+    op_name: ClassVar[str]
+    #: One line for docs/operators.md: types and limits, e.g. "int8 (per channel), int16x8; groups".
+    supports: ClassVar[str] = ""
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        """Raise through ``refuse`` what this lowering cannot run exactly."""
+
+    def scratch(self, graph: Subgraph, op: Op) -> int:
+        """Bytes of kernel scratch, live only while the op runs."""
+        return 0
+
+    def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        """(input position, output position) pairs for which the output may overwrite the input exactly."""
+        return ()
+
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        """(input position, output position) pairs whose bytes are identical."""
+        return ()
+
+    def macs(self, graph: Subgraph, op: Op) -> int:
+        """Multiply-accumulates of one inference; 0 for operators without a matrix product."""
+        return 0
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        """The call that runs the op; None when no code is needed (input and output share an address)."""
+        raise NotImplementedError
+
+
+LOWERINGS: dict[str, Lowering] = {}
+
+
+def register(cls: type[Lowering]) -> type[Lowering]:
+    """Class decorator: one instance of ``cls`` lowers ``cls.op_name``."""
+    if cls.op_name in LOWERINGS:
+        raise ValueError(f"{cls.op_name} is registered twice")
+    LOWERINGS[cls.op_name] = cls()
+    return cls
+
+
+def describe(op: Op) -> str:
+    return f"operator {op.index} {op.custom_code if op.name == 'CUSTOM' else op.name}"
+
+
+def refuse(op: Op, tensor: Tensor | None, why: str, hint: str) -> UnsupportedModelError:
+    """The error to raise: names the operator, its index and the tensor."""
+    where = f", tensor {tensor.index} '{tensor.name}'" if tensor is not None else ""
+    return UnsupportedModelError(f"{describe(op)}{where}: {why}.", hint)
+
+
+def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
+    if tensor.dtype not in allowed:
+        raise refuse(
+            op,
+            tensor,
+            f"has type {tensor.dtype}, supported: {', '.join(allowed)}",
+            "Quantise the model to int8 (or int16 activations) with per-channel weights.",
+        )
+
+
+def require_constant(op: Op, tensor: Tensor | None, what: str) -> np.ndarray:
+    """The constant value of ``tensor``, or a refusal when it is computed at run time."""
+    if tensor is None or tensor.data is None:
+        raise refuse(op, tensor, f"{what} must be constant", "Export the model with a constant there.")
+    return tensor.data
+
+
+def u16(op: Op, value: int, what: str) -> int:
+    """``value`` for a 16-bit parameter field, or a refusal."""
+    if not 0 <= value <= 0xFFFF:
+        raise refuse(
+            op, None, f"{what} is {value}, the limit is 65535", "Split the layer or shrink the input."
+        )
+    return value
+
+
+def shape4(shape: Sequence[int]) -> tuple[int, int, int, int]:
+    """``shape`` with ones in front up to rank 4."""
+    padded = (1,) * (4 - len(shape)) + tuple(shape)
+    return padded[0], padded[1], padded[2], padded[3]

@@ -1,0 +1,46 @@
+"""What the planner must know of each operator, asked from its lowering; and which models are refused."""
+
+from __future__ import annotations
+
+from arenite.converters.errors import UnsupportedModelError
+from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.planner.needs import OpNeeds
+from arenite.firmware.generator.lower import LOWERINGS
+from arenite.firmware.generator.lower.base import Lowering, describe
+
+
+def lowering_of(op: Op) -> Lowering:
+    """The lowering of ``op``; ``UnsupportedModelError`` when there is none."""
+    lowering = LOWERINGS.get(op.name)
+    if lowering is None:
+        raise UnsupportedModelError(
+            f"{describe(op)}: this operator is not supported.",
+            "See docs/operators.md for the list; replace the layer, or move it to the host.",
+        )
+    return lowering
+
+
+def check_supported(model: Model) -> None:
+    """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
+    for op in model.main.ops:
+        check_op(model.main, op)
+
+
+def check_op(graph: Subgraph, op: Op) -> None:
+    lowering_of(op).check(graph, op)
+
+
+def op_needs(graph: Subgraph) -> list[OpNeeds]:
+    """One ``OpNeeds`` per operator, in the subgraph's order."""
+    return [
+        OpNeeds(
+            scratch=lowering_of(op).scratch(graph, op),
+            in_place=lowering_of(op).in_place(graph, op),
+            alias=lowering_of(op).alias(graph, op),
+        )
+        for op in graph.ops
+    ]
+
+
+def op_macs(graph: Subgraph, op: Op) -> int:
+    return lowering_of(op).macs(graph, op)

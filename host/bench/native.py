@@ -1,0 +1,153 @@
+"""Run generated C on this computer: the same sources as the firmware, compiled by the host's C compiler.
+
+Many models share one build, so that a fuzzer pays for one compiler start per hundred graphs. The engine is
+compiled once per source state and kept in the cache folder given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import arenite.firmware.engine as engine_package
+import numpy as np
+from arenite.converters.errors import ToolError
+from arenite.converters.graph import DTYPES
+from arenite.firmware.generator.generate import Generated
+
+ENGINE = Path(next(iter(engine_package.__path__)))
+WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
+
+
+class _Io(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_uint32), ("dtype", ctypes.c_uint32)]
+
+
+_LAYER = ctypes.CFUNCTYPE(None)
+
+
+class _Model(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("hash", ctypes.c_uint8 * 8),
+        ("inputs", ctypes.POINTER(_Io)),
+        ("outputs", ctypes.POINTER(_Io)),
+        ("layers", ctypes.POINTER(ctypes.c_void_p)),
+        ("reset", ctypes.c_void_p),
+        ("guards", ctypes.c_void_p),
+        ("arena_bytes", ctypes.c_uint32),
+        ("layer_count", ctypes.c_uint16),
+        ("input_count", ctypes.c_uint8),
+        ("output_count", ctypes.c_uint8),
+    ]
+
+
+class NativeModel:
+    """One generated model inside a loaded library."""
+
+    def __init__(self, library: ctypes.CDLL, generated: Generated) -> None:
+        self._model = _Model.in_dll(library, f"{generated.prefix}model")
+        self._layers = [_LAYER(self._model.layers[i]) for i in range(self._model.layer_count)]
+        self._reset = _LAYER(self._model.reset) if self._model.reset else None
+        graph = generated.model.main
+        self._outputs = [graph.tensors[i] for i in graph.outputs]
+
+    def fill_arena(self, byte: int) -> None:
+        """Overwrite the whole arena, so that a kernel that reads stale bytes is caught."""
+        head = self._model.guards + 16
+        ctypes.memset(head, byte, self._model.arena_bytes)
+
+    def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
+        """One inference on arrays shaped and typed as the model's inputs; returns its outputs."""
+        if reset and self._reset is not None:
+            self._reset()
+        for k, value in enumerate(inputs):
+            io = self._model.inputs[k]
+            data = np.ascontiguousarray(value).tobytes()
+            if len(data) != io.bytes:
+                raise ValueError(f"input {k} has {len(data)} bytes, expected {io.bytes}")
+            ctypes.memmove(io.data, data, len(data))
+        for layer in self._layers:
+            layer()
+        results = []
+        for k, tensor in enumerate(self._outputs):
+            io = self._model.outputs[k]
+            raw = ctypes.string_at(io.data, io.bytes)
+            dtype = DTYPES[tensor.dtype]
+            assert dtype is not None
+            results.append(np.frombuffer(raw, dtype).reshape(tensor.shape))
+        return results
+
+
+def build(models: Sequence[Generated], cache: Path) -> list[NativeModel]:
+    """Compile ``models`` (each with its own prefix) and load them.
+
+    Raises ``ToolError`` with the compiler's first message when a source does not compile.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(f"{name}\n{body}" for g in models for name, body in sorted(g.sources().items()))
+    tag = hashlib.sha256((text + _engine_digest()).encode()).hexdigest()[:16]
+    library = cache / f"models-{tag}.so"
+    if not library.exists():
+        folder = cache / f"src-{tag}-{os.getpid()}"
+        folder.mkdir(exist_ok=True)
+        files = []
+        for g in models:
+            for name, body in g.sources().items():
+                (folder / name).write_text(body)
+                if name.endswith(".c"):
+                    files.append(str(folder / name))
+        engine = engine_archive(cache)
+        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", f"-I{ENGINE}", f"-I{folder}"]
+        temporary = f"{library}.{os.getpid()}"
+        _cc([*WARNINGS, *flags, *files, str(engine), "-o", temporary])
+        os.replace(temporary, library)
+        shutil.rmtree(folder)
+    loaded = ctypes.CDLL(str(library))
+    return [NativeModel(loaded, g) for g in models]
+
+
+def engine_archive(cache: Path) -> Path:
+    """The whole engine as a static library, compiled once per state of its sources."""
+    archive = cache / f"engine-{_engine_digest()[:16]}.a"
+    if archive.exists():
+        return archive
+    folder = cache / f"engine-{os.getpid()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = []
+    for source in sorted(ENGINE.glob("*.c")):
+        obj = folder / (source.stem + ".o")
+        _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", f"-I{ENGINE}", "-c", str(source), "-o", str(obj)])
+        objects.append(str(obj))
+    temporary = f"{archive}.{os.getpid()}"
+    subprocess.run(["ar", "rcs", temporary, *objects], check=True)
+    os.replace(temporary, archive)
+    shutil.rmtree(folder)
+    return archive
+
+
+def _engine_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted([*ENGINE.glob("*.c"), *ENGINE.glob("*.h")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cc(arguments: list[str]) -> None:
+    compiler = os.environ.get("CC", "gcc")
+    try:
+        done = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise ToolError(
+            f"No C compiler: '{compiler}' is not installed.", "Install gcc, or set CC."
+        ) from error
+    if done.returncode:
+        message = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:500])
+        raise ToolError(
+            f"The host compiler failed: {message}", f"Run: {compiler} {' '.join(arguments[:6])} …"
+        )

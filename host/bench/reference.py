@@ -1,0 +1,41 @@
+"""LiteRT's reference kernels as the judge of every result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from arenite.converters.errors import ModelError
+
+
+class Reference:
+    """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
+
+    ``run`` takes one array per graph input, shaped and typed as the model says, and returns one array per output.
+    """
+
+    def __init__(self, flatbuffer: bytes) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        try:
+            self._interpreter = Interpreter(
+                model_content=flatbuffer,
+                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+                num_threads=1,
+            )
+            self._interpreter.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
+            ) from error
+        self.inputs = self._interpreter.get_input_details()
+        self.outputs = self._interpreter.get_output_details()
+
+    def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
+        """One inference; ``reset`` first gives variables their initial value."""
+        if reset:
+            self._interpreter.reset_all_variables()
+        for detail, value in zip(self.inputs, inputs, strict=True):
+            self._interpreter.set_tensor(detail["index"], value)
+        self._interpreter.invoke()
+        return [np.array(self._interpreter.get_tensor(d["index"])) for d in self.outputs]

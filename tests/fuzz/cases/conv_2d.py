@@ -1,0 +1,65 @@
+"""Random CONV_2D."""
+
+from __future__ import annotations
+
+import numpy as np
+from arenite.converters.graph import Quantization
+from arenite.firmware.generator.quant import conv_padding
+
+from tests.fuzz.builder import GraphBuilder, f32
+from tests.fuzz.cases import case
+
+
+def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
+    """Symmetric weights, mostly per channel."""
+    if b.rng.random() < 0.8:
+        scales = tuple(f32(s) for s in np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05), channels)))
+        return Quantization(scales, (0,) * channels, axis)
+    return Quantization((f32(np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05)))),), (0,))
+
+
+def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
+    """An int32 bias at scale input * weights, as converters make it."""
+    scales = tuple(f32(b[x].scale * s) for s in w.scale)
+    values = b.rng.integers(-(2**14), 2**14, channels)
+    return b.const(values, "int32", Quantization(scales, (0,) * len(scales), 0))
+
+
+def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: int) -> Quantization:
+    """An output scale that spreads most sums over the output's range, zero point anywhere."""
+    spread = b[x].scale * float(np.median(w.scale)) * 74 * 74 * np.sqrt(depth) / 40
+    return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
+
+
+@case("CONV_2D")
+def conv_2d(b: GraphBuilder) -> None:
+    rng = b.rng
+    x = b.pick(("int8",), 4)
+    n, h, w, c = b[x].shape
+    groups = int(rng.choice([g for g in range(1, c + 1) if c % g == 0])) if rng.random() < 0.15 else 1
+    out_c = groups * int(rng.integers(1, max(2, 12 // groups)))
+    k_h, k_w = (int(rng.integers(1, min(5, d) + 1)) for d in (h, w))
+    stride_h, stride_w = (int(rng.integers(1, 4)) for _ in range(2))
+    dil_h, dil_w = (int(rng.integers(1, 4)) if rng.random() < 0.25 else 1 for _ in range(2))
+    padding = int(rng.integers(0, 2))
+    if padding == 1 and ((k_h - 1) * dil_h >= h or (k_w - 1) * dil_w >= w):
+        padding = 0
+    out_h, _ = conv_padding(padding, h, k_h, stride_h, dil_h)
+    out_w, _ = conv_padding(padding, w, k_w, stride_w, dil_w)
+    wq = weights_quant(b, out_c, 0)
+    weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), "int8", wq)
+    bias = bias_for(b, x, wq, out_c)
+    y = b.tensor((n, out_h, out_w, out_c), "int8", output_quant(b, "int8", x, wq, k_h * k_w * c // groups))
+    b.op(
+        "CONV_2D",
+        [x, weights, bias],
+        [y],
+        "Conv2DOptions",
+        version=3,
+        padding=padding,
+        stride_h=stride_h,
+        stride_w=stride_w,
+        dilation_h_factor=dil_h,
+        dilation_w_factor=dil_w,
+        fused_activation_function=int(rng.choice([0, 0, 1, 2, 3])),
+    )

@@ -1,0 +1,109 @@
+"""Compare generated C with LiteRT's reference kernels, many graphs per compiler run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from arenite.converters.errors import ArenaError
+from arenite.converters.graph import DTYPES, Model, Tensor
+from arenite.converters.image import to_flatbuffer
+from arenite.converters.planner import plan
+from arenite.firmware.generator.generate import Generated, lower_model
+from arenite.firmware.generator.needs import check_supported, op_needs
+from arenite.firmware.generator.state import resource_sizes
+from arenite.host.bench.native import NativeModel, build
+from arenite.host.bench.reference import Reference
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "native"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    case: int
+    output: int
+    run: int
+    different: int
+    first: tuple[int, object, object]  # flat index, expected, got
+
+    def __str__(self) -> str:
+        index, want, got = self.first
+        return (
+            f"case {self.case}, output {self.output}, run {self.run}: {self.different} elements differ, first at "
+            f"{index}: LiteRT {want}, Arenite {got}"
+        )
+
+
+def lower(model: Model, prefix: str = "") -> Generated:
+    """Check, plan and lower one model."""
+    check_supported(model)
+    made = plan(model.main, op_needs(model.main), persistent=resource_sizes(model))
+    return lower_model(model, made, prefix=prefix)
+
+
+def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+    """Values that reach the corners: full range, narrow range and constants."""
+    dtype = DTYPES[tensor.dtype]
+    assert dtype is not None
+    if dtype == np.bool_:
+        return rng.integers(0, 2, tensor.shape).astype(np.bool_)
+    if dtype.kind == "f":
+        values = rng.standard_normal(tensor.shape) * float(rng.choice([0.1, 1.0, 20.0]))
+        return np.asarray(values).astype(dtype)
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    if dtype.itemsize >= 4:
+        low, high = -1000, 1000
+    mode = rng.random()
+    if mode < 0.15:
+        return np.full(tensor.shape, rng.choice([low, high]), dtype)
+    if mode < 0.3:
+        return rng.choice([low, low + 1, -1, 0, 1, high], tensor.shape).astype(dtype)
+    return rng.integers(low, high + 1, tensor.shape).astype(dtype)
+
+
+def compare(
+    models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE, stateful: bool = False
+) -> list[Mismatch]:
+    """Run every model ``runs`` times on random inputs in both engines; return every difference.
+
+    ``stateful`` keeps variables between the runs instead of resetting them.
+    """
+    generated = [lower(m, f"m{k}_") for k, m in enumerate(models)]
+    natives = build(generated, cache)
+    found = []
+    for k, (model, native) in enumerate(zip(models, natives, strict=True)):
+        found += compare_one(k, model, native, np.random.default_rng([seed, k]), runs, stateful)
+    return found
+
+
+def compare_one(
+    case: int, model: Model, native: NativeModel, rng: np.random.Generator, runs: int, stateful: bool = False
+) -> list[Mismatch]:
+    try:
+        reference = Reference(to_flatbuffer(model))
+    except ArenaError as error:
+        raise AssertionError(f"case {case} is not a model that LiteRT accepts: {error}") from error
+    found = []
+    for run in range(runs):
+        inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
+        fresh = run == 0 or not stateful
+        if fresh:
+            native.fill_arena(0xA5 if run % 2 else 0x5A)
+        want = reference.run(inputs, reset=fresh)
+        got = native.run(inputs, reset=fresh)
+        for o, (a, b) in enumerate(zip(want, got, strict=True)):
+            # Bytes, not values: -0.0 and NaN payloads count too.
+            differ = np.flatnonzero(
+                np.ascontiguousarray(a).reshape(-1).view(np.uint8)
+                != np.ascontiguousarray(b).reshape(-1).view(np.uint8)
+            )
+            if differ.size:
+                first = int(differ[0]) // a.itemsize
+                elements = len(np.unique(differ // a.itemsize))
+                found.append(
+                    Mismatch(case, o, run, elements, (first, a.reshape(-1)[first], b.reshape(-1)[first]))
+                )
+    return found
