@@ -36,6 +36,18 @@ DTYPES: dict[str, np.dtype | None] = {
     "bfloat16": None,
     "int2": None,
     "uint4": None,
+    "float8_e4m3fn": None,
+    "float8_e5m2": None,
+}
+
+#: Bits of one element of the fixed-size types that NumPy lacks; several elements share a byte below 8.
+PACKED_BITS: dict[str, int] = {
+    "int2": 2,
+    "int4": 4,
+    "uint4": 4,
+    "bfloat16": 16,
+    "float8_e4m3fn": 8,
+    "float8_e5m2": 8,
 }
 
 
@@ -43,9 +55,9 @@ DTYPES: dict[str, np.dtype | None] = {
 class Quantization:
     """Affine quantisation: real = scale * (q - zero_point), per tensor or per slice along ``axis``."""
 
-    scale: tuple[float, ...]  # each exactly a float32
-    zero_point: tuple[int, ...]
-    axis: int = 0  # only meaningful when there is more than one scale
+    scale: tuple[float, ...]  # each exactly a float32, finite, > 0 (0 only for a dead channel among several)
+    zero_point: tuple[int, ...]  # as many as scales, each a value of the tensor's type
+    axis: int = 0  # only meaningful when there is more than one scale; then shape[axis] is their number
 
     @property
     def per_axis(self) -> bool:
@@ -54,14 +66,20 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Tensor:
+    """A value of the graph.
+
+    ``data`` is the constant value, shaped, typed and read-only; None when computed at run time. For a type without a
+    NumPy equivalent (``PACKED_BITS``, string) it is the file's bytes as a flat uint8 array.
+    """
+
     index: int
     name: str
-    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0
+    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0; below 2**31 bytes in all
     dtype: str  # a key of DTYPES
-    quant: Quantization | None = None
-    data: np.ndarray | None = None  # constant value, shaped and typed; None when computed at run time
+    quant: Quantization | None = None  # only for integer types
+    data: np.ndarray | None = None
     is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
-    shape_signature: tuple[int, ...] | None = None  # -1 marks a dimension that was dynamic in the source
+    shape_signature: tuple[int, ...] | None = None  # as in the file; no -1 (a dynamic batch is fixed at 1)
 
     @property
     def elements(self) -> int:
@@ -72,7 +90,7 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element; 0 for handles (resource, variant, string), which take no arena."""
+        """Bytes of one element; 0 for ``PACKED_BITS`` and for handles (resource, variant, string: no arena)."""
         dtype = DTYPES[self.dtype]
         return dtype.itemsize if dtype is not None else 0
 
@@ -103,7 +121,8 @@ class Op:
     """One operator. ``inputs`` holds tensor indices, -1 for an optional input that is absent.
 
     ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
-    and the schema's integers as values; arrays are tuples.
+    and the schema's integers as values; arrays are tuples (``bytes`` for byte arrays), None for one that is absent. The
+    reader fills in the     schema's defaults, so that every field of the operator's own options table is there.
     """
 
     index: int
@@ -124,6 +143,12 @@ class Op:
 
 @dataclass(frozen=True)
 class Subgraph:
+    """Operators over tensors.
+
+    Each tensor that an operator reads, or that the subgraph returns, is a constant, a variable, a subgraph input, or
+    the output of exactly one operator, which comes earlier.
+    """
+
     name: str
     tensors: tuple[Tensor, ...]
     ops: tuple[Op, ...]  # in execution order

@@ -1,122 +1,267 @@
-"""Read a TFLite flatbuffer into a ``Model``."""
+"""Read a TFLite flatbuffer into a ``Model``.
+
+``verify.decode`` checks the bytes and turns them into plain tables; the modules beside this one check what the
+tables mean and mend what old converters left. Every error is a ``ModelError`` that names the table and the field.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from ai_edge_litert import schema_py_generated as schema
-
 from arenite.converters.errors import ModelError
-from arenite.converters.graph import DTYPES, Model, Op, Quantization, Signature, Subgraph, Tensor
-from arenite.converters.importers.schema import OP_NAMES, OPTION2_NAMES, OPTION_NAMES, TYPE_NAMES, snake
+from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
+from arenite.converters.importers.operators import operator, operator_names
+from arenite.converters.importers.order import check_interface, in_order
+from arenite.converters.importers.outside import Outside
+from arenite.converters.importers.report import Repairs, counted, malformed, op_at, quoted, unsupported
+from arenite.converters.importers.tensors import Constants, empty_constant, tensor
+from arenite.converters.importers.verify import MAX_FILE_BYTES, decode
+
+#: The schema version of every TFLite file since 2017.
+_VERSION = 3
+
+#: The name that TensorFlow gives to a model's only entry point.
+DEFAULT_SIGNATURE = "serving_default"
 
 
 def load(path: str | Path) -> Model:
     """Read the file at ``path``; ``ModelError`` names the file when it is missing or malformed."""
+    return parse(read_bytes(path), str(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a model file; ``ModelError`` when it cannot be read or is larger than any flatbuffer."""
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror}.", "Check the path.") from error
-    return parse(data)
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        raise ModelError(
+            f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.", "Check the path."
+        ) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelError(f"{path} is larger than 2 GiB.", "Use a smaller or a quantised model.")
+    return data
 
 
-def parse(data: bytes) -> Model:
-    """Read a flatbuffer held in memory."""
-    table = schema.ModelT.InitFromPackedBuf(data, 0)
-    buffers = [_bytes(b.data) for b in table.buffers or []]
+def parse(data: bytes, path: str = "") -> Model:
+    """Read a flatbuffer held in memory. ``path``, when given, opens the error's sentence.
+
+    The result holds what ``graph.py`` promises of its types; what had to be mended for that is in ``repairs``. Raises
+    ``ModelError``, or ``UnsupportedModelError`` for what is well-formed but outside Arenite; never anything else.
+    """
+    try:
+        return _model(bytes(data))
+    except ModelError as error:
+        if path:
+            raise type(error)(f"{path}: {error.problem}", error.hint) from error
+        raise
+    except (
+        struct.error,
+        ValueError,
+        IndexError,
+        KeyError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        # The checks above are meant to be complete; this keeps a gap in them from reaching the user as a traceback.
+        raise ModelError(
+            f"{path + ': ' if path else ''}The model is malformed in a way that has no check of its own "
+            f"({type(error).__name__}: {error}).",
+            "Convert the model again; please report the file.",
+        ) from error
+
+
+def _model(data: bytes) -> Model:
+    root = decode(data)
+    if root["version"] != _VERSION:
+        raise malformed("Model", "version", f"is {root['version']}, expected {_VERSION}")
+    if root["external_buffers"] or root["external_buffer_groups"]:
+        raise unsupported(
+            "Model", "external_buffers", "weights in other files are not supported", "Save it in one file."
+        )
+    if not root["subgraphs"]:
+        raise malformed("Model", "subgraphs", "is empty: the model has no graph")
+    repairs = Repairs()
+    outside = Outside(memoryview(data))
+    buffers = [_buffer(i, b, outside) for i, b in enumerate(root["buffers"] or [])]
+    constants = Constants(buffers)
+    codes = root["operator_codes"] or []
+    names = operator_names(codes, repairs)
+    subgraphs = tuple(
+        _subgraph(i, g, constants, codes, names, outside, repairs) for i, g in enumerate(root["subgraphs"])
+    )
+    _check_calls(subgraphs)
     return Model(
-        subgraphs=tuple(_subgraph(g, table, buffers) for g in table.subgraphs),
-        description=_text(table.description),
-        metadata={_text(m.name): buffers[m.buffer] for m in table.metadata or []},
-        signatures=tuple(_signature(s) for s in table.signatureDefs or []),
+        subgraphs=subgraphs,
+        description=root["description"] or "",
+        metadata=_metadata(root["metadata"] or [], buffers, repairs),
+        signatures=_signatures(root["signature_defs"] or [], subgraphs, repairs),
+        repairs=repairs.sentences(),
     )
 
 
-def _text(value: bytes | str | None) -> str:
-    if value is None:
-        return ""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+def _buffer(index: int, table: dict[str, Any], outside: Outside) -> memoryview:
+    if table["data"] is not None:
+        return table["data"]
+    return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
 
 
-def _bytes(value: Any) -> bytes:
-    return b"" if value is None else bytes(np.asarray(value, dtype=np.uint8))
+def _subgraph(
+    index: int,
+    table: dict[str, Any],
+    constants: Constants,
+    codes: list[dict[str, Any]],
+    names: list[str],
+    outside: Outside,
+    repairs: Repairs,
+) -> Subgraph:
+    tensors = [tensor(index, i, t, constants, repairs) for i, t in enumerate(table["tensors"] or [])]
+    inputs: tuple[int, ...] = table["inputs"] or ()
+    outputs: tuple[int, ...] = table["outputs"] or ()
+    check_interface(index, tensors, inputs, outputs)
+    ops = [
+        operator(index, i, o, codes, names, len(tensors), outside)
+        for i, o in enumerate(table["operators"] or [])
+    ]
+    tensors = _with_empty_constants(tensors, ops, inputs)
+    ordered = in_order(index, tensors, ops, inputs, outputs, repairs)
+    return Subgraph(table["name"] or "", tuple(tensors), ordered, inputs, outputs)
 
 
-def _ints(value: Any) -> tuple[int, ...]:
-    return () if value is None else tuple(int(v) for v in value)
+def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[int, ...]) -> list[Tensor]:
+    """A constant with a dimension of 0 has an empty buffer, like a computed tensor: it is the one that nobody makes."""
+    if all(t.elements for t in tensors):
+        return tensors
+    made = set(inputs).union(*(op.outputs for op in ops))
+    return [
+        replace(t, data=empty_constant(t))
+        if not (t.elements or t.is_constant or t.is_variable or t.index in made)
+        else t
+        for t in tensors
+    ]
 
 
-def _subgraph(g: Any, table: Any, buffers: list[bytes]) -> Subgraph:
-    tensors = tuple(_tensor(i, t, buffers) for i, t in enumerate(g.tensors or []))
-    ops = tuple(_op(i, o, table) for i, o in enumerate(g.operators or []))
-    return Subgraph(_text(g.name), tensors, ops, _ints(g.inputs), _ints(g.outputs))
+def _called(op: Op) -> Iterator[tuple[str, int]]:
+    """The subgraphs that ``op`` names, with the option's field."""
+    for key, value in op.options.items():
+        if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
+            yield key, value
+        elif key == "branch_subgraph_indices":
+            yield from ((key, v) for v in value or ())
 
 
-def _tensor(index: int, t: Any, buffers: list[bytes]) -> Tensor:
-    shape = _ints(t.shape)
-    dtype = TYPE_NAMES[t.type]
-    raw = buffers[t.buffer]
-    data = None
-    np_dtype = DTYPES.get(dtype)
-    if raw and np_dtype is not None:
-        data = np.frombuffer(raw, dtype=np_dtype.newbyteorder("<")).reshape(shape)
-    return Tensor(
-        index=index,
-        name=_text(t.name),
-        shape=shape,
-        dtype=dtype,
-        quant=_quantization(t.quantization),
-        data=data,
-        is_variable=bool(t.isVariable),
-        shape_signature=None if t.shapeSignature is None else _ints(t.shapeSignature),
-    )
+def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
+    """Subgraphs that operators name exist, and none runs itself, directly or through others."""
+    calls: list[set[int]] = []
+    for i, g in enumerate(subgraphs):
+        calls.append(set())
+        for op in g.ops:
+            for field, target in _called(op):
+                if not 0 <= target < len(subgraphs):
+                    raise malformed(
+                        op_at(i, op.index, op.name),
+                        f"builtin_options.{field}",
+                        f"is {target}, but the model has {counted(len(subgraphs), 'subgraph')}",
+                    )
+                calls[i].add(target)
+    callers = [0] * len(subgraphs)
+    for targets in calls:
+        for target in targets:
+            callers[target] += 1
+    free = [i for i, count in enumerate(callers) if count == 0]
+    checked = 0
+    while free:
+        checked += 1
+        for target in calls[free.pop()]:
+            callers[target] -= 1
+            if callers[target] == 0:
+                free.append(target)
+    if checked < len(subgraphs):
+        looped = next(i for i, count in enumerate(callers) if count)
+        raise malformed(f"Subgraph {looped}", "operators", "the subgraph is called from within itself")
 
 
-def _quantization(q: Any) -> Quantization | None:
-    if q is None or q.scale is None or len(q.scale) == 0:
-        return None
-    scale = tuple(float(s) for s in q.scale)
-    zero = _ints(q.zeroPoint) or (0,) * len(scale)
-    return Quantization(scale, zero, int(q.quantizedDimension))
+def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs: Repairs) -> dict[str, bytes]:
+    out: dict[str, bytes] = {}
+    copies: dict[int, bytes] = {}  # entries may share a buffer
+    for i, entry in enumerate(entries):
+        name, index = entry["name"] or "", entry["buffer"]
+        if index >= len(buffers):
+            raise malformed(
+                f"Metadata entry {i} {quoted(name)}",
+                "buffer",
+                f"is {index}, but the model has {counted(len(buffers), 'buffer')}",
+            )
+        if name in out:
+            repairs.add(
+                "metadata",
+                quoted(name),
+                lambda n, first: (
+                    f"{counted(n, 'metadata entry')} with a name used before (first: {first}) is left out."
+                ),
+            )
+            continue
+        if index not in copies:
+            copies[index] = bytes(buffers[index])
+        out[name] = copies[index]
+    return out
 
 
-def _op(index: int, o: Any, table: Any) -> Op:
-    code = table.operatorCodes[o.opcodeIndex]
-    # Files older than schema 3a keep the operator only in the one-byte field.
-    builtin = max(code.builtinCode, code.deprecatedBuiltinCode)
-    options: dict[str, Any] = {}
-    options_type = ""
-    for kind, obj, names in (
-        (o.builtinOptionsType, o.builtinOptions, OPTION_NAMES),
-        (o.builtinOptions2Type, o.builtinOptions2, OPTION2_NAMES),
-    ):
-        if obj is not None and kind:
-            options_type = names[kind]
-            options = {snake(k): _option(v) for k, v in vars(obj).items()}
-    return Op(
-        index=index,
-        name=OP_NAMES[builtin],
-        inputs=_ints(o.inputs),
-        outputs=_ints(o.outputs),
-        options=options,
-        options_type=options_type,
-        version=code.version,
-        custom_code=_text(code.customCode),
-        custom_options=_bytes(o.customOptions),
-        intermediates=_ints(o.intermediates),
-    )
+def _signatures(
+    entries: list[dict[str, Any]], subgraphs: tuple[Subgraph, ...], repairs: Repairs
+) -> tuple[Signature, ...]:
+    out = []
+    keys: set[str] = set()
+    for i, entry in enumerate(entries):
+        key, subgraph = entry["signature_key"], entry["subgraph_index"]
+        place = f"Signature {i}" + (f" {quoted(key)}" if key else "")
+        if not key or key in keys:
+            raise malformed(place, "signature_key", "is given twice" if key else "is missing")
+        keys.add(key)
+        if subgraph >= len(subgraphs):
+            raise malformed(
+                place,
+                "subgraph_index",
+                f"is {subgraph}, but the model has {counted(len(subgraphs), 'subgraph')}",
+            )
+        tensors = len(subgraphs[subgraph].tensors)
+        inputs = _pairs(place, "inputs", entry["inputs"] or [], tensors)
+        outputs = _pairs(place, "outputs", entry["outputs"] or [], tensors)
+        out.append(Signature(key, subgraph, inputs, outputs))
+    if not out:
+        out.append(_default_signature(subgraphs[0]))
+        repairs.add(
+            "signature",
+            "",
+            lambda n, first: (
+                f"The model had no signature; '{DEFAULT_SIGNATURE}' names its inputs and outputs."
+            ),
+        )
+    return tuple(out)
 
 
-def _option(value: Any) -> Any:
-    if isinstance(value, (list, np.ndarray)):
-        return tuple(v.item() if hasattr(v, "item") else v for v in value)
-    return _text(value) if isinstance(value, bytes) else value
+def _pairs(place: str, field: str, maps: list[dict[str, Any]], tensors: int) -> tuple[tuple[str, int], ...]:
+    for position, m in enumerate(maps):
+        if m["tensor_index"] >= tensors:
+            raise malformed(
+                place,
+                f"{field}[{position}].tensor_index",
+                f"is {m['tensor_index']}, but the subgraph has {counted(tensors, 'tensor')}",
+            )
+    return tuple((m["name"] or "", m["tensor_index"]) for m in maps)
 
 
-def _signature(s: Any) -> Signature:
-    def pairs(maps: Any) -> tuple[tuple[str, int], ...]:
-        return tuple((_text(m.name), m.tensorIndex) for m in maps or [])
+def _default_signature(g: Subgraph) -> Signature:
+    def named(indices: tuple[int, ...], otherwise: str) -> tuple[tuple[str, int], ...]:
+        pairs: dict[str, int] = {}
+        for position, index in enumerate(indices):
+            name = g.tensors[index].name or f"{otherwise}_{position}"
+            pairs[name if name not in pairs else f"{name}:{position}"] = index
+        return tuple(pairs.items())
 
-    return Signature(_text(s.signatureKey), s.subgraphIndex, pairs(s.inputs), pairs(s.outputs))
+    return Signature(DEFAULT_SIGNATURE, 0, named(g.inputs, "input"), named(g.outputs, "output"))

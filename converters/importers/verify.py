@@ -19,11 +19,11 @@ from typing import Any
 from arenite.converters.errors import ModelError, UnsupportedModelError
 from arenite.converters.importers.tables import ENUMS, SCHEMA, UNIONS
 
-#: Offsets in the format are 31-bit; larger files keep weights outside the flatbuffer, which TFLite then reads by offset.
+#: Distances in the format are 31-bit.
 MAX_FILE_BYTES = 2**31 - 1
-#: Most tables, and most scalars, characters and offsets in vectors, of one file. Byte vectors are free: they are not copied.
-MAX_TABLES = 500_000
-MAX_ELEMENTS = 8_000_000
+#: Most tables of one file, and most scalars, characters and offsets in its vectors (not of bytes).
+MAX_TABLES = 200_000
+MAX_ELEMENTS = 4_000_000
 
 _HINT = "The file is damaged or is not a TFLite model: convert or download it again."
 _CODES = {
@@ -59,8 +59,8 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
     """The root table of ``data`` as nested dictionaries, all fields present (absent ones hold their default).
 
     Scalars are ``int``, ``float`` or ``bool``; strings ``str`` (invalid UTF-8 replaced); byte vectors ``memoryview``
-    into ``data``; other scalar vectors tuples; vectors of tables lists; absent strings, vectors and tables None. A union
-    field ``x`` holds the member's dictionary, and its type field the number of the member.
+    into ``data``; other scalar vectors tuples; vectors of tables lists; absent strings, vectors and tables None. A
+    union field ``x`` holds the member's dictionary, and its type field the number of the member.
 
     Raises ``ModelError`` that names the table and the field; nothing else, whatever ``data`` holds.
     """
@@ -100,7 +100,7 @@ def where(path: list[str | int]) -> str:
     if fields:
         parts.append("field " + ".".join(fields))
     text = ", ".join(parts) or "Root table"
-    return text if text.startswith("field") is False else "Model, " + text
+    return "Model, " + text if text.startswith("field") else text
 
 
 _SINGULAR = {
@@ -177,6 +177,7 @@ class _Decoder:
         # A table costs at least 8 bytes of file when it is not shared; a few of slack for tiny files.
         self.tables_left = min(MAX_TABLES, self.size // 8 + 64)
         self.elements_left = min(MAX_ELEMENTS, self.size + 1024)
+        self.bytes_left = 2 * self.size
 
     def table(self, at: int, name: str) -> dict[str, Any]:
         """Decode the table at ``at``; Malformed carries the path below it."""
@@ -242,6 +243,9 @@ class _Decoder:
         if count * item > self.size - start:
             raise Malformed(f"its {count} elements run past the end of the file ({self.size} bytes)")
         if kind == _BYTES:
+            self.bytes_left -= count
+            if self.bytes_left < 0:
+                raise Malformed("the byte vectors are shared too often for a file of this size")
             return self.view[start : start + count]
         self._spend(count)
         if kind == _SCALARS:
