@@ -1,0 +1,111 @@
+"""The plan: execution order and the arena address of everything, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arenite.converters.errors import PlanError
+
+SCHEMA = "arenite.plan/1"
+
+#: Default alignment of every block, in bytes: that of int64, the widest element that the engine touches, and what LDRD and
+#: 64-bit vector accesses like best. Words (LDM, SMLAD operands) need 4; nothing in the engine needs more than 8.
+ALIGNMENT = 8
+
+
+@dataclass(frozen=True)
+class SearchStatistics:
+    """What the searches did. Budgets count nodes, never seconds, so that a plan is the same on every machine."""
+
+    order_nodes: int = 0  # states expanded by the order search; 0 when a bound settled it at once
+    order_budget: int = 0
+    offset_nodes: int = 0  # placements tried by the exact offset search; 0 when a heuristic met the bound
+    offset_budget: int = 0
+    #: Largest sum of live bytes over the steps, for this order and these shared buffers.
+    live_bound: int = 0
+    #: The same for the least demanding order: no plan of this graph, in whatever order, is smaller than this.
+    graph_bound: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where everything is and when it runs. Offsets are bytes from the start of the arena."""
+
+    order: tuple[int, ...]  # operator indices in execution order; folded operators are absent
+    offsets: Mapping[int, int]  # tensor index -> offset, for every tensor that takes arena (variables too)
+    scratch_offsets: Mapping[int, int]  # operator index -> offset of its kernel scratch
+    variable_offsets: Mapping[str, int]  # resource variable's name -> offset
+    arena_bytes: int  # end of the highest block, a multiple of ``alignment``
+    lower_bound: int  # no offsets for this order and these shared buffers give a smaller arena than this
+    status: str  # "optimal": arena_bytes == lower_bound; "gap": the budget ended before that was known
+    alignment: int = ALIGNMENT
+    #: No other order has a smaller sum of live bytes than the one chosen.
+    order_proven: bool = False
+    #: (operator, input position, output position): the output shares the input's address.
+    sharing: tuple[tuple[int, int, int], ...] = ()
+    statistics: SearchStatistics = field(default_factory=SearchStatistics)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able record that ``from_json`` turns back into an equal plan."""
+        return {
+            "schema": SCHEMA,
+            "order": list(self.order),
+            "offsets": {str(k): self.offsets[k] for k in sorted(self.offsets)},
+            "scratch_offsets": {str(k): self.scratch_offsets[k] for k in sorted(self.scratch_offsets)},
+            "variable_offsets": {k: self.variable_offsets[k] for k in sorted(self.variable_offsets)},
+            "arena_bytes": self.arena_bytes,
+            "lower_bound": self.lower_bound,
+            "status": self.status,
+            "alignment": self.alignment,
+            "order_proven": self.order_proven,
+            "sharing": [list(s) for s in self.sharing],
+            "statistics": dict(vars(self.statistics)),
+        }
+
+    @staticmethod
+    def from_json(record: object) -> Plan:
+        """The plan of a record, which may come from a file: raises ``PlanError`` for anything but a well-formed one.
+
+        Whether the plan is *right* for a graph is for the checker to say.
+        """
+        try:
+            return _read(record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PlanError(
+                f"The stored plan is malformed: {type(error).__name__}: {error}.", "Convert the model again."
+            ) from error
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+def _read(record: object) -> Plan:
+    if not isinstance(record, dict):
+        raise TypeError("not an object")
+    if record["schema"] != SCHEMA:
+        raise ValueError(f"schema {record['schema']!r}, expected {SCHEMA!r}")
+    if record["status"] not in ("optimal", "gap"):
+        raise ValueError(f"status {record['status']!r}")
+    if not isinstance(record["order_proven"], bool):
+        raise ValueError(f"order_proven {record['order_proven']!r}")
+    sharing = tuple(tuple(_count(v) for v in s) for s in record["sharing"])
+    if any(len(s) != 3 for s in sharing):
+        raise ValueError("sharing is not a list of triples")
+    return Plan(
+        order=tuple(_count(v) for v in record["order"]),
+        offsets={int(k): _count(v) for k, v in record["offsets"].items()},
+        scratch_offsets={int(k): _count(v) for k, v in record["scratch_offsets"].items()},
+        variable_offsets={str(k): _count(v) for k, v in record["variable_offsets"].items()},
+        arena_bytes=_count(record["arena_bytes"]),
+        lower_bound=_count(record["lower_bound"]),
+        status=record["status"],
+        alignment=_count(record["alignment"]),
+        order_proven=record["order_proven"],
+        sharing=tuple((s[0], s[1], s[2]) for s in sharing),
+        statistics=SearchStatistics(**{k: _count(v) for k, v in record["statistics"].items()}),
+    )
