@@ -91,7 +91,9 @@ _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 
 def _model(g: Generated) -> str:
     p = g.prefix
-    headers = sorted({layer.call.header for layer in g.calls if layer.call})
+    headers = sorted(
+        {layer.call.header for layer in g.calls if layer.call} | ({"state.h"} if g.variables else set())
+    )
     size = arena_bytes(g)
     parts = [
         f"{_BANNER}/* {_one_line(g.name)}, image SHA-256 {g.sha256.hex()}\n"
@@ -99,10 +101,14 @@ def _model(g: Generated) -> str:
         "\n".join(
             [f'#include "{p}model.h"\n', *(f'#include "{h}"' for h in headers), f'#include "{p}weights.h"']
         ),
+        "/* A section of its own: the arena need not be cleared at start, every tensor is written before it is read. */\n"
+        "#if defined(__ELF__) && !defined(AR_HOST)\n"
+        '#define AR_ARENA_SECTION __attribute__((section(".bss.ar_arena")))\n'
+        "#else\n#define AR_ARENA_SECTION\n#endif\n\n"
         "/* The arena between two rows of guard words. */\n"
         "static struct {\n    uint32_t head[AR_GUARD_WORDS];\n"
         f"    uint8_t arena[{max(size, 4)}];\n    uint32_t tail[AR_GUARD_WORDS];\n"
-        f"}} {p}memory __attribute__((aligned(16)));\n\n#define AT(offset) ((void *)({p}memory.arena + (offset)))",
+        f"}} {p}memory AR_ARENA_SECTION __attribute__((aligned(16)));\n\n#define AT(offset) ((void *)({p}memory.arena + (offset)))",
     ]
     parts += [_layer(g, layer) for layer in g.layers]
     names = ", ".join(f"layer_{layer.index}" for layer in g.calls)
@@ -116,11 +122,12 @@ def _model(g: Generated) -> str:
         parts.append(f"static const ar_io {kind}s[] = {{\n" + "\n".join(rows) + "\n};")
     if g.variables:
         parts.append(_reset(g))
+    parts.append(f"static const char name[] = {_c_string(g.name)};")
     hashed = ", ".join(f"{b:#04x}" for b in g.sha256[:8])
     io = g.model.main
     parts.append(
         f"const ar_model {p}model = {{\n"
-        f"    .name = {_c_string(g.name)},\n    .hash = {{{hashed}}},\n    .inputs = inputs,\n    .outputs = outputs,\n"
+        f"    .name = name,\n    .hash = {{{hashed}}},\n    .inputs = inputs,\n    .outputs = outputs,\n"
         f"    .layers = layers,\n    .reset = {'reset' if g.variables else '0'},\n    .guards = {p}memory.head,\n"
         f"    .arena_bytes = {max(size, 4)},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n}};"
@@ -171,22 +178,22 @@ def _value(value: Any, g: Generated, depth: int) -> str:
 
 
 def _reset(g: Generated) -> str:
-    """Give every variable its first value: runs of equal bytes by loops, the rest from flash."""
-    lines = []
+    """The table of variables, and the function that gives each its first value."""
     tables = []
+    rows = []
     for k, v in enumerate(g.variables):
-        lines.append(f"    /* {_one_line(v.name)} */")
-        lines.append(f"    p = AT({v.offset});")
-        if v.fill is not None:
-            value = str(v.fill)
-        else:
-            rows = ", ".join(map(str, v.initial))
-            tables.append(f"static const uint8_t initial_{k}[{v.nbytes}] = {{{rows}}};")
-            value = f"initial_{k}[i]"
-        lines.append(f"    for (i = 0; i < {v.nbytes}u; i++) {{\n        p[i] = {value};\n    }}")
-    body = "\n".join(lines)
-    head = "\n".join(tables) + "\n\n" if tables else ""
-    return f"{head}static void reset(void)\n{{\n    uint8_t *p;\n    uint32_t i;\n{body}\n}}"
+        initial = "0"
+        if v.fill is None:
+            initial = f"initial_{k}"
+            tables.append(
+                f"static const uint8_t {initial}[{v.nbytes}] = {{{', '.join(map(str, v.initial))}}};"
+            )
+        rows.append(
+            f"    {{AT({v.offset}), {initial}, {v.nbytes}, {v.fill or 0}}}, /* {_one_line(v.name)} */"
+        )
+    tables.append("static const ar_state states[] = {\n" + "\n".join(rows) + "\n};")
+    tables.append(f"static const ar_reset_state_params reset_params = {{states, {len(g.variables)}}};")
+    return "\n".join(tables) + "\n\nstatic void reset(void)\n{\n    ar_reset_state(&reset_params);\n}"
 
 
 def _one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext
 from arenite.firmware.generator.needs import lowering_of, op_macs
-from arenite.firmware.generator.state import Variable
+from arenite.firmware.generator.state import Variable, find_variables
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Generated:
     @property
     def engine_sources(self) -> tuple[str, ...]:
         names = {s for layer in self.calls if layer.call for s in layer.call.sources}
+        if self.variables:
+            names.add("state.c")
         return tuple(sorted(names))
 
     @property
@@ -115,16 +117,8 @@ def lower_model(
         call = lowering.lower(context)
         comment = layer_comment(graph, op, plan)
         layers.append(Layer(position, op, call, op_macs(graph, op), comment))
-    return Generated(
-        model, plan, prefix, tuple(layers), tuple(pool.constants), variables_of(model, plan), sha256, name
-    )
-
-
-def variables_of(model: Model, plan: Plan) -> tuple[Variable, ...]:
-    """State carried between inferences, with its first value."""
-    from arenite.firmware.generator.state import find_variables
-
-    return find_variables(model, plan)
+    variables = find_variables(model, plan)
+    return Generated(model, plan, prefix, tuple(layers), tuple(pool.constants), variables, sha256, name)
 
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:

@@ -1,0 +1,41 @@
+# make demo   set up everything and bench a real network on an emulated Cortex-M4
+# make test   set up everything and run the tests
+.PHONY: setup demo test lint bench fuzz sizes docs clean
+
+ARENITE = .venv/bin/arenite
+PYTHON = .venv/bin/python
+PY_DIRS = converters firmware host models profiles tests benchmarks
+
+setup:
+	@./setup.sh dev
+
+demo:
+	@./setup.sh demo
+	@$(ARENITE) demo
+
+test: setup
+	$(PYTHON) -m pytest -n 2
+
+lint: setup
+	$(PYTHON) -m ruff check $(PY_DIRS)
+	$(PYTHON) -m ruff format --check $(PY_DIRS)
+	$(PYTHON) -m mypy -p arenite.converters -p arenite.firmware -p arenite.host -p arenite.models -p arenite.profiles
+	$(PYTHON) -m clang_format_check firmware/engine firmware/boards
+	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
+	    --inline-suppr -I firmware/engine -I firmware/boards firmware/engine
+
+# Figures of the README and of docs/performance.md: all models, all emulated boards.
+bench: setup
+	$(PYTHON) -m benchmarks.table
+
+# The long differential and hostile-input runs; `make test` runs short ones.
+fuzz: setup
+	$(PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
+	$(PYTHON) -m benchmarks.fuzz_reader --cases 100000 --seed 0
+
+# Stored code sizes that `arenite fit` adds up; run after any change to C sources or compiler flags.
+sizes: setup
+	$(PYTHON) -m arenite.firmware.sizes.measure
+
+clean:
+	rm -rf .venv .cache out .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,104 @@
+"""Image × board → verdict: does it fit, and if not, by how many bytes it misses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arenite.profiles.boards import Board
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a firmware takes, in bytes, and what an inference costs.
+
+    ``stack`` is an upper bound. ``exact`` is False where the board's own start-up code could not be measured; then
+    ``code`` and ``static`` are estimates. ``instructions`` per inference and ``cycles_per_instruction`` are estimates.
+    """
+
+    arena: int
+    static: int
+    stack: int
+    weights: int
+    code: int
+    exact: bool
+    instructions: float
+    cycles_per_instruction: float
+
+    @property
+    def ram(self) -> int:
+        return self.arena + self.static + self.stack
+
+    @property
+    def flash(self) -> int:
+        return self.weights + self.code
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer for one board. Latency in ms and energy in mJ per inference are estimates; None where unknown."""
+
+    board: Board
+    needs: Needs
+    fits: bool
+    latency_ms: float
+    energy_mj: float | None
+    reasons: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The board's entry of ``arenite.fit/1``."""
+        kind = {} if self.needs.exact else {"kind": "estimated"}
+        return {
+            "board": self.board.name,
+            "fits": self.fits,
+            "ram": {
+                "needed": self.needs.ram,
+                "available": self.board.ram_bytes,
+                "arena": self.needs.arena,
+                "stack": self.needs.stack,
+                "static": self.needs.static,
+                **kind,
+            },
+            "flash": {
+                "needed": self.needs.flash,
+                "available": self.board.flash_bytes,
+                "weights": self.needs.weights,
+                "code": self.needs.code,
+                **kind,
+            },
+            "latency_ms": {"value": round(self.latency_ms, 3), "kind": "estimated"},
+            "energy_mj": None
+            if self.energy_mj is None
+            else {"value": round(self.energy_mj, 4), "kind": "estimated"},
+            "reasons": list(self.reasons),
+        }
+
+
+def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = ()) -> Verdict:
+    """Compare ``needs`` with the memory of ``board``.
+
+    ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): where one takes
+    less of what is missing, the reason names it and what it would take.
+    """
+    reasons = []
+    ram_short = needs.ram - board.ram_bytes
+    if ram_short > 0:
+        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, needs.ram, "ram"))
+    flash_short = needs.flash - board.flash_bytes
+    if flash_short > 0:
+        reasons.append(f"needs {flash_short:,} B more flash" + _better(alternatives, needs.flash, "flash"))
+    if ram_short > 0 and any(r.kind == "psram" and r.size >= needs.arena for r in board.ram[1:]):
+        reasons.append("the arena would fit the board's PSRAM, which the generated project does not use")
+    latency_ms = needs.instructions * needs.cycles_per_instruction / board.clock_hz * 1e3
+    energy = None
+    if board.power is not None:
+        energy = board.power.active_ma * board.power.supply_v * latency_ms / 1e3
+    return Verdict(board, needs, not (ram_short > 0 or flash_short > 0), latency_ms, energy, tuple(reasons))
+
+
+def _better(alternatives: Sequence[tuple[str, Needs]], now: int, what: str) -> str:
+    best = min(alternatives, key=lambda a: getattr(a[1], what), default=None)
+    if best is None or getattr(best[1], what) >= now:
+        return ""
+    return f": try {best[0]} (then {getattr(best[1], what):,} B)"

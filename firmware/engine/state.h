@@ -1,0 +1,21 @@
+/* State carried between inferences, put back to its first value. */
+#ifndef ARENITE_STATE_H
+#define ARENITE_STATE_H
+
+#include <stdint.h>
+
+typedef struct {
+    void *data;          /* `bytes` bytes in the arena */
+    const void *initial; /* first value; 0: every byte is `fill` */
+    uint32_t bytes;
+    uint32_t fill;
+} ar_state;
+
+typedef struct {
+    const ar_state *states;
+    uint32_t count;
+} ar_reset_state_params;
+
+void ar_reset_state(const ar_reset_state_params *p);
+
+#endif

@@ -1,0 +1,164 @@
+"""Measure what every kernel and support function costs on every core: ``python -m arenite.firmware.sizes.measure``.
+
+Compiles the whole engine, both protocols and the board support with the flags of a real build, reads the object
+files and stores each section's size, stack frame and references in ``profiles/sizes/``. ``fit`` adds them up as the
+linker would, without a compiler. Run it after any change to C sources or flags; a test compares the digests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import arenite.profiles.boards as boards
+from arenite.converters.atomic import write_atomic
+from arenite.firmware.boards import cores
+from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.generator.project import ENGINE_DIRECTORY, PROTOCOLS, write_project
+from arenite.firmware.sizes.objects import ObjectSet, read_objects
+from arenite.firmware.sizes.targets import SIZES, TARGETS, Target
+
+#: The sample's layers call nothing that exists elsewhere, so that what is measured is the layer function alone.
+_SAMPLE = """\
+#include "model.h"
+{includes}
+extern const int sample_params[2];
+extern void sample_kernel(const int *p);
+static void layer_0(void)
+{{
+    sample_kernel(&sample_params[0]);
+}}
+static void reset(void)
+{{
+    sample_kernel(&sample_params[1]);
+}}
+static const ar_layer_fn layers[] = {{layer_0, reset}};
+const ar_model model = {{.layers = layers}};
+/* The size of every structure that generated code is made of. */
+{sizes}
+"""
+
+_HEADER = '#ifndef MODEL_H\n#define MODEL_H\n#include "arenite.h"\n#define MODEL_LAYERS 1\nextern const ar_model model;\n#endif\n'
+
+
+def engine_files() -> list[str]:
+    return sorted(p.name for p in ENGINE_DIRECTORY.glob("*.c"))
+
+
+def sample_sources() -> dict[str, str]:
+    """A model with one layer and an array ``sizeof_X`` for every structure ``X`` of the engine's headers."""
+    headers = sorted(p.name for p in ENGINE_DIRECTORY.glob("*.h"))
+    names = sorted(
+        {m for h in headers for m in re.findall(r"^\}\s*(ar_\w+);", (ENGINE_DIRECTORY / h).read_text(), re.M)}
+    )
+    sizes = "\n".join(f"extern const char sizeof_{n}[sizeof({n})];\nconst char sizeof_{n}[sizeof({n})] = {{1}};" for n in names)
+    includes = "\n".join(f'#include "{h}"' for h in headers)
+    return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
+
+
+def digest() -> str:
+    """Of everything that decides a size: C sources, headers and flags (not the compiler's version)."""
+    made = hashlib.sha256()
+    for folder in (ENGINE_DIRECTORY, SOURCE_DIRECTORY):
+        for path in sorted([*folder.glob("*.[chS]")]):
+            made.update(path.name.encode() + b"\0" + path.read_bytes())
+    made.update(repr((cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.optimise_flags("speed"))).encode())
+    return made.hexdigest()
+
+
+def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
+    """Every kernel, and the sample model, compiled as a project compiles them."""
+    recipe, project = _project(target, "arenite", optimise, engine_files(), folder)
+    units = [u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"]
+    return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
+
+
+def measure_support(target: Target, protocol: str, folder: Path) -> ObjectSet:
+    """Start-up, port and protocol: built for size whatever the model is built for."""
+    recipe, project = _project(target, protocol, "balanced", [], folder)
+    units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
+    return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
+
+
+def _project(target: Target, protocol: str, optimise: str, engine: list[str], folder: Path) -> tuple[dict, Path]:
+    board = replace(boards.load_board(target.board), core=target.core)
+    project = folder / f"{target.name}-{optimise}-{protocol}-{len(engine)}"
+    write_project(project, sample_sources(), engine, board, protocol=protocol, optimise=optimise)
+    return json.loads((project / "arenite.json").read_text())["build"], project
+
+
+def _compile(recipe: dict, units: list[dict], project: Path) -> dict[str, Path]:
+    """Object file of each unit, by the unit's file name."""
+    (project / "o").mkdir()
+    made = {}
+    for unit in units:
+        name = Path(unit["source"]).name
+        out = project / "o" / f"{name}.o"
+        command = [recipe["compiler"], *recipe["flags"], *unit["flags"], "-c", "-o", str(out), unit["source"]]
+        subprocess.run(command, cwd=project, check=True)
+        made[name] = out
+    return made
+
+
+def _libgcc(recipe: dict, project: Path) -> dict[str, Path]:
+    """Members of the compiler's own library, unpacked."""
+    command = [recipe["compiler"], *recipe["link_flags"][:-1], "-print-libgcc-file-name"]
+    archive = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    if not Path(archive).is_file():
+        return {}
+    folder = project / "libgcc"
+    folder.mkdir(exist_ok=True)
+    ar = recipe["compiler"].replace("gcc", "ar")
+    subprocess.run([ar, "x", archive], cwd=folder, check=True)
+    return {f"libgcc/{p.name}": p for p in sorted(folder.glob("*.o"))}
+
+
+def prune(objects: ObjectSet) -> ObjectSet:
+    """Drop library members that nothing of ours can reach."""
+    own = [node for node in objects.sections if not node.startswith("libgcc/")]
+    live = objects.reachable(own)
+    return ObjectSet(
+        {n: s for n, s in objects.sections.items() if n in live},
+        {s: n for s, n in objects.symbols.items() if n in live},
+    )
+
+
+def compiler_version(core: str) -> str:
+    command = [f"{cores.core_named(core).prefix}gcc", "--version"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m arenite.firmware.sizes.measure", description=__doc__)
+    parser.add_argument("targets", nargs="*", help="default: all")
+    args = parser.parse_args(argv)
+    stamp = digest()
+    for target in TARGETS.values():
+        if args.targets and target.name not in args.targets:
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            table = {
+                "schema": "arenite.sizes/1",
+                "target": target.name,
+                "compiler": compiler_version(target.core),
+                "digest": stamp,
+                "engine": {
+                    "O2": measure_engine(target, "speed", Path(temporary)).to_json(),
+                    "Os": measure_engine(target, "flash", Path(temporary)).to_json(),
+                },
+                "support": {p: measure_support(target, p, Path(temporary)).to_json() for p in PROTOCOLS},
+            }
+        write_atomic(SIZES / f"{target.name}.json", json.dumps(table, separators=(",", ":")) + "\n")
+        print(f"{target.name}: {len(table['engine']['O2']['sections'])} sections", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

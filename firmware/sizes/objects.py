@@ -1,0 +1,152 @@
+"""Read compiled object files: every section that would reach flash or RAM, its size and what it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_EXEC, _WRITE, _ALLOC = 4, 1, 2
+
+#: Sections that Arenite's linker scripts discard.
+_DISCARDED = re.compile(r"\.(comment|note|eh_frame|ARM\.(exidx|extab)|xtensa\.info|xt\.)")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One input section of the linker.
+
+    ``kind``: "text", "rodata", "data", "bss", "noinit", "weights" or "vectors". ``size`` and ``stack`` in bytes;
+    ``stack`` is the deepest frame among its functions. ``refs``: node names or symbols it refers to.
+    """
+
+    name: str
+    kind: str
+    size: int
+    stack: int
+    refs: tuple[str, ...]
+
+
+@dataclass
+class ObjectSet:
+    """Sections by node name (``file:section``) and the node that defines each global symbol."""
+
+    sections: dict[str, Section] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "sections": {
+                node: [s.kind, s.size, s.stack, *sorted(s.refs)] for node, s in sorted(self.sections.items())
+            },
+            "symbols": dict(sorted(self.symbols.items())),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> ObjectSet:
+        sections = {
+            node: Section(node.split(":", 1)[1], row[0], row[1], row[2], tuple(row[3:]))
+            for node, row in data["sections"].items()
+        }
+        return ObjectSet(sections, dict(data["symbols"]))
+
+    def reachable(self, roots: Iterable[str]) -> set[str]:
+        """Nodes that the linker's garbage collection keeps, starting from symbols or nodes."""
+        seen: set[str] = set()
+        queue = [self.symbols.get(r, r) for r in roots]
+        while queue:
+            node = queue.pop()
+            if node in seen or node not in self.sections:
+                continue
+            seen.add(node)
+            queue += [self.symbols.get(r, r) for r in self.sections[node].refs]
+        return seen
+
+
+def read_objects(files: Mapping[str, Path]) -> ObjectSet:
+    """All sections of the object files; the key of a file begins its nodes' names.
+
+    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage).
+    """
+    from elftools.elf.elffile import ELFFile
+
+    made = ObjectSet()
+    for label, path in files.items():
+        with path.open("rb") as stream:
+            _read(ELFFile(stream), label, _stack_usage(path), made)
+    return made
+
+
+def _stack_usage(obj: Path) -> dict[str, int]:
+    su = obj.with_suffix(".su")
+    usage: dict[str, int] = {}
+    if su.exists():
+        for line in su.read_text().splitlines():
+            where, size, _ = line.split("\t")
+            usage[where.rsplit(":", 1)[1]] = int(size)
+    return usage
+
+
+def _kind(name: str, flags: int, nobits: bool) -> str:
+    if name.startswith(".vectors"):
+        return "vectors"
+    if name.startswith(".noinit"):
+        return "noinit"
+    if ".ar_weights" in name:
+        return "weights"
+    if ".ar_arena" in name:
+        return "arena"
+    if nobits:
+        return "bss"
+    if flags & _WRITE:
+        return "data"
+    return "text" if flags & _EXEC else "rodata"
+
+
+def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> None:
+    from elftools.elf.relocation import RelocationSection
+    from elftools.elf.sections import SymbolTableSection
+
+    sections = list(elf.iter_sections())
+    table = next((s for s in sections if isinstance(s, SymbolTableSection)), None)
+    if table is None:
+        return
+    symbols = list(table.iter_symbols())
+    kept = {
+        k: s
+        for k, s in enumerate(sections)
+        if s["sh_flags"] & _ALLOC and s["sh_size"] and not _DISCARDED.match(s.name)
+    }
+    frames: dict[int, int] = {}
+    for symbol in symbols:
+        index = symbol["st_shndx"]
+        if not isinstance(index, int) or index not in kept:
+            continue
+        node = f"{label}:{sections[index].name}"
+        if symbol["st_info"]["bind"] != "STB_LOCAL":
+            made.symbols[symbol.name] = node
+        if symbol["st_info"]["type"] == "STT_FUNC":
+            base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
+            frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
+    refs: dict[int, set[str]] = {k: set() for k in kept}
+    for section in sections:
+        if isinstance(section, RelocationSection) and section["sh_info"] in kept:
+            for relocation in section.iter_relocations():
+                target = symbols[relocation["r_info_sym"]]
+                index = target["st_shndx"]
+                if isinstance(index, int) and index in kept:
+                    refs[section["sh_info"]].add(f"{label}:{sections[index].name}")
+                elif target.name:
+                    refs[section["sh_info"]].add(target.name)
+    for k, s in kept.items():
+        node = f"{label}:{s.name}"
+        kind = _kind(s.name, s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
+        old = made.sections.get(node)
+        size = s["sh_size"] + (-(-old.size // 4) * 4 if old else 0)
+        joined = set(refs[k]) | (set(old.refs) if old else set())
+        joined.discard(node)
+        made.sections[node] = Section(
+            s.name, kind, size, max(frames.get(k, 0), old.stack if old else 0), tuple(sorted(joined))
+        )

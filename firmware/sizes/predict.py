@@ -1,0 +1,167 @@
+"""Bytes of flash, static RAM and stack of a firmware, before any compiler runs.
+
+Adds up stored section sizes as the linker would: the sections that the vector table and start-up reach, each padded
+to four bytes (the linker scripts give every input section that alignment, so their order does not matter). What is
+generated for the model has sizes known by construction: constant arrays, one structure and one function per layer.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+
+from arenite.converters.errors import ProfileError
+from arenite.firmware.boards.cores import optimise_flags
+from arenite.firmware.generator.emit import arena_bytes
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.lower.base import KernelCall
+from arenite.firmware.sizes.objects import ObjectSet
+from arenite.firmware.sizes.targets import SIZES, target_of
+from arenite.profiles.boards import Board
+
+#: Stack of a compiler library routine: GCC gives no figure for its own assembly, which never needs more. Assumed.
+LIBRARY_FRAME = 64
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """All in bytes. ``static`` is every .data and .bss byte that is neither arena nor stack; ``stack`` is a bound."""
+
+    arena: int
+    static: int
+    stack: int
+    weights: int
+    code: int
+    exact: bool  # False where the core's own support code could not be measured (real boards)
+
+    @property
+    def ram_total(self) -> int:
+        return self.arena + self.static + self.stack
+
+    @property
+    def flash_total(self) -> int:
+        return self.weights + self.code
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    engine: dict[str, ObjectSet]  # by optimisation flag without its dash
+    support: dict[str, ObjectSet]  # by protocol
+    digest: str
+
+
+@cache
+def size_table(name: str) -> SizeTable:
+    """The stored sizes of one target; ``ProfileError`` when the file is missing or damaged."""
+    path = SIZES / f"{name}.json"
+    try:
+        data = json.loads(path.read_text())
+        return SizeTable(
+            {k: ObjectSet.from_json(v) for k, v in data["engine"].items()},
+            {k: ObjectSet.from_json(v) for k, v in data["support"].items()},
+            data["digest"],
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise ProfileError(
+            f"The size table {path} is missing or damaged.", "Run: python -m arenite.firmware.sizes.measure"
+        ) from error
+
+
+def _word(size: int) -> int:
+    return -(-size // 4) * 4
+
+
+def predict(generated: Generated, board: Board, optimise: str, protocol: str = "arenite") -> Prediction:
+    """Predict the firmware that ``write_project`` with these arguments would build."""
+    target = target_of(board)
+    table = size_table(target.name)
+    engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
+    support = table.support[protocol]
+    merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
+    kernels = sorted({layer.call.kernel for layer in generated.calls if layer.call})
+    if generated.variables:
+        kernels.append("ar_reset_state")
+    roots = ["ar_start", *(n for n, s in merged.sections.items() if s.kind == "vectors"), *kernels]
+    live = merged.reachable(roots)
+    live = {n for n in live if not n.startswith(("model.c:",))}
+
+    def total(*kinds: str) -> int:
+        return sum(_word(merged.sections[n].size) for n in live if merged.sections[n].kind in kinds)
+
+    ticks = next(n for n in support.sections if n.startswith("main.c:") and "layer_ticks" in n)
+    static_ticks = 4 * max(len(generated.calls), 1) - _word(support.sections[ticks].size)
+    guards = 2 * _GUARD_BYTES
+    code = total("text", "rodata", "data", "vectors") + _model_code(generated, engine)
+    # The guards lie in the arena's section and are counted as static data, like everything that is not arena.
+    static = total("data", "bss", "noinit") + static_ticks + guards
+    return Prediction(
+        arena=max(arena_bytes(generated), 4),
+        static=static,
+        stack=_stack(merged, kernels, engine),
+        weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
+        code=code,
+        exact=board.emulated,
+    )
+
+
+_GUARD_BYTES = 16
+
+
+def _model_code(generated: Generated, engine: ObjectSet) -> int:
+    """Flash of the generated model.c and of the tables in weights.c."""
+    bytes_ = sum(_word(c.nbytes) for c in generated.constants if not c.is_weight)
+    layer = engine.sections["model.c:.text.layer_0"].size
+    for item in generated.calls:
+        assert item.call is not None
+        bytes_ += _word(layer) + _word(call_bytes(item.call, engine))
+    graph = generated.model.main
+    bytes_ += 4 * max(len(generated.calls), 1)
+    bytes_ += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)
+    bytes_ += _sizeof("ar_model", engine) + _word(len(generated.name.encode()) + 1)
+    if generated.variables:
+        bytes_ += len(generated.variables) * _sizeof("ar_state", engine) + _sizeof("ar_reset_state_params", engine)
+        bytes_ += sum(_word(v.nbytes) for v in generated.variables if v.fill is None)
+        bytes_ += _word(layer)
+    return bytes_
+
+
+def call_bytes(call: KernelCall, engine: ObjectSet) -> int:
+    """Size of the parameter structure of one call."""
+    return _sizeof(call.params_type, engine)
+
+
+def _sizeof(struct: str, engine: ObjectSet) -> int:
+    node = engine.symbols.get(f"sizeof_{struct}")
+    if node is None:
+        raise ProfileError(f"No size is stored for {struct}.", "Run: python -m arenite.firmware.sizes.measure")
+    return engine.sections[node].size
+
+
+def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
+    """The deepest chain of frames from reset: every reference is taken for a call, function tables included."""
+    depth: dict[str, int] = {}
+    layer = engine.sections["model.c:.text.layer_0"].stack
+
+    def deepest(node: str, path: frozenset[str]) -> int:
+        if node in depth:
+            return depth[node]
+        section = objects.sections.get(node)
+        if section is None or node in path:
+            return 0
+        below = 0
+        for ref in section.refs:
+            below = max(below, deepest(objects.symbols.get(ref, ref), path | {node}))
+        own = section.stack
+        if node.startswith("libgcc/") and section.kind == "text" and not own:
+            own = LIBRARY_FRAME
+        depth[node] = own + below
+        return depth[node]
+
+    kernel = max((deepest(objects.symbols.get(k, k), frozenset()) for k in kernels), default=0)
+    # The model's layers are called from ar_infer through the model's table: add them there.
+    infer = objects.symbols["ar_infer"]
+    depth[infer] = objects.sections[infer].stack + max(
+        layer + kernel, *(deepest(objects.symbols.get(r, r), frozenset()) for r in objects.sections[infer].refs), 0
+    )
+    return _word(deepest(objects.symbols["ar_start"], frozenset()))

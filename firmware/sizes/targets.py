@@ -1,0 +1,63 @@
+"""For which cores sizes are stored, and which stored table answers for a board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import arenite.profiles.boards as boards
+from arenite.converters.errors import ProfileError
+from arenite.profiles.boards import Board
+
+SIZES = Path(boards.__file__).parent / "sizes"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``core`` compiled with the support code of the emulated board ``board``."""
+
+    name: str
+    board: str
+    core: str
+
+
+def _emulated(board: str, core: str) -> Target:
+    return Target(board, board, core)
+
+
+TARGETS = {
+    t.name: t
+    for t in (
+        _emulated("qemu_microbit", "cortex-m0"),
+        _emulated("qemu_mps2_an385", "cortex-m3"),
+        _emulated("qemu_mps2_an386", "cortex-m4f"),
+        _emulated("qemu_netduinoplus2", "cortex-m4f"),
+        _emulated("qemu_mps2_an505", "cortex-m33"),
+        _emulated("qemu_mps2_an500", "cortex-m7"),
+        _emulated("qemu_mps3_an547", "cortex-m55"),
+        _emulated("qemu_riscv32", "rv32imc"),
+        _emulated("qemu_xtensa_lx106", "xtensa-lx106"),
+        Target("cortex-m0plus", "qemu_microbit", "cortex-m0plus"),
+        Target("cortex-m23", "qemu_microbit", "cortex-m23"),
+        Target("cortex-m4", "qemu_mps2_an386", "cortex-m4"),
+        Target("cortex-m33f", "qemu_mps2_an505", "cortex-m33f"),
+        Target("cortex-m85", "qemu_mps3_an547", "cortex-m85"),
+        Target("rv32imac", "qemu_riscv32", "rv32imac"),
+        Target("rv32imafc", "qemu_riscv32", "rv32imafc"),
+    )
+}
+
+#: Cores whose compiler is the vendor's alone: the nearest core that can be measured answers for them.
+_NEAREST = {"xtensa-lx6": "qemu_xtensa_lx106", "xtensa-lx7": "qemu_xtensa_lx106"}
+
+
+def target_of(board: Board) -> Target:
+    """The table for ``board``: its own for an emulated board, else the one of its core."""
+    if board.name in TARGETS:
+        return TARGETS[board.name]
+    if board.core in TARGETS:
+        return TARGETS[board.core]
+    name = _NEAREST.get(board.core) or next((t.name for t in TARGETS.values() if t.core == board.core), None)
+    if name is None:
+        raise ProfileError(f"No code sizes are stored for the core '{board.core}' of {board.name}.")
+    return TARGETS[name]

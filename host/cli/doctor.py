@@ -1,0 +1,55 @@
+"""``arenite doctor``: are the tools there that Arenite calls?"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib import metadata
+
+import click
+
+from arenite.host.cli.output import print_json, show, table
+
+#: Command, the Debian package that has it, and what it is for.
+TOOLS = (
+    ("gcc", "gcc", "fuzzing and tests on this computer"),
+    ("arm-none-eabi-gcc", "gcc-arm-none-eabi", "Cortex-M firmware"),
+    ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf", "RISC-V firmware"),
+    ("xtensa-lx106-elf-gcc", "gcc-xtensa-lx106", "Xtensa firmware"),
+    ("qemu-system-arm", "qemu-system-arm", "emulated Cortex-M boards"),
+    ("qemu-system-riscv32", "qemu-system-misc", "emulated RISC-V board"),
+    ("qemu-system-xtensa", "qemu-system-misc", "emulated Xtensa board"),
+)
+#: Distribution, and the extra that installs it ("" for the core install).
+PACKAGES = (("ai-edge-litert", ""), ("pyserial", ""), ("pyelftools", ""), ("platformio", "build"), ("tflite-micro", "tflm"))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def doctor(as_json: bool) -> int:
+    """Check compilers, emulators and Python packages; exit code 3 when a tool is missing."""
+    tools = [_tool(*t) for t in TOOLS]
+    packages = [_package(*p) for p in PACKAGES]
+    if as_json:
+        print_json({"schema": "arenite.doctor/1", "tools": tools, "packages": packages})
+    else:
+        rows = [(t["name"], t["version"] or "missing", t["use"], t["fix"]) for t in tools + packages]
+        show(table("Tools", ("name", "version", "for", "to install"), rows))
+    return 0 if all(t["version"] for t in tools) else 3
+
+
+def _tool(name: str, package: str, use: str) -> dict:
+    version = None
+    if shutil.which(name):
+        done = subprocess.run([name, "--version"], capture_output=True, text=True)
+        version = (done.stdout.splitlines() or ["?"])[0]
+    return {"name": name, "version": version, "use": use, "fix": "" if version else f"apt install {package}"}
+
+
+def _package(name: str, extra: str) -> dict:
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        version = None
+    wanted = f"arenite[{extra}]" if extra else "arenite"
+    return {"name": name, "version": version, "use": "Python package", "fix": "" if version else f"pip install '{wanted}'"}

@@ -1,0 +1,72 @@
+"""``arenite fit``: does it fit, on which boards, to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.errors import UsageError
+from arenite.converters.fit import Verdict
+from arenite.host.cli.options import optimise_option
+from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.fit import verdicts
+from arenite.host.prepare import Prepared, prepare
+from arenite.profiles.boards import all_boards, load_board
+
+
+@click.command()
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--board", "names", multiple=True, help="A board; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Every known board.")
+@optimise_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def fit(images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str, as_json: bool) -> int:
+    """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
+
+    Exit code 1 when a model does not fit a board named with --board.
+    """
+    if names and everything:
+        raise UsageError("--board and --all exclude each other.", "Give one of them.")
+    boards = [load_board(n) for n in names] if names else all_boards()
+    results = [(p, verdicts(p, boards, optimise)) for p in map(prepare, images)]
+    if as_json:
+        reports = [_report(p, v) for p, v in results]
+        print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
+    else:
+        for prepared, found in results:
+            for text in prepared.notes:
+                note(text)
+            _print(prepared, found)
+    failed = any(not v.fits for _, found in results for v in found)
+    return 1 if failed and names else 0
+
+
+def _report(prepared: Prepared, found: list[Verdict]) -> dict:
+    return {
+        "schema": "arenite.fit/1",
+        "model": {"path": str(prepared.path), "sha256": prepared.sha256},
+        "boards": [v.to_json() for v in found],
+    }
+
+
+def _print(prepared: Prepared, found: list[Verdict]) -> None:
+    rows = []
+    for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):
+        about = "" if v.needs.exact else "~"
+        rows.append(
+            (
+                v.board.name,
+                "yes" if v.fits else "NO",
+                f"{about}{v.needs.ram:,}",
+                f"{v.board.ram_bytes:,}",
+                f"{about}{v.needs.flash:,}",
+                f"{v.board.flash_bytes:,}",
+                f"~{v.latency_ms:,.1f}",
+                "-" if v.energy_mj is None else f"~{v.energy_mj:,.3f}",
+                "; ".join(v.reasons),
+            )
+        )
+    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ", "")
+    show(table(f"{prepared.path.name}: arena {prepared.plan.arena_bytes:,} B", columns, rows))
+    show("~ estimated: real boards add their framework's start-up code; time and energy are never measured here.")

@@ -1,0 +1,92 @@
+"""The ``arenite`` command: one file per subcommand, loaded when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+import click
+
+from arenite.converters.errors import ArenaError, UsageError
+
+#: Subcommand to the module that defines it (as a click command of the same name) and its help line.
+COMMANDS = {
+    "convert": "Plan a model and write it as an image.",
+    "inspect": "Show a model's operators, tensors and arena.",
+    "fit": "Tell whether models fit boards, to the byte.",
+    "firmware": "Generate the C firmware of a model as a PlatformIO project.",
+    "build": "Build a generated project.",
+    "flash": "Put a built project on its board.",
+    "bench": "Generate, build, flash, feed and measure a model on a board.",
+    "zoo": "List and fetch trained models.",
+    "boards": "List the known boards.",
+    "demo": "Bench a zoo model on an emulated Cortex-M4 and write a report.",
+    "doctor": "Check the tools that Arenite uses.",
+}
+
+EXIT_BUG = 4
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"arenite.host.cli.{name}")
+        return getattr(module, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="arenite")
+def cli() -> None:
+    """From a trained model to a measured microcontroller."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code (0 done, 1 no, 2 usage, 3 device or tool, 4 our bug)."""
+    try:
+        code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except ArenaError as error:
+        _complain(error)
+        return error.exit_code
+    except click.ClickException as error:
+        if isinstance(error, click.UsageError):
+            error.show()
+        else:
+            _complain(UsageError(error.format_message()))
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        print("Interrupted.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`arenite boards | head`): not an error, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:
+        traceback.print_exc()
+        print("This is a bug in Arenite. Please report it with the lines above.", file=sys.stderr)
+        return EXIT_BUG
+
+
+def _complain(error: ArenaError) -> None:
+    print(f"Error: {error.problem}", file=sys.stderr)
+    if error.hint:
+        print(f"Try: {error.hint}", file=sys.stderr)
+
+
+def run() -> None:
+    """Console entry point."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

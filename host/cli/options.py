@@ -1,0 +1,23 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.generator.project import PROTOCOLS
+
+optimise_option = click.option(
+    "--optimise",
+    type=click.Choice(OPTIMISE_MODES),
+    default="balanced",
+    show_default=True,
+    help="What the compiler favours.",
+)
+protocol_option = click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    default="arenite",
+    show_default=True,
+    help="Arenite's framed protocol, or the MLPerf Tiny monitor.",
+)

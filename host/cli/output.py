@@ -1,0 +1,43 @@
+"""What all commands print alike: one JSON object for programs, tables for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+#: Progress and warnings; standard output stays clean for results.
+stderr = Console(stderr=True, highlight=False)
+stdout = Console(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Exactly one JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table whose numeric columns (all cells numbers, sizes or '-') are right-aligned."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    texts = [[str(cell) for cell in row] for row in rows]
+    for k, column in enumerate(columns):
+        cells = [row[k] for row in texts]
+        numeric = bool(cells) and all(c in ("", "-") or c.strip("~+-")[:1].isdigit() for c in cells)
+        made.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in texts:
+        made.add_row(*row)
+    return made
+
+
+def show(*parts: object) -> None:
+    for part in parts:
+        stdout.print(part)
+
+
+def note(text: str) -> None:
+    """One line of progress or warning on standard error."""
+    stderr.print(text, style="dim")

@@ -1,0 +1,133 @@
+"""One self-contained HTML page for a bench run: no script, no font, no picture from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d6dce4; --page: #fff; --a: #2f6fb5;
+  --b: #c06a1b; --c: #4d8a3d; --d: #8a5bb0; --good: #2b7a3d; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --soft: #9aa7b8; --line: #38424f; --page: #14181e;
+  --a: #6fa8e6; --b: #e39a52; --c: #86c373; --d: #bd93e0; --good: #7fcf91; --bad: #ff8a80; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1080px;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+p.sub, .kind { color: var(--soft) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; width: 100% } th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line);
+  text-align: left; vertical-align: top } th { color: var(--soft); font-weight: 600 }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+.cards { display: flex; flex-wrap: wrap; gap: .8rem } .card { border: 1px solid var(--line); border-radius: 8px;
+  padding: .6rem .9rem; min-width: 9rem } .card b { display: block; font-size: 1.25rem }
+.bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden; background: var(--line) }
+.bar span { display: block } .key { margin-right: 1rem; white-space: nowrap } .key i { display: inline-block;
+  width: .8em; height: .8em; border-radius: 2px; margin-right: .35em }
+.meter { display: inline-block; height: .7em; background: var(--a); border-radius: 2px; vertical-align: middle }
+.yes { color: var(--good); font-weight: 600 } .no { color: var(--bad); font-weight: 600 }
+svg { max-width: 100%; height: auto }
+"""
+
+_COLOURS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
+
+
+def bench_page(
+    result: Mapping[str, Any], fits: Sequence[Mapping[str, Any]], arena_svg: str, notes: Sequence[str] = ()
+) -> str:
+    """The page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena."""
+    model, board = result["model"], result["board"]
+    name = str(model["path"]).rsplit("/", 1)[-1]
+    parts = [
+        f"<h1>{escape(name)}</h1>",
+        f'<p class="sub">on {escape(board["name"])} ({escape(board["core"])}), SHA-256 {escape(model["sha256"][:16])}…, '
+        f"{model['macs']:,} multiply-accumulates</p>",
+        _cards(result),
+    ]
+    if notes:
+        parts.append("<h2>Notes</h2><ul>" + "".join(f"<li>{escape(n)}</li>" for n in notes) + "</ul>")
+    memory, flash = result["memory"], result["flash"]
+    parts += [
+        "<h2>RAM (measured)</h2>",
+        _stack_bar({k: memory[k] for k in ("arena", "stack", "static")}),
+        f'<p class="kind">Predicted before the build: {memory["predicted_ram_total"]:,} B; '
+        f"the arena's lower bound is {memory['arena_lower_bound']:,} B.</p>",
+        "<h2>Flash (measured)</h2>",
+        _stack_bar({k: flash[k] for k in ("weights", "code")}),
+        f'<p class="kind">Predicted before the build: {flash["predicted_total"]:,} B.</p>',
+        "<h2>The arena over time (planned)</h2>",
+        f'<div class="scroll">{arena_svg}</div>',
+        "<h2>Layers (measured)</h2>",
+        _layers(result["layers"]),
+    ]
+    if fits:
+        parts += ["<h2>Boards</h2>", _fits(fits)]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(name)} on {escape(board['name'])}</title><style>{_STYLE}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _cards(result: Mapping[str, Any]) -> str:
+    samples, instructions = result["samples"], result["inference"]["instructions"]
+    cells = [("bit-exact", f"{samples['bit_exact']} of {samples['count']}")]
+    if samples["accuracy"] is not None:
+        cells.append(("accuracy", f"{samples['accuracy']:.1%}"))
+    if instructions is not None:
+        cells.append(("instructions per inference, p50", f"{instructions['p50']:,}"))
+        cells.append(("p95 / p99", f"{instructions['p95']:,} / {instructions['p99']:,}"))
+    latency = result["inference"]["latency_us"]
+    if latency is not None:
+        cells.append(("latency p50, µs", f"{latency['p50']:,}"))
+    cells.append(("RAM", f"{result['memory']['ram_total']:,} B"))
+    cells.append(("flash", f"{result['flash']['total']:,} B"))
+    return (
+        '<div class="cards">'
+        + "".join(f'<div class="card"><b>{escape(v)}</b>{escape(k)}</div>' for k, v in cells)
+        + "</div>"
+    )
+
+
+def _stack_bar(parts: Mapping[str, int]) -> str:
+    total = max(sum(parts.values()), 1)
+    spans, keys = [], []
+    for (name, size), colour in zip(parts.items(), _COLOURS, strict=False):
+        spans.append(f'<span style="width:{100 * size / total:.2f}%;background:{colour}"></span>')
+        keys.append(f'<span class="key"><i style="background:{colour}"></i>{name} {size:,} B</span>')
+    return f'<div class="bar">{"".join(spans)}</div><p>{"".join(keys)}<b>total {total:,} B</b></p>'
+
+
+def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
+    largest = max((layer["instructions"] or 0 for layer in layers), default=0) or 1
+    rows = []
+    for layer in layers:
+        count = layer["instructions"] or 0
+        per_mac = f"{count / layer['macs']:.2f}" if layer["macs"] else "-"
+        rows.append(
+            f'<tr><td class="n">{layer["index"]}</td><td>{escape(layer["op"])}</td><td>{escape(layer.get("shape", ""))}</td>'
+            f'<td class="n">{layer["macs"]:,}</td><td class="n">{count:,}</td><td class="n">{per_mac}</td>'
+            f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
+        )
+    head = '<tr><th class="n">#</th><th>operator</th><th>output</th><th class="n">MACs</th><th class="n">instructions</th><th class="n">per MAC</th><th></th></tr>'
+    return f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+
+
+def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for f in sorted(fits, key=lambda f: (not f["fits"], f["latency_ms"]["value"])):
+        about = "~" if f["ram"].get("kind") else ""
+        verdict = '<td class="yes">yes</td>' if f["fits"] else '<td class="no">no</td>'
+        rows.append(
+            f"<tr><td>{escape(f['board'])}</td>{verdict}"
+            f'<td class="n">{about}{f["ram"]["needed"]:,}</td><td class="n">{f["ram"]["available"]:,}</td>'
+            f'<td class="n">{about}{f["flash"]["needed"]:,}</td><td class="n">{f["flash"]["available"]:,}</td>'
+            f'<td class="n">~{f["latency_ms"]["value"]:,.1f}</td><td>{escape("; ".join(f["reasons"]))}</td></tr>'
+        )
+    head = '<tr><th>board</th><th>fits</th><th class="n">RAM B</th><th class="n">of</th><th class="n">flash B</th><th class="n">of</th><th class="n">ms</th><th></th></tr>'
+    return (
+        f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+        '<p class="kind">~ estimated: real boards add their framework\'s start-up code; times are estimates.</p>'
+    )
