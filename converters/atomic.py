@@ -1,0 +1,46 @@
+"""Write a file so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+
+
+def write_atomic(path: str | Path, content: bytes | str) -> None:
+    """Put ``content`` (text as UTF-8) at ``path`` in one step: a reader, or a crash, meets the old file or the new one.
+
+    Missing parent folders are made. An existing file keeps its permissions. Raises ``UsageError`` when the place cannot
+    be written.
+    """
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    temporary = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, because a rename is atomic only within one file system.
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        os.replace(temporary, target)
+        temporary = None
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {target}: {error.strerror or error}.",
+            "Give a path in a folder that you may write to.",
+        ) from error
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+
+
+def _umask() -> int:
+    """The process's file mode mask, which Python only tells by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
