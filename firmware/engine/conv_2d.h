@@ -1,4 +1,7 @@
-/* CONV_2D, NHWC, weights [out_c][k_h][k_w][in_c / groups]. */
+/* CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV, NHWC.
+ *
+ * Weights: [out_c][k_h][k_w][k_c] with k_c = in_c / groups; depthwise [k_h][k_w][out_c] with k_c = out_c / in_c.
+ */
 #ifndef ARENITE_CONV_2D_H
 #define ARENITE_CONV_2D_H
 
@@ -9,18 +12,21 @@ typedef struct {
     void *output;              /* [batches][out_h][out_w][out_c] */
     const int8_t *weights;
     const void *bias;          /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
-    const int32_t *multiplier; /* [out_c] */
+    const int32_t *multiplier; /* [out_c]; of 16 bits for int16 input */
     const int8_t *shift;       /* [out_c] */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w, out_c;
-    uint16_t k_h, k_w, k_c;    /* k_c = in_c / groups */
+    uint16_t k_h, k_w, k_c;
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    int16_t input_offset;      /* minus the input's zero point */
-    int16_t output_offset;     /* the output's zero point */
+    int16_t input_offset;      /* minus the input's zero point; not used for int16 input */
+    int16_t output_offset;     /* the output's zero point; not used for int16 input */
     int16_t act_min, act_max;
 } ar_conv_2d_params;
 
 void ar_conv_2d_s8(const ar_conv_2d_params *p);
+void ar_conv_2d_s16(const ar_conv_2d_params *p);
+void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p);
+void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p);
 
 #endif

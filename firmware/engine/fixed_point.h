@@ -48,6 +48,13 @@ static inline int32_t ar_requant_once(int32_t x, int32_t multiplier, int shift)
     return (int32_t)((product + ((int64_t)1 << (total - 1))) >> total);
 }
 
+/* A 64-bit accumulator times a 16-bit multiplier * 2^(shift - 15), rounded once, ties upwards. */
+static inline int32_t ar_requant_wide(int64_t x, int32_t multiplier, int shift)
+{
+    const int total = 15 - shift;
+    return (int32_t)((x * multiplier + ((int64_t)1 << (total - 1))) >> total);
+}
+
 static inline int32_t ar_clamp(int32_t x, int32_t low, int32_t high)
 {
     return x < low ? low : x > high ? high : x;

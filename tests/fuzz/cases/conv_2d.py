@@ -1,4 +1,4 @@
-"""Random CONV_2D."""
+"""Random CONV_2D, and what the cases of the other convolutions share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
 
 
 def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
-    """An int32 bias at scale input * weights, as converters make it."""
+    """A bias at scale input * weights, as converters make it: int32, or int64 for int16 activations."""
     scales = tuple(f32(b[x].scale * s) for s in w.scale)
-    values = b.rng.integers(-(2**14), 2**14, channels)
-    return b.const(values, "int32", Quantization(scales, (0,) * len(scales), 0))
+    wide = b[x].dtype == "int16"
+    limit = 2**22 if wide else 2**14
+    values = b.rng.integers(-limit, limit, channels)
+    return b.const(values, "int64" if wide else "int32", Quantization(scales, (0,) * len(scales), 0))
 
 
 def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: int) -> Quantization:
@@ -31,35 +33,49 @@ def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: in
     return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
 
 
-@case("CONV_2D")
-def conv_2d(b: GraphBuilder) -> None:
+def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, int]:
+    """Kernel, strides, dilation and padding that give at least one output of an h x w image."""
     rng = b.rng
-    x = b.pick(("int8",), 4)
-    n, h, w, c = b[x].shape
-    groups = int(rng.choice([g for g in range(1, c + 1) if c % g == 0])) if rng.random() < 0.15 else 1
-    out_c = groups * int(rng.integers(1, max(2, 12 // groups)))
     k_h, k_w = (int(rng.integers(1, min(5, d) + 1)) for d in (h, w))
-    stride_h, stride_w = (int(rng.integers(1, 4)) for _ in range(2))
-    dil_h, dil_w = (int(rng.integers(1, 4)) if rng.random() < 0.25 else 1 for _ in range(2))
+    dil_h, dil_w = (int(rng.integers(1, 4)) if dilation and rng.random() < 0.25 else 1 for _ in range(2))
     padding = int(rng.integers(0, 2))
     if padding == 1 and ((k_h - 1) * dil_h >= h or (k_w - 1) * dil_w >= w):
         padding = 0
-    out_h, _ = conv_padding(padding, h, k_h, stride_h, dil_h)
-    out_w, _ = conv_padding(padding, w, k_w, stride_w, dil_w)
+    stride_h, stride_w = (int(rng.integers(1, 4)) for _ in range(2))
+    return {
+        "k_h": k_h,
+        "k_w": k_w,
+        "stride_h": stride_h,
+        "stride_w": stride_w,
+        "dilation_h_factor": dil_h,
+        "dilation_w_factor": dil_w,
+        "padding": padding,
+        "out_h": conv_padding(padding, h, k_h, stride_h, dil_h)[0],
+        "out_w": conv_padding(padding, w, k_w, stride_w, dil_w)[0],
+    }
+
+
+@case("CONV_2D")
+def conv_2d(b: GraphBuilder) -> None:
+    rng = b.rng
+    x = b.pick(("int8", "int8", "int16"), 4)
+    n, h, w, c = b[x].shape
+    groups = int(rng.choice([g for g in range(1, c + 1) if c % g == 0])) if rng.random() < 0.15 else 1
+    out_c = groups * int(rng.integers(1, max(2, 12 // groups)))
+    shape = window(b, h, w)
+    k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 0)
     weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), "int8", wq)
     bias = bias_for(b, x, wq, out_c)
-    y = b.tensor((n, out_h, out_w, out_c), "int8", output_quant(b, "int8", x, wq, k_h * k_w * c // groups))
+    dtype = b[x].dtype
+    y = b.tensor((n, out_h, out_w, out_c), dtype, output_quant(b, dtype, x, wq, k_h * k_w * c // groups))
+    activation = int(rng.choice([0, 0, 1, 2, 3]))
     b.op(
         "CONV_2D",
         [x, weights, bias],
         [y],
         "Conv2DOptions",
         version=3,
-        padding=padding,
-        stride_h=stride_h,
-        stride_w=stride_w,
-        dilation_h_factor=dil_h,
-        dilation_w_factor=dil_w,
-        fused_activation_function=int(rng.choice([0, 0, 1, 2, 3])),
+        fused_activation_function=activation,
+        **shape,
     )

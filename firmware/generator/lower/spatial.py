@@ -1,0 +1,137 @@
+"""What the convolutions share: checks of weights and bias, multipliers, and the fields of ``ar_conv_2d_params``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.base import (
+    NULL,
+    LowerContext,
+    refuse,
+    require_constant,
+    require_dtype,
+    u16,
+)
+from arenite.firmware.generator.quant import activation_range, quantize_multiplier
+
+ACTIVATIONS = ("int8", "int16")
+BIAS_OF = {"int8": "int32", "int16": "int64"}
+REQUANTISE = "Re-quantise the model with symmetric per-channel int8 weights."
+
+
+def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: int, axis: int) -> None:
+    """Refuse what the convolution kernels cannot run exactly. ``data``, ``weights`` and ``bias``
+    are input positions of the op; ``axis`` is the output channel axis of the weights."""
+    inp, out = graph.tensors[op.inputs[data]], graph.tensors[op.outputs[0]]
+    check_activations(op, inp, out)
+    check_weights(op, graph.tensors[op.inputs[weights]], axis)
+    if op.input(bias) >= 0:
+        check_bias(op, graph.tensors[op.input(bias)], inp)
+    u8(op, op.options["stride_h"], "vertical stride")
+    u8(op, op.options["stride_w"], "horizontal stride")
+    multipliers(op, inp, graph.tensors[op.inputs[weights]], out)
+
+
+def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
+    """Quantised int8 or int16 in and out, of one type; int16 symmetric."""
+    require_dtype(op, inp, ACTIVATIONS)
+    require_dtype(op, out, (inp.dtype,))
+    for tensor in (inp, out):
+        if tensor.quant is None or tensor.quant.per_axis:
+            raise refuse(op, tensor, "needs one scale and zero point", REQUANTISE)
+        if tensor.dtype == "int16" and tensor.zero_point:
+            raise refuse(op, tensor, "int16 must have zero point 0", REQUANTISE)
+
+
+def check_weights(op: Op, weights: Tensor, axis: int) -> None:
+    """Constant int8 weights, symmetric, quantised per tensor or along ``axis``."""
+    require_dtype(op, weights, ("int8",))
+    require_constant(op, weights, "weights")
+    if weights.quant is None or any(weights.quant.zero_point):
+        raise refuse(op, weights, "weights must be quantised with zero point 0", REQUANTISE)
+    if weights.quant.per_axis and weights.quant.axis != axis:
+        raise refuse(
+            op, weights, f"weights are quantised along axis {weights.quant.axis}, expected {axis}", REQUANTISE
+        )
+
+
+def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
+    """A constant bias: int32 for int8 activations, int64 for int16."""
+    require_constant(op, bias, "bias")
+    require_dtype(op, bias, (BIAS_OF[inp.dtype],))
+    # LiteRT adds the bias to a 64-bit sum and scales the low 48 bits of it.
+    if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
+        raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTISE)
+
+
+def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Multiplier (int32) and shift (int8) per scale: input scale * weight scale / output scale, in double.
+
+    For int16 the multiplier has the 16 bits to which LiteRT rounds it before a 64-bit product.
+    """
+    assert weights.quant is not None
+    pairs = [quantize_multiplier(inp.scale * s / out.scale) for s in weights.quant.scale]
+    shifts = np.array([s for _, s in pairs])
+    if inp.dtype == "int16":
+        # Beyond 7 LiteRT leaves its documented range.
+        if np.any(shifts > 7):
+            raise refuse(op, out, "its scale is over 127 times smaller than input times weights", REQUANTISE)
+        pairs = [(min((m + (1 << 15)) >> 16, 0x7FFF), s) for m, s in pairs]
+    return np.array([m for m, _ in pairs], np.int32), shifts.astype(np.int8)
+
+
+def u8(op: Op, value: int, what: str) -> int:
+    """``value`` for an 8-bit parameter field that must not be zero, or a refusal."""
+    if not 1 <= value <= 255:
+        raise refuse(op, None, f"{what} is {value}, allowed are 1 to 255", "Change the layer.")
+    return value
+
+
+def convolution_fields(
+    ctx: LowerContext,
+    *,
+    data: int = 0,
+    weights: int = 1,
+    bias: int = 2,
+    kernel: tuple[int, int, int],
+    padding: tuple[int, int],
+) -> dict[str, Any]:
+    """All of ``ar_conv_2d_params``; ``kernel`` is (k_h, k_w, k_c), ``padding`` (top, left)."""
+    op, out = ctx.op, ctx.output()
+    inp, w, b = ctx.input(data), ctx.input(weights), ctx.input(bias)
+    assert inp is not None and w is not None and w.data is not None
+    batches, in_h, in_w, in_c = inp.shape
+    multiplier, shift = multipliers(op, inp, w, out)
+    if len(multiplier) == 1:
+        multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
+    act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
+    return {
+        "input": ctx.input_ptr(data),
+        "output": ctx.output_ptr(),
+        "weights": ctx.weights(w.data, "weights"),
+        "bias": NULL if b is None or b.data is None else ctx.weights(b.data, "bias"),
+        "multiplier": ctx.table(multiplier, "multiplier"),
+        "shift": ctx.table(shift, "shift"),
+        "batches": u16(op, batches, "batch size"),
+        "in_h": u16(op, in_h, "input height"),
+        "in_w": u16(op, in_w, "input width"),
+        "in_c": u16(op, in_c, "input channels"),
+        "out_h": u16(op, out.shape[1], "output height"),
+        "out_w": u16(op, out.shape[2], "output width"),
+        "out_c": u16(op, out.shape[3], "output channels"),
+        "k_h": u16(op, kernel[0], "kernel height"),
+        "k_w": u16(op, kernel[1], "kernel width"),
+        "k_c": u16(op, kernel[2], "kernel channels"),
+        "pad_top": u16(op, padding[0], "padding"),
+        "pad_left": u16(op, padding[1], "padding"),
+        "stride_h": op.options["stride_h"],
+        "stride_w": op.options["stride_w"],
+        "dilation_h": u8(op, op.options.get("dilation_h_factor", 1), "vertical dilation"),
+        "dilation_w": u8(op, op.options.get("dilation_w_factor", 1), "horizontal dilation"),
+        "input_offset": -inp.zero_point,
+        "output_offset": out.zero_point,
+        "act_min": act_min,
+        "act_max": act_max,
+    }
