@@ -1,0 +1,42 @@
+"""Take single members out of wheels, zips and source archives, without unpacking the rest."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+
+
+def read_member(archive: Path, path: Sequence[str]) -> bytes:
+    """The bytes of member ``path[0]`` of ``archive``, then of member ``path[1]`` of that, and so on.
+
+    Raises:
+        ToolError: not an archive of a known kind, damaged, or without that member.
+    """
+    try:
+        data = _member_of_file(archive, path[0])
+        for inner in path[1:]:
+            with zipfile.ZipFile(io.BytesIO(data)) as nested:
+                data = nested.read(inner)
+    except (KeyError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError) as error:
+        raise ToolError(
+            f"{archive.name} has no readable member {' / '.join(path)}: {error}.",
+            "The package differs from the one that the manifest describes.",
+        ) from error
+    return data
+
+
+def _member_of_file(archive: Path, member: str) -> bytes:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as wheel:
+            return wheel.read(member)
+    with tarfile.open(archive) as tar:
+        stream = tar.extractfile(member)
+        if stream is None:
+            raise KeyError(f"{member} is not a file")
+        return stream.read()

