@@ -136,6 +136,16 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
         )
 
 
+def require_quantized(op: Op, tensor: Tensor) -> None:
+    """Per-tensor quantisation; int16 has zero point 0, as TFLite demands."""
+    if tensor.quant is None or tensor.quant.per_axis:
+        raise refuse(op, tensor, "must be quantised with one scale", "Quantise the model to int8 or int16.")
+    if tensor.dtype == "int16" and tensor.zero_point != 0:
+        raise refuse(
+            op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Re-quantise the model."
+        )
+
+
 def require_constant(op: Op, tensor: Tensor | None, what: str) -> np.ndarray:
     """The constant value of ``tensor``, or a refusal when it is computed at run time."""
     if tensor is None or tensor.data is None:

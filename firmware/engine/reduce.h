@@ -1,0 +1,55 @@
+/* Reductions along any set of axes. Output k folds the inputs at kept offset k plus every folded offset. */
+#ifndef ARENITE_REDUCE_H
+#define ARENITE_REDUCE_H
+
+#include <stdint.h>
+
+#include "walk.h"
+
+/* MEAN, and SUM of int8: a sum of zero-point-corrected inputs, scaled to the output. */
+typedef struct {
+    const void *input;
+    void *output;
+    ar_walk_dims kept, folded;
+    int32_t multiplier;    /* 1 / number of folded elements is part of it */
+    int32_t sum_offset;    /* minus the input's zero point, times the number of folded elements */
+    int16_t shift;
+    int16_t output_offset;
+    int16_t low, high;     /* saturation of the result */
+    int16_t mask;          /* s8 only: -1 reads inputs as signed, 0xFF as unsigned bytes */
+} ar_reduce_mean_params;
+
+void ar_reduce_mean_s8(const ar_reduce_mean_params *p);
+void ar_reduce_mean_s16(const ar_reduce_mean_params *p);
+
+enum { AR_FOLD_MAX, AR_FOLD_MIN, AR_FOLD_SUM, AR_FOLD_PROD, AR_FOLD_MEAN };
+
+/* Reductions without scaling. */
+typedef struct {
+    const void *input;
+    void *output;
+    ar_walk_dims kept, folded;
+    uint8_t fold;          /* AR_FOLD_... */
+    uint8_t element_bytes; /* 1, 2 or 4 (signed); ar_reduce_s32 takes 4 only */
+} ar_reduce_params;
+
+/* MAX, MIN (and ANY, ALL of bytes that are 0 or 1). */
+void ar_reduce_extreme(const ar_reduce_params *p);
+
+/* SUM and PROD modulo 2^32, MEAN truncated towards zero; int32. */
+void ar_reduce_s32(const ar_reduce_params *p);
+
+/* REDUCE_PROD of quantised values: every product is scaled before the next factor comes. */
+typedef struct {
+    const void *input;
+    void *output;
+    ar_walk_dims kept, folded;
+    int32_t input_offset, output_offset;
+    int32_t multiplier; /* 16 bits: 1.0 is 2^15 */
+    int16_t shift;
+    uint8_t element_bytes; /* 1 or 2 */
+} ar_reduce_prod_params;
+
+void ar_reduce_prod(const ar_reduce_prod_params *p);
+
+#endif
