@@ -1,0 +1,65 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register, u16
+from arenite.firmware.generator.lower.conv_2d import SUFFIX
+from arenite.firmware.generator.lower.spatial import check_activations
+from arenite.firmware.generator.quant import activation_range, conv_padding
+
+
+class Pool2D(Lowering):
+    supports = "int8, int16"
+    kernel: ClassVar[str]
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        check_activations(op, graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]])
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp, out = ctx.op, ctx.input(0), ctx.output()
+        assert inp is not None
+        o = op.options
+        batches, in_h, in_w, channels = inp.shape
+        _, top = conv_padding(o["padding"], in_h, o["filter_height"], o["stride_h"], 1)
+        _, left = conv_padding(o["padding"], in_w, o["filter_width"], o["stride_w"], 1)
+        act_min, act_max = activation_range(o["fused_activation_function"], out)
+        kernel = f"{self.kernel}_{SUFFIX[inp.dtype]}"
+        return KernelCall(
+            f"ar_{kernel}",
+            "pool_2d.h",
+            (f"{kernel}.c",),
+            "ar_pool_2d_params",
+            {
+                "input": ctx.input_ptr(0),
+                "output": ctx.output_ptr(),
+                "batches": u16(op, batches, "batch size"),
+                "in_h": u16(op, in_h, "input height"),
+                "in_w": u16(op, in_w, "input width"),
+                "channels": u16(op, channels, "channels"),
+                "out_h": u16(op, out.shape[1], "output height"),
+                "out_w": u16(op, out.shape[2], "output width"),
+                "k_h": u16(op, o["filter_height"], "window height"),
+                "k_w": u16(op, o["filter_width"], "window width"),
+                "pad_top": u16(op, top, "padding"),
+                "pad_left": u16(op, left, "padding"),
+                "stride_h": u16(op, o["stride_h"], "vertical stride"),
+                "stride_w": u16(op, o["stride_w"], "horizontal stride"),
+                "act_min": act_min,
+                "act_max": act_max,
+            },
+        )
+
+
+@register
+class AveragePool2D(Pool2D):
+    op_name = "AVERAGE_POOL_2D"
+    kernel = "average_pool_2d"
+
+
+@register
+class MaxPool2D(Pool2D):
+    op_name = "MAX_POOL_2D"
+    kernel = "max_pool_2d"
