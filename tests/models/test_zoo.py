@@ -153,7 +153,9 @@ def test_missing_member_is_named(index: Prepare) -> None:
         zoo.fetch("beta")
 
 
-def test_cache_that_cannot_be_written(index: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_that_cannot_be_written(
+    index: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index()
     blocker = tmp_path / "a file"
     blocker.write_text("")

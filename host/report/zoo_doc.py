@@ -1,0 +1,80 @@
+"""Makes the tables of ``docs/zoo.md`` from the zoo's manifest: ``python -m arenite.host.report.zoo_doc``."""
+
+from __future__ import annotations
+
+import sys
+
+from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.models.manifest import ZooEntry, manifest
+from arenite.models.zoo import entries
+
+PAGE = DOCS / "zoo.md"
+
+
+def sections() -> dict[str, str]:
+    """The generated parts of the page, by the name of their marker."""
+    models = entries()
+    packages = {item.package for item in models} | {chosen.package for chosen in manifest().samples.values()}
+    return {
+        "models": markdown_table(
+            ("name", "what it is", "task", "precision", "bytes", "recorded accuracy", "labels"),
+            [
+                (
+                    f"`{item.name}`",
+                    item.title,
+                    item.task,
+                    item.precision,
+                    f"{item.bytes:,}",
+                    _accuracy(item),
+                    ", ".join(item.labels) or "–",
+                )
+                for item in models
+            ],
+            right=(4,),
+        ),
+        "inputs": markdown_table(
+            ("name", "input", "trained on"),
+            [(f"`{item.name}`", item.preprocessing, item.trained_on) for item in models],
+        ),
+        "sources": markdown_table(
+            ("name", "package", "licence", "SHA-256 of the file"),
+            [(f"`{item.name}`", item.source, item.licence, f"`{item.sha256}`") for item in models],
+        ),
+        "packages": markdown_table(
+            ("package", "version", "licence", "MB", "SHA-256"),
+            [
+                (
+                    f"[{package.name}]({package.url})",
+                    package.version,
+                    package.licence,
+                    f"{package.bytes / 1e6:.1f}",
+                    f"`{package.sha256}`",
+                )
+                for package in sorted(packages, key=lambda package: package.name)
+            ],
+            right=(3,),
+        ),
+        "samples": markdown_table(
+            ("samples", "for", "what they are", "from", "licence"),
+            [
+                (
+                    f"`{chosen.name}`",
+                    ", ".join(f"`{item.name}`" for item in models if item.samples == chosen.name),
+                    chosen.title,
+                    f"{chosen.package.name} {chosen.package.version}",
+                    chosen.licence,
+                )
+                for chosen in manifest().samples.values()
+            ],
+        ),
+    }
+
+
+def _accuracy(item: ZooEntry) -> str:
+    if item.accuracy is None:
+        return "–"
+    return f"{100 * item.accuracy.value:.2f} % {item.accuracy.metric} ({item.accuracy.source})"
+
+
+if __name__ == "__main__":
+    sys.exit(run(PAGE, sections()))

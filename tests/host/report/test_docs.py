@@ -1,0 +1,60 @@
+"""The generated parts of docs/boards.md and docs/zoo.md are current, and the machinery that makes them works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from arenite.converters.errors import UsageError
+from arenite.host.report import boards_doc, zoo_doc
+from arenite.host.report.generated import markdown_table, run, with_section
+from arenite.models.zoo import entries
+from arenite.profiles.boards import CORES, UPLOAD_TOOLS, all_boards
+
+PAGES = pytest.mark.parametrize("module", [boards_doc, zoo_doc], ids=["boards", "zoo"])
+
+
+@PAGES
+def test_page_is_current(module: ModuleType) -> None:
+    code = run(module.PAGE, module.sections(), ["--check"])
+    assert code == 0, f"run: python -m {module.__name__}"
+
+
+@PAGES
+def test_stale_page_is_found_and_mended(module: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    stale = re.sub(r"(?m)^\| `\w.*\n", "", module.PAGE.read_text("utf-8"), count=1)
+    page.write_text(stale, "utf-8")
+    assert run(page, module.sections(), ["--check"]) == 1
+    assert page.read_text("utf-8") == stale, "--check must not write"
+    assert run(page, module.sections(), []) == 0
+    assert page.read_text("utf-8") == module.PAGE.read_text("utf-8")
+
+
+def test_every_board_and_field_value_is_on_the_page() -> None:
+    page = boards_doc.PAGE.read_text("utf-8")
+    for board in all_boards():
+        assert f"| `{board.name}` |" in page
+    for word in (*CORES, *(tool for tool in UPLOAD_TOOLS if tool != "emulator")):
+        assert f"`{word}`" in page, word
+
+
+def test_every_model_has_licence_source_and_hash_on_the_page() -> None:
+    page = zoo_doc.PAGE.read_text("utf-8")
+    for item in entries():
+        assert f"| `{item.name}` | {item.source} | {item.licence} | `{item.sha256}` |" in page
+
+
+def test_markers_must_be_there_once() -> None:
+    page = "a\n<!-- generated: t -->\nold\n<!-- end of t -->\nb"
+    assert with_section(page, "t", "new") == "a\n<!-- generated: t -->\nnew\n<!-- end of t -->\nb"
+    with pytest.raises(UsageError):
+        with_section("nothing here", "t", "new")
+    with pytest.raises(UsageError):
+        with_section(page + page, "t", "new")
+
+
+def test_table_escapes_bars() -> None:
+    assert markdown_table(("a", "b"), [("1|2", "3")], right=(1,)) == "| a | b |\n|-|-:|\n| 1\\|2 | 3 |"
