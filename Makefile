@@ -20,7 +20,7 @@ lint: setup
 	$(PYTHON) -m ruff check $(PY_DIRS)
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
 	$(PYTHON) -m mypy -p arenite.converters -p arenite.firmware -p arenite.host -p arenite.models -p arenite.profiles
-	$(PYTHON) -m clang_format_check firmware/engine firmware/boards
+	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch]
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --inline-suppr -I firmware/engine -I firmware/boards firmware/engine
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from arenite.converters.fit import Needs, Verdict, fit
 from arenite.firmware.boards.cores import cpi_of
-from arenite.firmware.generator.generate import Generated, lower_model
+from arenite.firmware.generator.generate import Generated
 from arenite.firmware.sizes.predict import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
 from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
-
-
-def generate(prepared: Prepared) -> Generated:
-    """Lower a prepared model for a firmware project of its own."""
-    return lower_model(
-        prepared.model,
-        prepared.plan,
-        sha256=hashlib.sha256(prepared.image).digest(),
-        name=prepared.path.stem,
-    )
 
 
 def needs(generated: Generated, board: Board, optimise: str) -> Needs:
@@ -42,7 +31,7 @@ def needs(generated: Generated, board: Board, optimise: str) -> Needs:
 
 def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str) -> list[Verdict]:
     """One verdict per board; the model is lowered once."""
-    generated = generate(prepared)
+    generated = prepared.generate()
     found = []
     for board in boards:
         chosen = needs(generated, board, optimise)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
-from arenite.converters.load import load_any
+from arenite.converters.image import image_bytes, load_image
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
-from arenite.firmware.generator.needs import check_supported, op_needs
+from arenite.firmware.generator.generate import Generated, lower_model
+from arenite.firmware.generator.needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
+
+#: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
+ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -30,19 +36,45 @@ class Prepared:
     plan: Plan
     notes: tuple[str, ...]
 
+    @cached_property
+    def image(self) -> bytes:
+        """The image as bytes, ready to be written."""
+        return image_bytes(self.model, self.plan, source_sha256=self.sha256)
+
+    @cached_property
+    def macs(self) -> int:
+        """Multiply-accumulates of one inference."""
+        return sum(op_macs(self.model.main, op) for op in self.model.main.ops)
+
+    def generate(self) -> Generated:
+        """Lower the model for a firmware project of its own; the firmware carries the image's hash."""
+        digest = hashlib.sha256(self.image).digest()
+        return lower_model(self.model, self.plan, sha256=digest, name=self.path.stem)
+
 
 def prepare(path: str | Path) -> Prepared:
-    """Read, fold, check and plan the model at ``path``.
+    """Read, fold, check and plan the model or image at ``path``.
 
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     path = Path(path)
-    model = load_any(path)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    folded, notes = fold_constants(model)
-    check_supported(folded)
-    needs = op_needs(folded.main)
-    persistent = resource_sizes(folded)
-    made = plan(folded.main, needs, persistent=persistent)
-    check(folded.main, made, needs, persistent=persistent)
-    return Prepared(path, sha256, folded, tuple(needs), made, (*model.repairs, *notes))
+    image = load_image(path)
+    model, folds = fold_constants(image.model)
+    check_supported(model)
+    needs = op_needs(model.main)
+    persistent = resource_sizes(model)
+    notes = [*image.model.repairs, *folds]
+    made = None
+    if image.plan is not None and not folds:
+        try:
+            check(model.main, image.plan, needs, persistent=persistent)
+            made = image.plan
+        except PlanError as error:
+            notes.append(
+                f"The image's own plan does not suit these kernels and was made anew: {error.problem}"
+            )
+    if made is None:
+        made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
+        # A plan is only as good as its independent check.
+        check(model.main, made, needs, persistent=persistent)
+    return Prepared(path, image.sha256, model, tuple(needs), made, tuple(notes))

@@ -21,7 +21,13 @@ TOOLS = (
     ("qemu-system-xtensa", "qemu-system-misc", "emulated Xtensa board"),
 )
 #: Distribution, and the extra that installs it ("" for the core install).
-PACKAGES = (("ai-edge-litert", ""), ("pyserial", ""), ("pyelftools", ""), ("platformio", "build"), ("tflite-micro", "tflm"))
+PACKAGES = (
+    ("ai-edge-litert", ""),
+    ("pyserial", ""),
+    ("pyelftools", ""),
+    ("platformio", "build"),
+    ("tflite-micro", "tflm"),
+)
 
 
 @click.command()
@@ -52,4 +58,9 @@ def _package(name: str, extra: str) -> dict:
     except metadata.PackageNotFoundError:
         version = None
     wanted = f"arenite[{extra}]" if extra else "arenite"
-    return {"name": name, "version": version, "use": "Python package", "fix": "" if version else f"pip install '{wanted}'"}
+    return {
+        "name": name,
+        "version": version,
+        "use": "Python package",
+        "fix": "" if version else f"pip install '{wanted}'",
+    }

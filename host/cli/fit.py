@@ -21,7 +21,9 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--all", "everything", is_flag=True, help="Every known board.")
 @optimise_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def fit(images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str, as_json: bool) -> int:
+def fit(
+    images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str, as_json: bool
+) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
     Exit code 1 when a model does not fit a board named with --board.
@@ -69,4 +71,6 @@ def _print(prepared: Prepared, found: list[Verdict]) -> None:
         )
     columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ", "")
     show(table(f"{prepared.path.name}: arena {prepared.plan.arena_bytes:,} B", columns, rows))
-    show("~ estimated: real boards add their framework's start-up code; time and energy are never measured here.")
+    show(
+        "~ estimated: real boards add their framework's start-up code; time and energy are never measured here."
+    )

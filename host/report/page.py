@@ -62,11 +62,40 @@ def bench_page(
     ]
     if fits:
         parts += ["<h2>Boards</h2>", _fits(fits)]
+    return _document(f"{name} on {board['name']}", parts)
+
+
+def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
+    """The page for one ``arenite.inspect/1`` description."""
+    name = str(described["model"]["path"]).rsplit("/", 1)[-1]
+    plan = described["plan"]
+    rows = "".join(
+        f'<tr><td class="n">{o["index"]}</td><td>{escape(o["op"])}</td><td>{escape(o["inputs"])}</td>'
+        f'<td>{escape(o["outputs"])}</td><td class="n">{o["macs"]:,}</td><td>{escape(o["arena"])}</td></tr>'
+        for o in described["operators"]
+    )
+    notes = "".join(f"<li>{escape(n)}</li>" for n in described["notes"])
+    parts = [
+        f"<h1>{escape(name)}</h1>",
+        f'<p class="sub">SHA-256 {escape(described["model"]["sha256"][:16])}…, {described["macs"]:,} '
+        f"multiply-accumulates, arena {plan['arena_bytes']:,} B ({escape(plan['status'])}, lower bound "
+        f"{plan['lower_bound']:,} B), constants {described['constant_bytes']:,} B</p>",
+        f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
+        "<h2>The arena over time (planned)</h2>",
+        f'<div class="scroll">{arena_svg}</div>',
+        "<h2>Operators</h2>",
+        '<div class="scroll"><table><tr><th class="n">#</th><th>operator</th><th>inputs</th><th>outputs</th>'
+        f'<th class="n">MACs</th><th>arena of outputs</th></tr>{rows}</table></div>',
+    ]
+    return _document(name, parts)
+
+
+def _document(title: str, parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(name)} on {escape(board['name'])}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body>\n{body}\n</body></html>\n"
     )
 

@@ -1,0 +1,63 @@
+"""``arenite firmware``: generate the C project of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.errors import UsageError
+from arenite.host.cli.options import optimise_option, protocol_option
+from arenite.host.cli.output import note, print_json, show
+from arenite.host.prepare import prepare
+from arenite.host.project import generate_project
+from arenite.profiles.boards import load_board
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
+@optimise_option
+@protocol_option
+@click.option("--stream-input", is_flag=True, hidden=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def firmware(
+    image: Path, board: str, output: Path, optimise: str, protocol: str, stream_input: bool, as_json: bool
+) -> int:
+    """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
+
+    Exit code 1, and nothing written, when the model does not fit the board.
+    """
+    if stream_input:
+        raise UsageError("--stream-input is not available in this version.", "Leave it out: the input stands in RAM.")
+    prepared = prepare(image)
+    project = generate_project(prepared, load_board(board), output, optimise=optimise, protocol=protocol)
+    p = project.prediction
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.firmware/1",
+                "directory": str(output),
+                "board": board,
+                "layers": len(project.generated.calls),
+                "predicted": {
+                    "arena": p.arena,
+                    "static": p.static,
+                    "stack": p.stack,
+                    "ram_total": p.ram_total,
+                    "weights": p.weights,
+                    "code": p.code,
+                    "flash_total": p.flash_total,
+                },
+            }
+        )
+    else:
+        for text in prepared.notes:
+            note(text)
+        show(
+            f"{output}: {len(project.generated.calls)} layers for {board}; predicted RAM {p.ram_total:,} B, "
+            f"flash {p.flash_total:,} B",
+            f"Next: arenite build {output}",
+        )
+    return 0

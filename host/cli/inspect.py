@@ -1,0 +1,93 @@
+"""``arenite inspect``: what is in a model, and its arena drawn over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.atomic import write_atomic
+from arenite.firmware.generator.needs import op_macs
+from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.prepare import Prepared, prepare
+from arenite.host.report.arena_svg import arena_svg
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with the arena drawn over time.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing alone.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def inspect(image: Path, html: Path | None, svg: Path | None, as_json: bool) -> int:
+    """Show the operators of IMAGE in execution order, its tensors' arena intervals and the plan."""
+    prepared = prepare(image)
+    if html is not None or svg is not None:
+        drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+        if svg is not None:
+            write_atomic(svg, drawing)
+        if html is not None:
+            from arenite.host.report.page import inspect_page
+
+            write_atomic(html, inspect_page(_describe(prepared), drawing))
+    if as_json:
+        print_json(_describe(prepared))
+        return 0
+    for text in prepared.notes:
+        note(text)
+    d = _describe(prepared)
+    rows = [
+        (o["index"], o["op"], o["inputs"], o["outputs"], f"{o['macs']:,}", o["arena"]) for o in d["operators"]
+    ]
+    show(table(image.name, ("#", "operator", "inputs", "outputs", "MACs", "arena of outputs"), rows))
+    p = prepared.plan
+    show(
+        f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {d['macs']:,} MACs; "
+        f"constants {d['constant_bytes']:,} B"
+    )
+    return 0
+
+
+def _describe(prepared: Prepared) -> dict:
+    graph, plan = prepared.model.main, prepared.plan
+
+    def shapes(indices: tuple[int, ...]) -> str:
+        tensors = [graph.tensors[i] for i in indices if i >= 0]
+        return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or 'scalar'}" for t in tensors)
+
+    operators = []
+    for position, index in enumerate(plan.order):
+        op = graph.ops[index]
+        spans = [
+            f"[{plan.offsets[i]}, {plan.offsets[i] + graph.tensors[i].nbytes})"
+            for i in op.outputs
+            if i in plan.offsets
+        ]
+        operators.append(
+            {
+                "index": position,
+                "op": op.name,
+                "inputs": shapes(op.inputs),
+                "outputs": shapes(op.outputs),
+                "macs": op_macs(graph, op),
+                "arena": ", ".join(spans),
+            }
+        )
+    return {
+        "schema": "arenite.inspect/1",
+        "model": {"path": str(prepared.path), "sha256": prepared.sha256},
+        "inputs": [_tensor(prepared, i) for i in graph.inputs],
+        "outputs": [_tensor(prepared, i) for i in graph.outputs],
+        "operators": operators,
+        "macs": prepared.macs,
+        "constant_bytes": sum(t.data.nbytes for t in graph.tensors if t.data is not None),
+        "plan": plan.to_json(),
+        "notes": list(prepared.notes),
+    }
+
+
+def _tensor(prepared: Prepared, index: int) -> dict:
+    t = prepared.model.main.tensors[index]
+    quant = None
+    if t.quant is not None:
+        quant = {"scale": list(t.quant.scale), "zero_point": list(t.quant.zero_point)}
+    return {"index": t.index, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "quantization": quant}

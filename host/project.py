@@ -1,0 +1,59 @@
+"""A prepared model as a firmware project on disk, with what is known of it before the build."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from arenite.converters.errors import DoesNotFitError
+from arenite.converters.fit import fit
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.project import write_project
+from arenite.firmware.sizes.predict import Prediction, predict
+from arenite.host.fit import needs
+from arenite.host.prepare import Prepared
+from arenite.profiles.boards import Board
+
+#: Reserved beyond the predicted deepest stack: room for a debugger's breakpoint frame, and for interrupts of user code.
+STACK_MARGIN = 128
+
+
+@dataclass(frozen=True)
+class Project:
+    directory: Path
+    board: Board
+    generated: Generated
+    prediction: Prediction
+
+
+def generate_project(
+    prepared: Prepared, board: Board, directory: Path, *, optimise: str, protocol: str = "arenite"
+) -> Project:
+    """Write the project.
+
+    Raises ``DoesNotFitError``, with the number of missing bytes, before anything is written when the board is too small.
+    """
+    generated = prepared.generate()
+    verdict = fit(needs(generated, board, optimise), board)
+    if not verdict.fits:
+        raise DoesNotFitError(
+            f"{prepared.path.name} does not fit {board.name}: {'; '.join(verdict.reasons)}.",
+            f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
+        )
+    prediction = predict(generated, board, optimise, protocol)
+    stack = -(-(prediction.stack + STACK_MARGIN) // 16) * 16
+    write_project(
+        directory,
+        generated.sources(),
+        generated.engine_sources,
+        board,
+        protocol=protocol,
+        optimise=optimise,
+        stack_bytes=stack,
+        manifest={
+            "model": {"path": str(prepared.path), "sha256": prepared.sha256, "macs": prepared.macs},
+            "image_sha256": generated.sha256.hex(),
+            "predicted": asdict(prediction),
+        },
+    )
+    return Project(directory, board, generated, prediction)
