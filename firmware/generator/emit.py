@@ -146,7 +146,7 @@ def _io_address(g: Generated, t: Tensor) -> str:
 def _layer(g: Generated, layer: Layer) -> str:
     comment = f"/* {layer.index:3d}  {layer.comment} */"
     if layer.call is None:
-        return f"{comment}\n/* no code: input and output share their bytes */"
+        return f"{comment}\n/* no code needed */"
     name = f"layer_{layer.index}"
     values = _struct(layer.call.fields, g, 1)
     return (

@@ -7,6 +7,7 @@ from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe
+from arenite.firmware.generator.state import check_state
 
 
 def lowering_of(op: Op) -> Lowering:
@@ -24,6 +25,7 @@ def check_supported(model: Model) -> None:
     """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
     for op in model.main.ops:
         check_op(model.main, op)
+    check_state(model)
 
 
 def check_op(graph: Subgraph, op: Op) -> None:

@@ -1,4 +1,10 @@
-"""State that a model carries between inferences: variable tensors and resource variables."""
+"""State that a model carries between inferences: variable tensors and resource variables.
+
+A reset gives what a fresh LiteRT interpreter has: variable tensors hold their zero point (LiteRT's
+ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables what the CALL_ONCE
+subgraph assigned. LiteRT has no value for a resource variable that nothing has assigned, so that a model that reads
+one first is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from arenite.converters.errors import UnsupportedModelError
-from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
 
 
@@ -31,53 +37,111 @@ def handle_names(graph: Subgraph) -> dict[int, str]:
     return {op.outputs[0]: resource_name(op) for op in graph.ops if op.name == "VAR_HANDLE"}
 
 
+def _uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:
+    """Every READ_VARIABLE and ASSIGN_VARIABLE in order, with its variable and the tensor read or assigned."""
+    names = handle_names(graph)
+    found = []
+    for op in graph.ops:
+        if op.name not in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+            continue
+        if op.inputs[0] not in names:
+            raise _refuse(op, graph.tensors[op.inputs[0]], "is not the output of a VAR_HANDLE")
+        index = op.outputs[0] if op.name == "READ_VARIABLE" else op.inputs[1]
+        found.append((op, names[op.inputs[0]], graph.tensors[index]))
+    return found
+
+
+def _refuse(op: Op, tensor: Tensor, why: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"operator {op.index} {op.name}, tensor {tensor.index} '{tensor.name}': {why}.",
+        "Export the model with variables of one fixed shape, initialised with constants.",
+    )
+
+
+def _state_graphs(model: Model) -> list[Subgraph]:
+    """The subgraphs that run: the main one, and what its CALL_ONCE operators name."""
+    graphs = [model.main]
+    for op in model.main.ops:
+        if op.name == "CALL_ONCE":
+            graphs.append(_once_graph(model, op))
+    return graphs
+
+
+def _once_graph(model: Model, op: Op) -> Subgraph:
+    index = op.options["init_subgraph_index"]
+    if not 0 < index < len(model.subgraphs):
+        raise UnsupportedModelError(
+            f"operator {op.index} CALL_ONCE: subgraph {index} does not exist.", "Export the model again."
+        )
+    return model.subgraphs[index]
+
+
 def resource_sizes(model: Model) -> dict[str, int]:
     """Bytes of every resource variable, from what is read from or assigned to it."""
-    sizes: dict[str, int] = {}
-    for graph in model.subgraphs:
-        names = handle_names(graph)
-        for op in graph.ops:
-            if op.name == "READ_VARIABLE":
-                tensor = graph.tensors[op.outputs[0]]
-            elif op.name == "ASSIGN_VARIABLE":
-                tensor = graph.tensors[op.inputs[1]]
-            else:
-                continue
-            name = names[op.inputs[0]]
-            if sizes.setdefault(name, tensor.nbytes) != tensor.nbytes:
-                raise UnsupportedModelError(
-                    f"operator {op.index} {op.name}, tensor {tensor.index} '{tensor.name}': variable '{name}' "
-                    f"has {sizes[name]} B elsewhere and {tensor.nbytes} B here.",
-                    "Export the model with one fixed shape per variable.",
+    first: dict[str, Tensor] = {}
+    for graph in _state_graphs(model):
+        for op, name, tensor in _uses(graph):
+            known = first.setdefault(name, tensor)
+            if not tensor.itemsize:
+                raise _refuse(op, tensor, f"variable '{name}' has type {tensor.dtype}")
+            if (known.dtype, known.nbytes) != (tensor.dtype, tensor.nbytes):
+                raise _refuse(
+                    op,
+                    tensor,
+                    f"variable '{name}' is {known.nbytes} B of {known.dtype} elsewhere"
+                    f" and {tensor.nbytes} B of {tensor.dtype} here",
                 )
-    return sizes
+    return {name: tensor.nbytes for name, tensor in first.items()}
 
 
 def initial_values(model: Model) -> dict[str, bytes]:
     """What CALL_ONCE subgraphs assign to each resource variable; they may only assign constants."""
     values: dict[str, bytes] = {}
     for op in model.main.ops:
-        if op.name != "CALL_ONCE":
-            continue
-        index = op.options["init_subgraph_index"]
-        if not 0 < index < len(model.subgraphs):
-            raise UnsupportedModelError(
-                f"operator {op.index} CALL_ONCE: subgraph {index} does not exist.", "Export the model again."
-            )
-        graph = model.subgraphs[index]
-        names = handle_names(graph)
-        for inner in graph.ops:
-            if inner.name == "VAR_HANDLE":
-                continue
-            source = graph.tensors[inner.inputs[1]] if inner.name == "ASSIGN_VARIABLE" else None
-            if source is None or source.data is None:
-                raise UnsupportedModelError(
-                    f"operator {op.index} CALL_ONCE: its subgraph {index} computes something "
-                    f"(operator {inner.index} {inner.name}); only constant assignments are supported.",
-                    "Initialise the model's variables with constants.",
-                )
-            values[names[inner.inputs[0]]] = np.ascontiguousarray(source.data).tobytes()
+        if op.name == "CALL_ONCE":
+            values |= _constants_of(model, op)
     return values
+
+
+def _constants_of(model: Model, call: Op) -> dict[str, bytes]:
+    graph = _once_graph(model, call)
+    for inner in graph.ops:
+        computed = inner.name == "ASSIGN_VARIABLE" and graph.tensors[inner.inputs[1]].data is None
+        if inner.name not in ("VAR_HANDLE", "ASSIGN_VARIABLE") or computed:
+            raise UnsupportedModelError(
+                f"operator {call.index} CALL_ONCE: its subgraph '{graph.name}' computes something "
+                f"(operator {inner.index} {inner.name}); only constant assignments are supported.",
+                "Initialise the model's variables with constants.",
+            )
+    return {
+        name: np.ascontiguousarray(tensor.data).tobytes()
+        for _, name, tensor in _uses(graph)
+        if tensor.data is not None
+    }
+
+
+def check_state(model: Model) -> None:
+    """Raise ``UnsupportedModelError`` unless resource variables can live at fixed addresses, set once at the start."""
+    resource_sizes(model)
+    initial_values(model)
+    uses = {op.index: (name, tensor) for op, name, tensor in _uses(model.main)}
+    touched: set[str] = set()  # read or assigned so far
+    assigned: set[str] = set()
+    for op in model.main.ops:
+        if op.name == "CALL_ONCE":
+            names = set(_constants_of(model, op))
+            if late := sorted(names & touched):
+                raise UnsupportedModelError(
+                    f"operator {op.index} CALL_ONCE: variable '{late[0]}' is used before it is initialised.",
+                    "Put CALL_ONCE first.",
+                )
+            assigned |= names
+        elif op.index in uses:
+            name, tensor = uses[op.index]
+            if op.name == "READ_VARIABLE" and name not in assigned:
+                raise _refuse(op, tensor, f"variable '{name}' is read before anything is assigned to it")
+            touched.add(name)
+            assigned.add(name)
 
 
 def find_variables(model: Model, plan: Plan) -> tuple[Variable, ...]:
@@ -90,7 +154,9 @@ def find_variables(model: Model, plan: Plan) -> tuple[Variable, ...]:
             found.append(_variable(name, plan.variable_offsets[name], data))
     for tensor in model.main.tensors:
         if tensor.is_variable and tensor.index in plan.offsets:
-            found.append(_variable(tensor.name, plan.offsets[tensor.index], bytes(tensor.nbytes)))
+            fill = tensor.zero_point & 0xFF if tensor.dtype == "int8" and tensor.quant is not None else 0
+            data = bytes([fill]) * tensor.nbytes
+            found.append(_variable(tensor.name, plan.offsets[tensor.index], data))
     return tuple(sorted(found, key=lambda v: v.offset))
 
 

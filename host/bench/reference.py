@@ -17,24 +17,38 @@ class Reference:
     def __init__(self, flatbuffer: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-        try:
-            self._interpreter = Interpreter(
+        def start() -> Interpreter:
+            interpreter = Interpreter(
                 model_content=flatbuffer,
                 experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
                 num_threads=1,
             )
-            self._interpreter.allocate_tensors()
+            interpreter.allocate_tensors()
+            return interpreter
+
+        self._start = start
+        try:
+            self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
             ) from error
+        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
+        self._has_resources = any(
+            op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
+        )
+        self._used = False
         self.inputs = self._interpreter.get_input_details()
         self.outputs = self._interpreter.get_output_details()
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
         """One inference; ``reset`` first gives variables their initial value."""
-        if reset:
-            self._interpreter.reset_all_variables()
+        if reset and self._used:
+            if self._has_resources:
+                self._interpreter = self._start()
+            else:
+                self._interpreter.reset_all_variables()
+        self._used = True
         for detail, value in zip(self.inputs, inputs, strict=True):
             self._interpreter.set_tensor(detail["index"], value)
         self._interpreter.invoke()

@@ -64,32 +64,31 @@ def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(low, high + 1, tensor.shape).astype(dtype)
 
 
-def compare(
-    models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE, stateful: bool = False
-) -> list[Mismatch]:
+def compare(models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE) -> list[Mismatch]:
     """Run every model ``runs`` times on random inputs in both engines; return every difference.
 
-    ``stateful`` keeps variables between the runs instead of resetting them.
+    A model with variables keeps them between these runs, and then runs once more after a reset.
     """
     generated = [lower(m, f"m{k}_") for k, m in enumerate(models)]
     natives = build(generated, cache)
     found = []
     for k, (model, native) in enumerate(zip(models, natives, strict=True)):
-        found += compare_one(k, model, native, np.random.default_rng([seed, k]), runs, stateful)
+        found += compare_one(k, model, native, np.random.default_rng([seed, k]), runs)
     return found
 
 
 def compare_one(
-    case: int, model: Model, native: NativeModel, rng: np.random.Generator, runs: int, stateful: bool = False
+    case: int, model: Model, native: NativeModel, rng: np.random.Generator, runs: int
 ) -> list[Mismatch]:
     try:
         reference = Reference(to_flatbuffer(model))
     except ArenaError as error:
         raise AssertionError(f"case {case} is not a model that LiteRT accepts: {error}") from error
+    has_state = any(t.is_variable or t.dtype == "resource" for t in model.main.tensors)
     found = []
-    for run in range(runs):
+    for run in range(runs + has_state):
         inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
-        fresh = run == 0 or not stateful
+        fresh = run in (0, runs) or not has_state
         if fresh:
             native.fill_arena(0xA5 if run % 2 else 0x5A)
         want = reference.run(inputs, reset=fresh)

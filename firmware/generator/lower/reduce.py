@@ -49,7 +49,8 @@ def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]
 
 def walk(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
     """``ar_walk_dims`` of the folded or of the kept dimensions."""
-    chosen, stride = [], 1
+    chosen: list[tuple[int, int]] = []
+    stride = 1
     for kind, size in reversed(dims):
         if kind == folded:
             chosen.insert(0, (size, stride))
@@ -209,7 +210,7 @@ class ReduceProd(Reduce):
 
 class Extreme(Reduce):
     supports = "int8, int16, int32; any constant axes; output quantised like the input"
-    dtypes = ("int8", "int16", "int32")
+    dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     fold: ClassVar[str]
 
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
