@@ -37,6 +37,9 @@ __all__ = [
 METADATA = "arenite"
 SCHEMA = "arenite.image/1"
 
+#: Offsets are signed 32-bit numbers for TFLM.
+_MAX_ARENA = 2**31
+
 _REPLAN = "Plan this model again."
 _STALE_HINT = "The image was changed by another tool: convert the original model again."
 
@@ -61,7 +64,8 @@ def image_bytes(
     """The image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
 
     The plan speaks of the operators of ``model.main`` as they are numbered there; the image has them in the plan's
-    order, and renumbered. Plan with an alignment of 16 for TFLM to follow every offset. ``extra`` is stored as it is, and must be JSON. Raises ``PlanError`` for a plan that is not of this model.
+    order, and renumbered. Plan with an alignment of 16 for TFLM to follow every offset. ``extra`` is stored as it is,
+    and must be JSON. Raises ``PlanError`` for a plan that is not of this model.
     """
     kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, tflm_plan.NAME)}
     model = replace(model, metadata=kept)
@@ -150,6 +154,8 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
     That live tensors do not overlap is for the planner's checker to say.
     """
     ops, tensors = len(graph.ops), len(graph.tensors)
+    if plan.arena_bytes >= _MAX_ARENA:
+        raise PlanError(f"The plan has an arena of {plan.arena_bytes:,} bytes: 2 GiB or more.", _REPLAN)
     if len(set(plan.order)) != len(plan.order):
         raise PlanError("The plan runs an operator twice.", _REPLAN)
     for index in (*plan.order, *plan.scratch_offsets, *(s[0] for s in plan.sharing)):

@@ -138,18 +138,20 @@ def _cycle(
     at, seen = min(left), set()
     while at not in seen:
         seen.add(at)
-        makers = [producer[i] for i in ops[at].inputs if producer.get(i) in left]
-        if not makers:  # held back by the order of the stateful operators only
-            break
-        at = makers[0]
-    position, index = next(
-        ((p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left), (0, ops[at].input(0))
-    )
-    name = tensors[index].name if index >= 0 else ""
+        needed = [(p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left]
+        if not needed:
+            return malformed(
+                op_at(subgraph, at, ops[at].name),
+                "inputs",
+                "the operator is needed by an earlier one that changes the model's state, and must not be "
+                "moved before it",
+            )
+        at = producer[needed[0][1]]
+    position, index = next((p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left)
     return malformed(
         op_at(subgraph, at, ops[at].name),
         f"inputs[{position}]",
-        f"tensor {index} {quoted(name)} depends on this operator's own output (a cycle)",
+        f"tensor {index} {quoted(tensors[index].name)} depends on this operator's own output (a cycle)",
     )
 
 
