@@ -12,6 +12,7 @@ from arenite.firmware.generator.lower.base import (
     refuse,
     require_constant,
     require_dtype,
+    require_quantized,
     u16,
 )
 from arenite.firmware.generator.quant import activation_range, quantize_multiplier
@@ -38,11 +39,8 @@ def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
     """Quantised int8 or int16 in and out, of one type; int16 symmetric."""
     require_dtype(op, inp, ACTIVATIONS)
     require_dtype(op, out, (inp.dtype,))
-    for tensor in (inp, out):
-        if tensor.quant is None or tensor.quant.per_axis:
-            raise refuse(op, tensor, "needs one scale and zero point", REQUANTISE)
-        if tensor.dtype == "int16" and tensor.zero_point:
-            raise refuse(op, tensor, "int16 must have zero point 0", REQUANTISE)
+    require_quantized(op, inp)
+    require_quantized(op, out)
 
 
 def check_weights(op: Op, weights: Tensor, axis: int) -> None:

@@ -1,0 +1,63 @@
+"""Random FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+import numpy as np
+from arenite.converters.graph import Quantization
+
+from tests.fuzz.builder import GraphBuilder, f32
+from tests.fuzz.cases import case
+from tests.fuzz.cases.conv_2d import bias_for, output_quant, weights_quant
+
+#: Scales with short mantissas, so that sums fall exactly halfway between two outputs.
+_ROUND = (0.5, 0.25, 1.0, 0.75, 3.0, 0.125, 1.5, 6.0)
+
+
+@case("FULLY_CONNECTED")
+def fully_connected(b: GraphBuilder) -> None:
+    rng = b.rng
+    x = b.pick(("int8", "int8", "int16"))
+    shape = b[x].shape
+    flatten = len(shape) == 1 or rng.random() < 0.3
+    keep = not flatten and rng.random() < 0.5
+    depth = int(np.prod(shape)) if flatten else shape[-1]
+    batches = b[x].elements // depth
+    units = int(rng.integers(1, 17))
+    dtype = b[x].dtype
+    ties = rng.random() < 0.25
+    if ties and not any(x in op.outputs for op in b.ops):
+        x = b.input(shape, dtype, Quantization((float(rng.choice(_ROUND)),), b[x].quant.zero_point))
+    computed = rng.random() < 0.1
+    wq = weights_quant(b, units, 0)
+    if ties:
+        wq = Quantization(tuple(float(s) for s in rng.choice(_ROUND, len(wq.scale))), wq.zero_point)
+    if computed:  # per tensor, so that later operators may read the same input
+        wq = Quantization(wq.scale[:1], (0,))
+    if not wq.per_axis and rng.random() < 0.5:
+        wq = Quantization(wq.scale, (int(rng.integers(-128, 128)),))
+    if computed:
+        weights = b.input((units, depth), "int8", wq)
+    else:
+        largest = 3 if ties else 127
+        weights = b.const(rng.integers(-largest, largest + 1, (units, depth)), "int8", wq)
+    inputs = [x, weights]
+    has_bias = rng.random() < 0.8
+    if has_bias:
+        inputs.append(bias_for(b, x, wq, units))
+    elif rng.random() < 0.5:
+        inputs.append(-1)
+    yq = output_quant(b, dtype, x, wq, depth)
+    if ties:
+        nice = b[x].scale * float(rng.choice(_ROUND)) * 2.0 ** int(rng.integers(0, 6))
+        yq = Quantization((f32(nice * wq.scale[0]),), yq.zero_point)
+    y = b.tensor((*shape[:-1], units) if keep else (batches, units), dtype, yq)
+    activation = int(rng.choice([0, 0, 1, 2, 3]))
+    b.op(
+        "FULLY_CONNECTED",
+        inputs,
+        [y],
+        "FullyConnectedOptions",
+        version=7 if dtype == "int16" else 4,
+        keep_num_dims=keep,
+        fused_activation_function=activation,
+    )
