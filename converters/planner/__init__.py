@@ -1,0 +1,13 @@
+"""The planner: execution order and arena offsets, with a lower bound, and an independent checker.
+
+``plan`` makes a ``Plan`` from a graph and the needs of its operators; ``check`` verifies any plan and shares no code
+with what made it.
+"""
+
+# The submodule ``plan`` is imported before the function of that name, which thereby is what ``planner.plan`` means.
+from arenite.converters.planner.plan import Plan, SearchStatistics  # isort: skip
+from arenite.converters.planner.checker import check, find_violations
+from arenite.converters.planner.make import plan
+from arenite.converters.planner.needs import OpNeeds
+
+__all__ = ["OpNeeds", "Plan", "SearchStatistics", "check", "find_violations", "plan"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class OpNeeds:
     """Memory facts of one operator.
 
-    ``in_place`` and ``alias`` are permissions that the planner may use or leave; it only uses one when it is safe for the
-    rest of the graph too. Positions index ``Op.inputs`` and ``Op.outputs``.
+    ``in_place`` and ``alias`` are permissions that the planner may use or leave; it only uses one when it is safe for
+    the rest of the graph too. Positions index ``Op.inputs`` and ``Op.outputs``.
     """
 
     #: Bytes of kernel scratch, live only while the operator runs; the planner rounds them up to its alignment.

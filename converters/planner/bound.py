@@ -1,0 +1,73 @@
+"""Lower bounds of the arena.
+
+``live_bound`` belongs to one order; ``graph_bound`` to every order that the graph allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arenite.converters.planner.lifetimes import Buffer, Demand, shared_pairs
+
+
+def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
+    """Bytes that live at each step."""
+    change = [0] * (steps + 1)
+    for buffer in buffers:
+        for start, end, size in buffer.pieces:
+            change[start] += size
+            change[end] -= size
+    total, live = 0, []
+    for delta in change[:steps]:
+        total += delta
+        live.append(total)
+    return live
+
+
+def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
+    """The largest sum of live bytes: blocks that live at once cannot overlap."""
+    return max(live_bytes(buffers, steps), default=0)
+
+
+def reach(demand: Demand) -> tuple[dict[int, int], dict[int, int]]:
+    """For each operator the bit sets (bit = position in ``demand.ops``) of those that must run before and after it."""
+    position = {k: p for p, k in enumerate(demand.ops)}
+    ancestors: dict[int, int] = {}
+    descendants = dict.fromkeys(demand.ops, 0)
+    for k in demand.ops:  # the graph's own order is topological
+        mask = 0
+        for j in demand.before[k]:
+            mask |= ancestors[j] | 1 << position[j]
+        ancestors[k] = mask
+    for k in reversed(demand.ops):
+        for j in demand.before[k]:
+            descendants[j] |= descendants[k] | 1 << position[k]
+    return ancestors, descendants
+
+
+def graph_bound(demand: Demand, *, in_place: bool = True) -> int:
+    """What any order needs: for each operator, the values that live during it in every order.
+
+    A value surely lives during operator k when k reads or computes it, or when it is computed before k and read after
+    k in every order. An output is not counted when it might take the place of an input.
+    """
+    ancestors, descendants = reach(demand)
+    position: Mapping[int, int] = {k: p for p, k in enumerate(demand.ops)}
+    readers = [sum(1 << position[k] for k in value.readers) for value in demand.values]
+    fixed = sum(demand.persistent.values())
+    values = demand.values
+    # All inputs are there before the first operator, all outputs after the last.
+    bound = sum(v.size for v in values if v.writer is None)
+    bound = max(bound, sum(v.size for v in values if v.stays))
+    for k in demand.ops:
+        live = demand.scratch.get(k, 0)
+        own = {*demand.inputs_of[k], *demand.outputs_of[k]}
+        for v, value in enumerate(values):
+            known = value.writer is None or ancestors[k] >> position[value.writer] & 1
+            if v in own or (known and (value.stays or readers[v] & descendants[k])):
+                live += value.size
+        if in_place:
+            dying = {v for v in demand.inputs_of[k] if not readers[v] & descendants[k]}
+            live -= sum(values[pair[3]].size for pair in shared_pairs(demand, k, dying))
+        bound = max(bound, live)
+    return bound + fixed

@@ -1,0 +1,327 @@
+"""An independent check of a plan: run it over a map of the arena's bytes and watch who overwrites whom.
+
+Nothing here is shared with the planner but the plan itself. There are no lifetimes: the arena is a map from bytes to
+what they hold, operators are executed in the plan's order, and each must find its inputs intact. Adjacent bytes that no
+block of the plan tells apart are kept as one cell, so the map is exact and small.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+
+from arenite.converters.errors import PlanError
+from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
+from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.plan import Plan
+
+#: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.
+_MAX_ARENA = 1 << 31
+
+_NOTHING = ("nothing",)
+Content = tuple[object, ...]
+
+
+def check(
+    graph: Subgraph,
+    plan: Plan,
+    needs: Sequence[OpNeeds],
+    *,
+    persistent: Mapping[str, int] | None = None,
+    folded: Collection[int] = (),
+) -> None:
+    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. Arguments as for ``plan``."""
+    found = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
+    if found:
+        more = f" ({len(found) - 3} more)" if len(found) > 3 else ""
+        raise PlanError(f"The plan is wrong: {' '.join(found[:3])}{more}", "Plan the model again.")
+
+
+def find_violations(
+    graph: Subgraph,
+    plan: Plan,
+    needs: Sequence[OpNeeds],
+    *,
+    persistent: Mapping[str, int] | None = None,
+    folded: Collection[int] = (),
+) -> list[str]:
+    """One sentence for each thing that is wrong with ``plan``; empty for a plan under which every operator reads what
+    was written for it, all variables survive, and all outputs are there at the end."""
+    if len(needs) != len(graph.ops):
+        return [f"There are {len(needs)} needs for {len(graph.ops)} operators."]
+    run = _Run(graph, plan, needs, dict(persistent or {}), frozenset(folded))
+    run.check_figures()
+    run.check_blocks()
+    run.check_order()
+    if not run.violations:  # the execution below relies on complete and bounded blocks
+        run.execute()
+        run.check_sharing()
+    return run.violations
+
+
+class _Run:
+    def __init__(
+        self,
+        graph: Subgraph,
+        plan: Plan,
+        needs: Sequence[OpNeeds],
+        persistent: Mapping[str, int],
+        folded: frozenset[int],
+    ) -> None:
+        self.graph, self.plan, self.needs = graph, plan, needs
+        self.persistent, self.folded = persistent, folded
+        self.violations: list[str] = []
+        self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants by now
+
+    def say(self, sentence: str) -> None:
+        self.violations.append(sentence)
+
+    def tensor_name(self, t: int) -> str:
+        return f"tensor {t} '{self.graph.tensors[t].name}'"
+
+    def op_name(self, k: int) -> str:
+        return f"operator {k} {self.graph.ops[k].name}"
+
+    def in_arena(self, t: int) -> bool:
+        """Whether tensor ``t`` must have an offset."""
+        if t < 0 or t in self.absent:
+            return False
+        tensor = self.graph.tensors[t]
+        return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
+
+    # -- what can be seen without running ------------------------------------------------------------------
+
+    def check_figures(self) -> None:
+        plan = self.plan
+        if not 0 <= plan.arena_bytes <= _MAX_ARENA:
+            self.say(f"The arena has {plan.arena_bytes} bytes.")
+        if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
+            self.say(f"Alignment {plan.alignment} is not a power of two.")
+        if plan.lower_bound > plan.arena_bytes:
+            self.say(f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes.")
+        if plan.status not in ("optimal", "gap"):
+            self.say(f"Status '{plan.status}' is unknown.")
+        elif (plan.status == "optimal") != (plan.lower_bound == plan.arena_bytes):
+            self.say(
+                f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
+            )
+
+    def check_blocks(self) -> None:
+        """Everything that needs a place has one, within the arena and aligned, and nothing else has."""
+        graph, plan = self.graph, self.plan
+        touched = {*graph.inputs, *graph.outputs}
+        for op in graph.ops:
+            if op.index not in self.folded:
+                touched |= {*op.inputs, *op.outputs}
+        wanted = {t for t in touched if self.in_arena(t)}
+        self._compare("tensor", wanted, plan.offsets)
+        scratch = {k for k, need in enumerate(self.needs) if need.scratch > 0 and k not in self.folded}
+        self._compare("scratch of operator", scratch, plan.scratch_offsets)
+        self._compare(
+            "variable", {n for n, size in self.persistent.items() if size > 0}, plan.variable_offsets
+        )
+        if self.violations:
+            return
+        for t, offset in plan.offsets.items():
+            self._bounds(self.tensor_name(t), offset, graph.tensors[t].nbytes)
+        for k, offset in plan.scratch_offsets.items():
+            self._bounds(f"scratch of {self.op_name(k)}", offset, self.needs[k].scratch)
+        for name, offset in plan.variable_offsets.items():
+            self._bounds(f"variable '{name}'", offset, self.persistent[name])
+
+    def _compare(self, kind: str, wanted: Collection[object], given: Mapping[object, int] | Mapping) -> None:
+        for key in sorted(set(wanted) - set(given), key=str):
+            self.say(f"The {kind} {key} has no place in the arena.")
+        for key in sorted(set(given) - set(wanted), key=str):
+            self.say(f"The {kind} {key} has a place in the arena but needs none.")
+
+    def _bounds(self, what: str, offset: int, nbytes: int) -> None:
+        if offset < 0 or offset + nbytes > self.plan.arena_bytes:
+            self.say(
+                f"Block [{offset}, {offset + nbytes}) of {what} is outside the arena of {self.plan.arena_bytes} bytes."
+            )
+        elif offset % self.plan.alignment:
+            self.say(f"Block of {what} at {offset} is not aligned to {self.plan.alignment}.")
+
+    def check_order(self) -> None:
+        order = self.plan.order
+        if sorted(order) != [op.index for op in self.graph.ops if op.index not in self.folded]:
+            self.say("The order is not a permutation of the operators that run.")
+            return
+        position = {k: p for p, k in enumerate(order)}
+        for op in self.graph.ops:
+            for t in op.outputs:
+                for reader in self.graph.ops:
+                    late = op.index in position and reader.index in position and t in reader.inputs
+                    if late and position[reader.index] <= position[op.index]:
+                        self.say(
+                            f"{self.op_name(reader.index)} runs before {self.op_name(op.index)}, which it reads."
+                        )
+        for key, users in self._state_users().items():
+            now = [k for k in order if k in users]
+            if now != sorted(users):
+                self.say(f"The operators on state {key} run in the order {now} instead of {sorted(users)}.")
+
+    def _state_users(self) -> dict[str, set[int]]:
+        """Operators by the state that they touch; one that may touch any state belongs to all."""
+        shared_names: dict[int, str] = {}
+        for op in self.graph.ops:
+            if op.name == "VAR_HANDLE":
+                name = f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
+                shared_names.update(dict.fromkeys(op.outputs, name))
+        users: dict[str, set[int]] = {"of initialisation": set()}
+        for op in self.graph.ops:
+            for t in {*op.inputs, *op.outputs} - {-1}:
+                tensor = self.graph.tensors[t]
+                if tensor.is_variable or (
+                    tensor.dtype in ("resource", "variant") and op.name != "VAR_HANDLE"
+                ):
+                    key = shared_names.get(t, f"of {self.tensor_name(t)}")
+                    users.setdefault(key, set()).add(op.index)
+        every = {op.index for op in self.graph.ops if op.name == "CALL_ONCE"}
+        return {key: (who | every) - self.folded for key, who in users.items()}
+
+    # -- the run -------------------------------------------------------------------------------------------
+
+    def execute(self) -> None:
+        graph, plan = self.graph, self.plan
+        spans = {("tensor", t): (o, o + graph.tensors[t].nbytes) for t, o in plan.offsets.items()}
+        spans |= {("scratch", k): (o, o + self.needs[k].scratch) for k, o in plan.scratch_offsets.items()}
+        spans |= {("variable", n): (o, o + self.persistent[n]) for n, o in plan.variable_offsets.items()}
+        edges = sorted({edge for span in spans.values() for edge in span})
+        #: cells of each block, and what each cell holds
+        self.cells = {
+            key: range(bisect_left(edges, a), bisect_left(edges, b)) for key, (a, b) in spans.items()
+        }
+        self.edges = edges
+        self.holds: list[Content] = [_NOTHING] * len(edges)
+        self.content: dict[
+            int, Content
+        ] = {}  # what a tensor's bytes are, under the name of who wrote them first
+        self.reserved: dict[int, Content] = {}  # cell -> the variable that owns it for the whole run
+        for name in plan.variable_offsets:
+            self._reserve(("variable", name), f"variable '{name}'")
+        for t in plan.offsets:
+            if graph.tensors[t].is_variable:
+                self._reserve(("tensor", t), self.tensor_name(t))
+                self.content[t] = ("tensor", t)
+        for t in dict.fromkeys(graph.inputs):
+            if ("tensor", t) in self.cells and t not in self.content:
+                for c in self.cells["tensor", t]:
+                    if self.holds[c] != _NOTHING:
+                        self.say(
+                            f"Input {self.tensor_name(t)} overlaps {self._named(self.holds[c])} at the start."
+                        )
+                        break
+                self._write(("tensor", t), ("tensor", t), f"input {self.tensor_name(t)}")
+                self.content[t] = ("tensor", t)
+        for k in plan.order:
+            self._step(graph.ops[k])
+        for t in graph.outputs:
+            if ("tensor", t) in self.cells:
+                self._read(t, "the caller", "at the end")
+
+    def _reserve(self, key: tuple[str, object], what: str) -> None:
+        for c in self.cells[key]:
+            if c in self.reserved:
+                self.say(f"The block of {what} overlaps that of {self._named(self.reserved[c])}.")
+                return
+            self.reserved[c] = key
+            self.holds[c] = key
+
+    def _named(self, content: Content) -> str:
+        kind, *rest = content
+        if kind == "tensor" and isinstance(rest[0], int):
+            return self.tensor_name(rest[0])
+        if kind == "scratch" and isinstance(rest[0], int):
+            return f"scratch of {self.op_name(rest[0])}"
+        return f"variable '{rest[0]}'" if kind == "variable" else "nothing"
+
+    def _read(self, t: int, who: str, when: str) -> None:
+        for c in self.cells["tensor", t]:
+            if self.holds[c] != self.content.get(t):
+                span = f"[{self.edges[c]}, {self.edges[c + 1]})"
+                self.say(
+                    f"{who} reads {self.tensor_name(t)} {when}, but {span} holds {self._named(self.holds[c])}."
+                )
+                return
+
+    def _write(self, key: tuple[str, object], content: Content, who: str) -> None:
+        for c in self.cells[key]:
+            if c in self.reserved and self.reserved[c] != key:
+                self.say(f"{who} overwrites {self._named(self.reserved[c])}.")
+                return
+        for c in self.cells[key]:
+            self.holds[c] = content
+
+    def _step(self, op: Op) -> None:
+        k, who = op.index, self.op_name(op.index)
+        inputs = [(p, t) for p, t in enumerate(op.inputs) if ("tensor", t) in self.cells]
+        outputs = [(p, t) for p, t in enumerate(op.outputs) if ("tensor", t) in self.cells]
+        for _, t in inputs:
+            self._read(t, who, "")
+        busy: dict[int, str] = {}  # cells that this operator already writes
+        same: dict[int, int] = {}  # output -> the input whose bytes it is
+        for o, t in outputs:
+            cells = set(self.cells["tensor", t])
+            touched = [(p, i) for p, i in inputs if cells & set(self.cells["tensor", i])]
+            refused = [(i, why) for p, i in touched if (why := self._why_not(k, p, i, o, t))]
+            identical = [i for p, i in touched if self._is_alias(k, p, i, o, t)]
+            if identical:
+                same[t] = identical[0]  # nothing is written at all
+            else:
+                for i, why in refused:
+                    self.say(
+                        f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {why}."
+                    )
+            self._claim(busy, cells, who, self.tensor_name(t))
+        if k in self.plan.scratch_offsets:
+            cells = set(self.cells["scratch", k])
+            for _, i in inputs:
+                if cells & set(self.cells["tensor", i]):
+                    self.say(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
+            self._claim(busy, cells, who, "its scratch")
+            self._write(("scratch", k), ("scratch", k), f"The scratch of {who}")
+        for _, t in outputs:
+            if t in same:
+                self.content[t] = self.content.get(same[t], ("tensor", t))
+            elif not self.graph.tensors[t].is_variable:
+                self.content[t] = ("tensor", t)
+            self._write(("tensor", t), self.content[t], who)
+
+    def _claim(self, busy: dict[int, str], cells: set[int], who: str, what: str) -> None:
+        for c in cells & set(busy):
+            self.say(f"{who} writes {what} and {busy[c]} to the same bytes.")
+            break
+        busy.update(dict.fromkeys(cells, what))
+
+    def _is_alias(self, k: int, p: int, i: int, o: int, t: int) -> bool:
+        """Whether output ``t`` at position ``o`` is input ``i`` at position ``p`` under another shape."""
+        source, target = self.graph.tensors[i], self.graph.tensors[t]
+        declared = (p, o) in self.needs[k].alias and source.nbytes == target.nbytes
+        state = source.is_variable or target.is_variable
+        return declared and not state and self.plan.offsets[i] == self.plan.offsets[t]
+
+    def _why_not(self, k: int, p: int, i: int, o: int, t: int) -> str:
+        """Why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" when it may."""
+        source, target = self.graph.tensors[i], self.graph.tensors[t]
+        if source.is_variable or target.is_variable:
+            return "a variable is shared with nothing"
+        if (p, o) not in self.needs[k].in_place:
+            return "the operator does not work in place there"
+        if self.plan.offsets[i] != self.plan.offsets[t]:
+            return "they do not begin at the same address"
+        if target.nbytes > source.nbytes:
+            return "the output is larger"
+        return ""
+
+    def check_sharing(self) -> None:
+        for k, p, o in self.plan.sharing:
+            if not 0 <= k < len(self.graph.ops) or o >= len(self.graph.ops[k].outputs):
+                self.say(f"Sharing ({k}, {p}, {o}) names no operator and output.")
+                continue
+            a, b = self.graph.ops[k].input(p), self.graph.ops[k].outputs[o]
+            if self.plan.offsets.get(a, -1) != self.plan.offsets.get(b, -2):
+                self.say(
+                    f"{self.op_name(k)}: input {p} and output {o} are said to share an address, and do not."
+                )

@@ -1,0 +1,333 @@
+"""What takes arena, what depends on what, and for an order of execution: which bytes live when.
+
+Time is counted in steps: step p is the operator at position p of the order. A tensor lives from the step that
+writes it up to and including the last step that reads it. Graph inputs are all there at step 0, graph outputs stay to
+the end, and variables live for the whole run. Constants, handles (resource) and the outputs of folded operators take no
+arena.
+
+Two ways of sharing memory shrink the demand:
+
+* *alias*: an output with the bytes of an input (RESHAPE). Both names mean one ``Value``, which lives while either
+  does. It never costs memory, whatever else is decided.
+* *in place*: an output overwrites an input that nobody reads later. Both keep their own lifetime and size, but are tied
+  to one address: a ``Buffer`` is such a chain of values, with a size that can fall from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from arenite.converters.errors import PlanError
+from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
+from arenite.converters.planner.needs import OpNeeds
+
+#: Operators that touch state which is not one of their tensors; they keep their order towards all others of this kind.
+_STATE_OPS = frozenset({"CALL_ONCE"})
+
+
+@dataclass(frozen=True)
+class Value:
+    """Bytes that are computed once: a tensor, with every tensor that is the same bytes under another shape."""
+
+    tensors: tuple[int, ...]
+    size: int  # rounded up to the alignment, > 0
+    writer: int | None  # the operator that computes it; None for a graph input or a variable
+    readers: frozenset[int]
+    stays: bool  # a graph output, or a variable: lives to the end
+    variable: bool  # cannot share memory with anything
+
+
+@dataclass(frozen=True)
+class Demand:
+    """All that a graph asks of the arena, whatever the order. Operators are indices of ``Subgraph.ops``."""
+
+    ops: tuple[int, ...]  # those that run, in the graph's order
+    values: tuple[Value, ...]
+    value_of: Mapping[int, int]  # tensor index -> index into values
+    outputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it computes
+    inputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it reads, each once
+    scratch: Mapping[int, int]  # operator -> rounded bytes, > 0
+    #: operator -> (input position, output position, input value, output value) of every in-place pair that is safe
+    #: whenever the operator is the last one to read the input value
+    in_place: Mapping[int, tuple[tuple[int, int, int, int], ...]]
+    aliases: tuple[
+        tuple[int, int, int], ...
+    ]  # (operator, input position, output position) of values with several names
+    before: Mapping[int, frozenset[int]]  # operator -> operators that must run earlier (direct ones)
+    persistent: Mapping[str, int]  # resource variable -> rounded bytes, > 0
+    empty: tuple[int, ...]  # tensors of no bytes
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Things tied to one address. ``pieces`` are (first step, end step, bytes): half-open, ascending, without gaps."""
+
+    pieces: tuple[tuple[int, int, int], ...]
+    values: tuple[int, ...] = ()
+    scratch: int | None = None  # the operator whose scratch this is
+    variable: str | None = None  # the resource variable that this is
+
+    @property
+    def start(self) -> int:
+        return self.pieces[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.pieces[-1][1]
+
+    @property
+    def size(self) -> int:
+        return max(size for _, _, size in self.pieces)
+
+
+def takes_arena(tensor: Tensor) -> bool:
+    """Whether a tensor that is computed at run time has bytes. Raises ``PlanError`` for a type of unknown size."""
+    if tensor.is_constant or tensor.dtype in ("resource", "variant"):
+        return False
+    if DTYPES[tensor.dtype] is None or tensor.dtype in PACKED_BITS:
+        raise PlanError(
+            f"Tensor {tensor.index} '{tensor.name}' of type {tensor.dtype} cannot be planned.",
+            "Only constants may have this type.",
+        )
+    return True
+
+
+def analyse(
+    graph: Subgraph,
+    needs: Sequence[OpNeeds],
+    *,
+    alignment: int,
+    persistent: Mapping[str, int] | None = None,
+    folded: Collection[int] = (),
+    alias: bool = True,
+) -> Demand:
+    """The demand of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per resource variable.
+
+    ``folded`` are the operators whose outputs are constants by now; ``alias=False`` gives every tensor its own value.
+    Raises ``PlanError`` for needs that do not match the graph.
+    """
+    if len(needs) != len(graph.ops):
+        raise PlanError(
+            f"{len(needs)} needs for {len(graph.ops)} operators.", "Pass one OpNeeds per operator."
+        )
+    if alignment < 1 or alignment & (alignment - 1):
+        raise PlanError(f"Alignment {alignment} is not a power of two.", "Use 16.")
+
+    def rounded(size: int) -> int:
+        return -(-size // alignment) * alignment
+
+    if any(op.index != p for p, op in enumerate(graph.ops)):
+        raise PlanError("The operators are not numbered by position.", "Number them again after a rewrite.")
+    ops = tuple(op.index for op in graph.ops if op.index not in folded)
+    gone = {t for op in graph.ops if op.index in folded for t in op.outputs}
+    writer = {t: k for k in ops for t in graph.ops[k].outputs if t >= 0}
+    readers: dict[int, set[int]] = {}
+    for k in ops:
+        for t in graph.ops[k].inputs:
+            readers.setdefault(t, set()).add(k)
+    used = sorted({*graph.inputs, *graph.outputs, *writer, *readers} - gone - {-1})
+    placed = [t for t in used if takes_arena(graph.tensors[t])]
+    for t in placed:
+        if t not in writer and t not in graph.inputs and not graph.tensors[t].is_variable:
+            raise PlanError(
+                f"Tensor {t} '{graph.tensors[t].name}' is read but never written.", "Convert again."
+            )
+
+    sized = [t for t in placed if graph.tensors[t].nbytes > 0]
+    root, aliases = _alias_roots(graph, needs, ops, set(sized)) if alias else ({}, ())
+    members: dict[int, list[int]] = {}
+    for t in sized:
+        members.setdefault(root.get(t, t), []).append(t)
+    values: list[Value] = []
+    value_of: dict[int, int] = {}
+    for first, tensors in members.items():
+        value_of.update(dict.fromkeys(tensors, len(values)))
+        variable = graph.tensors[first].is_variable
+        values.append(
+            Value(
+                tensors=tuple(tensors),
+                size=rounded(graph.tensors[first].nbytes),
+                writer=None if variable or first in graph.inputs else writer[first],
+                readers=frozenset(k for t in tensors for k in readers.get(t, ())),
+                stays=variable or any(t in graph.outputs for t in tensors),
+                variable=variable,
+            )
+        )
+    inputs_of = {
+        k: tuple(dict.fromkeys(value_of[t] for t in graph.ops[k].inputs if t in value_of)) for k in ops
+    }
+    outputs_of = {
+        k: tuple(
+            dict.fromkeys(
+                v for t in graph.ops[k].outputs if t in value_of and values[v := value_of[t]].writer == k
+            )
+        )
+        for k in ops
+    }
+    return Demand(
+        ops=ops,
+        values=tuple(values),
+        value_of=value_of,
+        outputs_of=outputs_of,
+        inputs_of=inputs_of,
+        scratch={k: rounded(needs[k].scratch) for k in ops if needs[k].scratch > 0},
+        in_place={k: _in_place(graph, graph.ops[k], needs[k], values, value_of) for k in ops},
+        aliases=aliases,
+        before=_before(graph, ops, writer),
+        persistent={name: rounded(size) for name, size in (persistent or {}).items() if size > 0},
+        empty=tuple(t for t in placed if graph.tensors[t].nbytes == 0),
+    )
+
+
+def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
+    """Tensor indices of an (input position, output position) pair."""
+    if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
+        raise PlanError(
+            f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its needs."
+        )
+    return op.input(pair[0]), op.outputs[pair[1]]
+
+
+def _alias_roots(
+    graph: Subgraph, needs: Sequence[OpNeeds], ops: Sequence[int], sized: set[int]
+) -> tuple[dict[int, int], tuple[tuple[int, int, int], ...]]:
+    """Tensor -> the first tensor with its bytes, for every tensor that another one's bytes may serve as."""
+    root: dict[int, int] = {}
+    used = []
+    for k in ops:
+        for pair in needs[k].alias:
+            a, b = _pair(graph.ops[k], pair)
+            if not {a, b} <= sized or b in root or graph.tensors[a].nbytes != graph.tensors[b].nbytes:
+                continue
+            if graph.tensors[a].is_variable or graph.tensors[b].is_variable or b in graph.inputs:
+                continue
+            root[b] = root.get(a, a)
+            used.append((k, *pair))
+    return root, tuple(used)
+
+
+def _in_place(
+    graph: Subgraph, op: Op, needs: OpNeeds, values: Sequence[Value], value_of: Mapping[int, int]
+) -> tuple[tuple[int, int, int, int], ...]:
+    """The in-place pairs of ``op`` that only depend on the input dying there.
+
+    Every position through which the operator reads the input's bytes must itself be declared for that output: in
+    ADD(x, x) both are, while a gather whose indices are also its data could not be.
+    """
+    declared = set(needs.in_place)
+    found = []
+    for i, o in needs.in_place:
+        a, b = _pair(op, (i, o))
+        if a not in value_of or b not in value_of or value_of[a] == value_of[b]:
+            continue
+        source, target = values[value_of[a]], values[value_of[b]]
+        reads = [p for p, t in enumerate(op.inputs) if value_of.get(t) == value_of[a]]
+        if source.stays or target.variable or target.writer != op.index:
+            continue
+        if graph.tensors[b].nbytes > graph.tensors[a].nbytes or not all((p, o) in declared for p in reads):
+            continue
+        found.append((i, o, value_of[a], value_of[b]))
+    return tuple(found)
+
+
+def _before(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int]) -> dict[int, frozenset[int]]:
+    """Direct predecessors: writers of the inputs, and the previous operator on the same state."""
+    before = {}
+    last: dict[object, int] = {}
+    barrier: int | None = None
+    names = {
+        op.outputs[0]: (op.options.get("container") or "", op.options.get("shared_name") or "")
+        for op in graph.ops
+        if op.name == "VAR_HANDLE" and op.outputs
+    }
+    for k in ops:
+        op = graph.ops[k]
+        earlier = {writer[t] for t in op.inputs if t in writer}
+        keys: list[object] = []
+        for t in (*op.inputs, *op.outputs):
+            if t >= 0 and op.name != "VAR_HANDLE":
+                tensor = graph.tensors[t]
+                if tensor.is_variable or tensor.dtype in ("resource", "variant"):
+                    keys.append(names.get(t, t))
+        if (keys or op.name in _STATE_OPS) and barrier is not None:
+            earlier.add(barrier)
+        if op.name in _STATE_OPS:
+            earlier |= set(last.values())
+            barrier = k
+        earlier |= {last[key] for key in keys if key in last}
+        last.update(dict.fromkeys(keys, k))
+        before[k] = frozenset(earlier - {k})
+    return before
+
+
+def shared_pairs(
+    demand: Demand, op: int, dying: Collection[int], *, last: bool = False
+) -> list[tuple[int, int, int, int]]:
+    """The in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
+
+    Each input serves one output and each output takes one input, so that the outputs placed this way have the most
+    bytes (a matching: outputs in falling size, each found a place by augmenting paths). ``last`` prefers the last
+    declared input where several would do.
+    """
+    offers: dict[int, list[tuple[int, int, int, int]]] = {}
+    for pair in demand.in_place[op]:
+        if pair[2] in dying:
+            offers.setdefault(pair[3], []).insert(0 if last else len(demand.values), pair)
+    taken: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
+
+    def settle(output: int, tried: set[int]) -> bool:
+        for pair in offers[output]:
+            if pair[2] not in tried:
+                tried.add(pair[2])
+                if pair[2] not in taken or settle(taken[pair[2]][3], tried):
+                    taken[pair[2]] = pair
+                    return True
+        return False
+
+    for output in sorted(offers, key=lambda v: -demand.values[v].size):
+        settle(output, set())
+    return list(taken.values())
+
+
+def lifetimes(
+    demand: Demand, order: Sequence[int], *, in_place: bool = True, last: bool = False
+) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
+    """The buffers of ``order``, and the (operator, input position, output position) that share an address in place."""
+    step = {k: p for p, k in enumerate(order)}
+    horizon = max(len(order), 1)
+    spans = []
+    for value in demand.values:
+        start = 0 if value.writer is None else step[value.writer]
+        end = horizon if value.stays else max((step[k] + 1 for k in value.readers), default=start + 1)
+        spans.append((start, end))
+    follows: dict[int, int] = {}  # value -> the value that takes its memory
+    pairs = []
+    if in_place:
+        for p, k in enumerate(order):
+            dying = {v for v in demand.inputs_of[k] if spans[v][1] == p + 1}
+            for i, o, a, b in shared_pairs(demand, k, dying, last=last):
+                follows[a] = b
+                pairs.append((k, i, o))
+    buffers = []
+    heads = set(range(len(demand.values))) - set(follows.values())
+    for head in sorted(heads):
+        chain = [head]
+        while chain[-1] in follows:
+            chain.append(follows[chain[-1]])
+        buffers.append(Buffer(_pieces([(*spans[v], demand.values[v].size) for v in chain]), tuple(chain)))
+    buffers += [Buffer(((step[k], step[k] + 1, size),), scratch=k) for k, size in demand.scratch.items()]
+    buffers += [Buffer(((0, horizon, size),), variable=name) for name, size in demand.persistent.items()]
+    return buffers, tuple(pairs)
+
+
+def _pieces(spans: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """A chain's size over time; where two values meet, the earlier and larger one counts."""
+    pieces: list[tuple[int, int, int]] = []
+    for start, end, size in spans:
+        begin = max(start, pieces[-1][1]) if pieces else start
+        if pieces and pieces[-1][2] == size and begin < end:
+            pieces[-1] = (pieces[-1][0], end, size)
+        elif begin < end:
+            pieces.append((begin, end, size))
+    return tuple(pieces)
