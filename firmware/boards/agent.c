@@ -125,7 +125,8 @@ static uint32_t hello(void)
     frame.word[2] = model->layer_count | DATA_MAX << 16;
     frame.word[3] = model->arena_bytes;
     copy(&frame.byte[16], model->hash, sizeof model->hash);
-    return append_text(append_text(24, model->name), ar_this_firmware.board);
+    frame.word[6] = PORT_TICK_HZ;
+    return append_text(append_text(28, model->name), ar_this_firmware.board);
 }
 
 void ar_serve(void)

@@ -28,6 +28,7 @@ class Core:
     start: str  # start-up source in firmware/boards
     cpi: float
     cpi_source: str
+    helpers: tuple[str, ...] = ("memory.c",)  # what the compiler expects of a C library, or its own
 
 
 _ARM = ("arm-none-eabi-", "gcc-arm-none-eabi")
@@ -130,14 +131,14 @@ def optimise_flags(optimise: str) -> tuple[str, ...]:
 
 
 # Serial, start-up and protocol are never in the way of speed, so they are always built for size.
-SUPPORT_OPTIMISE = ("-Os",)
+# Their loops stay loops: memory.c would otherwise call itself, and start-up call it before memory exists.
+SUPPORT_OPTIMISE = ("-Os", "-fno-tree-loop-distribute-patterns")
 
 COMMON_FLAGS = (
     "-std=c99",
     "-Wall",
     "-Wextra",
     "-Werror",
-    "-g",
     "-ffunction-sections",
     "-fdata-sections",
     "-fno-common",

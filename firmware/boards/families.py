@@ -8,8 +8,8 @@ from pathlib import Path
 from arenite.converters.errors import ProfileError
 
 SOURCE_DIRECTORY = Path(__file__).parent
-HEADERS = ("agent.h", "port.h")
-SHARED = ("runtime.c", "memory.c")
+AGENT_HEADERS = ("agent.h", "port.h")
+_AGENT = {"arenite": "agent.c", "mlperf": "mlperf.c"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ _FAMILIES = {
     "an505": Family(("port_mps2.c",), ("PORT_AN505",)),
     "an547": Family(("port_mps2.c",), ("PORT_AN547",)),
 }
+
+
+def agent_sources(protocol: str) -> tuple[str, ...]:
+    """Sources that serve a model over a serial protocol, the same on every board."""
+    return (_AGENT[protocol], "runtime.c")
 
 
 def family_named(name: str) -> Family:

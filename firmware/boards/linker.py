@@ -1,12 +1,16 @@
 """Linker script of a board: its real regions, so that what does not fit does not link.
 
-Sections and what the memory report reads from them:
+Sections, and what the memory report reads from them:
 
-* flash: ``.vectors`` + ``.text`` (with constants) is code, ``.weights`` the model's weights and biases;
-* RAM, upwards from the origin: ``.stack`` (reserved), ``.noinit``, ``.data``, ``.bss``, ``.arena``.
+* flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the first
+  values of ``.data`` are code;
+* RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``.
 
-The stack lies lowest: a stack that overflows leaves the RAM and faults, rather than changing tensors.  The arena is
-not cleared at start; every tensor in it is written before it is read.
+Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
+sizes can be predicted without linking (firmware/sizes).
+
+The stack lies lowest: where nothing is below the RAM, a stack that overflows faults rather than changing tensors.
+The arena is not cleared at start: every tensor in it is written before it is read.
 """
 
 from __future__ import annotations
@@ -14,54 +18,68 @@ from __future__ import annotations
 from arenite.profiles.boards import Board
 
 _SCRIPT = """\
-/* Generated for {name}: {title}. */
+/* Generated for {name} ({title}). */
 MEMORY
 {{
 {regions}
 }}
-ENTRY({entry})
+ENTRY(ar_start)
 SECTIONS
 {{
-    .vectors : {{ KEEP(*(.vectors .vectors.*)) }} > {flash}
-    .text : ALIGN(4)
+    .vectors : {{ KEEP(*(.vectors)) }} > {flash}
+    .weights : ALIGN(4) SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) }} > {flash}
+    .text : ALIGN(4) SUBALIGN(4)
     {{
-{literals}        *(.text .text.*)
-        *(EXCLUDE_FILE(*weights.o) .rodata EXCLUDE_FILE(*weights.o) .rodata.*)
+        *(.literal .text .literal.* .text.*)
+        *(.rodata .rodata.* .srodata .srodata.*)
         . = ALIGN(4);
     }} > {flash}
-    .weights : ALIGN(16) {{ *(.rodata .rodata.*) . = ALIGN(4); }} > {flash}
-    ar_data_load = LOADADDR(.data);
 
-    .stack (NOLOAD) : ALIGN(8)
+    .stack (NOLOAD) : ALIGN(16)
     {{
         ar_stack_low = .;
         . += {stack};
-        . = ALIGN(8);
+        . = ALIGN(16);
         ar_stack_top = .;
     }} > {ram}
+    .arena (NOLOAD) : {{ *(.bss.ar_arena .bss.ar_arena.*) }} > {ram}
     .noinit (NOLOAD) : ALIGN(4) {{ *(.noinit .noinit.*) }} > {ram}
-    .data : ALIGN(4)
+    .data : ALIGN(4) SUBALIGN(4)
     {{
         ar_data_start = .;
         *(.data .data.* .sdata .sdata.*)
         . = ALIGN(4);
         ar_data_end = .;
     }} > {ram} AT > {flash}
-    .bss (NOLOAD) : ALIGN(4)
+    ar_data_load = LOADADDR(.data);
+    .bss (NOLOAD) : ALIGN(4) SUBALIGN(4)
     {{
         ar_bss_start = .;
-        *(EXCLUDE_FILE(*nothing.o) .bss .sbss .sbss.*)
-        *(.bss.[!a]* .bss.a[!r]* .bss.ar[!_]* .bss.ar_[!a]* COMMON)
+        *(.bss .bss.* .sbss .sbss.* COMMON)
         . = ALIGN(4);
         ar_bss_end = .;
     }} > {ram}
-    .arena (NOLOAD) : ALIGN(16) {{ *(.bss.ar_arena .bss.ar_arena.*) }} > {ram}
 
-    /DISCARD/ : {{ *(.comment) *(.note .note.*) *(.ARM.exidx .ARM.exidx.* .ARM.extab .ARM.extab.*) *(.eh_frame) *(.xtensa.info) *(.xt.*) }}
+    /DISCARD/ :
+    {{
+        *(.comment) *(.note .note.*) *(.eh_frame) *(.xtensa.info)
+        *(.ARM.exidx .ARM.exidx.* .ARM.extab .ARM.extab.*)
+    }}
 }}
 """
 
 
 def linker_script(board: Board, stack_bytes: int) -> str:
     """The script for ``board`` with ``stack_bytes`` reserved for the stack."""
-    return _SCRIPT
+    regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
+    return _SCRIPT.format(
+        name=board.name,
+        title=board.title,
+        regions="\n".join(
+            f"    {region.name} ({mode}) : ORIGIN = {region.origin:#010x}, LENGTH = {region.size}"
+            for region, mode in regions
+        ),
+        flash=board.flash[0].name,
+        ram=board.ram[0].name,
+        stack=stack_bytes,
+    )

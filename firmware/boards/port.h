@@ -24,7 +24,14 @@ uint8_t port_getc(void);
 /* One byte to the host; waits until it can be sent. */
 void port_putc(uint8_t byte);
 
-/* A free-running counter that counts up and wraps at 32 bits. */
+/* A free-running counter that counts up and wraps at 32 bits. Its rate is 0 where it counts instructions: the
+ * board's profile then has the ratio. */
+#ifdef ARDUINO
+extern const uint32_t port_tick_hz;
+#define PORT_TICK_HZ port_tick_hz
+#else
+#define PORT_TICK_HZ 0u
+#endif
 uint32_t port_ticks(void);
 
 /* Start again from the reset vector; `reason` is one of the PORT_ values above. */

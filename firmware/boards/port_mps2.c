@@ -21,6 +21,7 @@ void port_init(void)
 {
     UART->bauddiv = 217; /* 25 MHz / 115200; the emulator only asks for 16 or more */
     UART->ctrl = 3;      /* transmit and receive */
+    (void)UART->data;    /* drop a stale byte; it also makes the emulator look for input at once */
 #if defined(COUNTER_BASE)
     *(volatile uint32_t *)COUNTER_BASE = 1; /* CNTCR.EN */
 #else

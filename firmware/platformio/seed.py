@@ -1,0 +1,47 @@
+"""PlatformIO without the network: put in place what ``pio run`` would otherwise download first.
+
+PlatformIO runs its builds with a package called ``tool-scons``.  SCons is on PyPI, so the package is seeded as a
+three-line script that calls the SCons of this Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+_FALLBACK_VERSION = "4.41101.0"  # of PlatformIO 6.2.0
+
+_SCONS = """\
+import sys
+from SCons.Script.Main import main
+sys.exit(main())
+"""
+
+
+def scons_version() -> str:
+    """The version of ``tool-scons`` that the installed PlatformIO asks for."""
+    try:
+        from platformio.dependencies import get_core_dependencies
+    except ImportError:
+        return _FALLBACK_VERSION
+    found = re.search(r"\d+(\.\d+)*", get_core_dependencies()["tool-scons"])
+    return found.group() if found else _FALLBACK_VERSION
+
+
+def seed_files() -> Mapping[str, str]:
+    """Files to place under PlatformIO's core directory: path to text."""
+    version = scons_version()
+    package = {"name": "tool-scons", "version": version, "description": "The SCons of this Python"}
+    installed = {
+        "type": "tool",
+        "name": "tool-scons",
+        "version": version,
+        "spec": {"owner": "platformio", "id": 8192, "name": "tool-scons", "requirements": None, "uri": None},
+    }
+    folder = "packages/tool-scons"
+    return {
+        f"{folder}/package.json": json.dumps(package, indent=2) + "\n",
+        f"{folder}/.piopm": json.dumps(installed, indent=2) + "\n",
+        f"{folder}/scons.py": _SCONS,
+    }

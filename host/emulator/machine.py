@@ -1,0 +1,140 @@
+"""Start a board in QEMU, with its serial port as a pseudo-terminal.
+
+Two things make it quick and exact.  QEMU polls a pseudo-terminal that nobody has open only once per second, so the
+port is opened while QEMU waits in ``--preconfig``, before the machine exists.  ``-icount`` gives every
+instruction the same virtual time, so that the board's own timer counts instructions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.host.link.transport import SerialTransport
+from arenite.profiles.boards import Board
+
+_PACKAGES = {"arm": "qemu-system-arm", "riscv32": "qemu-system-misc", "xtensa": "qemu-system-misc"}
+_PORT = re.compile(rb"char device redirected to (\S+)")
+_GO = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconfig"}\n'
+
+
+@dataclass
+class RunningEmulator:
+    """A machine that runs: ``transport`` is its open serial port, ``port`` the name of it."""
+
+    board: Board
+    process: subprocess.Popen[bytes]
+    transport: SerialTransport
+
+    @property
+    def port(self) -> str:
+        """Path of the pseudo-terminal."""
+        return self.transport.port
+
+    def stop(self) -> None:
+        """End the machine and close its port; doing it twice is harmless."""
+        self.transport.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def command_line(board: Board, elf: Path, extra: tuple[str, ...] = ()) -> list[str]:
+    """The command that runs ``elf`` on ``board``.
+
+    Raises:
+        UsageError: not an emulated board.
+        ToolError: QEMU is not installed.
+    """
+    emulator = board.emulator
+    if emulator is None:
+        raise UsageError(f"{board.name} is a real board.", "Give --port, or choose a qemu_* board.")
+    program = f"qemu-system-{emulator.system}"
+    if shutil.which(program) is None:
+        package = _PACKAGES.get(emulator.system, program)
+        raise ToolError(f"The emulator {program} is missing.", f"Install it: apt install {package}")
+    serial = ["-serial", "null"] * emulator.serial_index + ["-serial", "chardev:line"]
+    return [
+        program,
+        *("-machine", emulator.machine),
+        *(("-cpu", emulator.cpu) if emulator.cpu else ()),
+        *("-icount", f"shift={emulator.icount_shift}"),
+        *("-display", "none", "-monitor", "none", "-chardev", "pty,id=line"),
+        *serial,
+        *emulator.arguments,
+        *("-qmp", "stdio", "--preconfig"),
+        *extra,
+        *("-kernel", str(elf)),
+    ]
+
+
+def _read_until(
+    process: subprocess.Popen[bytes], pattern: re.Pattern[bytes], timeout_s: float
+) -> re.Match[bytes]:
+    """Wait for ``pattern`` in the output.  Raises ToolError with QEMU's own last line when it does not come."""
+    assert process.stdout is not None
+    seen = b""
+    end = time.monotonic() + timeout_s
+    while (left := end - time.monotonic()) > 0:
+        ready, _, _ = select.select([process.stdout], [], [], left)
+        data = os.read(process.stdout.fileno(), 4096) if ready else b""
+        if ready and not data:
+            break
+        seen += data
+        if found := pattern.search(seen):
+            return found
+    lines = seen.decode("utf-8", "replace").strip().splitlines()
+    said = lines[-1] if lines else "it said nothing"
+    raise ToolError(f"{process.args[0]} did not start: {said}", "`arenite doctor` checks the emulators.")  # type: ignore[index]
+
+
+@contextmanager
+def start(
+    board: Board, elf: Path, *, extra: tuple[str, ...] = (), timeout_s: float = 20.0
+) -> Iterator[RunningEmulator]:
+    """Run ``elf`` on the emulated ``board`` until the block ends.
+
+    Args:
+        board: an emulated board.
+        elf: the firmware.
+        extra: more arguments for QEMU (a plugin, a trace).
+        timeout_s: for QEMU to come up.
+
+    Raises:
+        ToolError: QEMU is missing or does not start.
+        UsageError: not an emulated board, or no such file.
+    """
+    if not Path(elf).is_file():
+        raise UsageError(f"There is no firmware {elf}.", "Build it with `arenite build`.")
+    command = command_line(board, Path(elf), extra)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    running: RunningEmulator | None = None
+    try:
+        port = _read_until(process, _PORT, timeout_s).group(1).decode()
+        running = RunningEmulator(board, process, SerialTransport(port, board.uart.baud))
+        assert process.stdin is not None
+        process.stdin.write(_GO)
+        process.stdin.flush()
+        yield running
+    finally:
+        if running is not None:
+            running.stop()
+        else:
+            process.kill()
+            process.wait()

@@ -1,0 +1,162 @@
+"""Build a generated project: through PlatformIO, or directly with the very same commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import DoesNotFitError, ToolError, UsageError
+from arenite.firmware.generator.project import MANIFEST
+
+_OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
+_COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Error:).*$", re.MULTILINE)
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """``arenite.json`` of a project.  Raises UsageError when ``directory`` is none."""
+    try:
+        return json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{directory} has no {MANIFEST}.", "Generate a project with `arenite firmware`."
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
+
+
+def explain_failure(output: str, board: str) -> DoesNotFitError | ToolError:
+    """The one error that matters in a compiler's or linker's ``output``."""
+    missing = [(int(count), region) for region, count in _OVERFLOW.findall(output)]
+    if missing:
+        parts = " and ".join(f"{count:,} bytes of {region}" for count, region in sorted(set(missing)))
+        return DoesNotFitError(
+            f"The firmware misses {parts} on {board}.", "Try --optimise ram or flash, or a larger board."
+        )
+    found = _COMPILER_ERROR.search(output)
+    line = found.group().strip() if found else (output.strip().splitlines() or ["no output"])[-1]
+    return ToolError(
+        f"The build for {board} failed: {line}", "Build again with `pio run -v` to see every command."
+    )
+
+
+def _require_compiler(build: dict[str, Any]) -> None:
+    if shutil.which(build["compiler"]) is None:
+        raise ToolError(
+            f"The compiler {build['compiler']} is missing.", f"Install it: apt install {build['package']}"
+        )
+
+
+def _recipe(directory: Path) -> tuple[dict[str, Any], str]:
+    manifest = read_manifest(directory)
+    build = manifest.get("build")
+    if build is None:
+        raise UsageError(
+            f"{manifest['board']} is a real board: its firmware is built by PlatformIO with its Arduino core.",
+            f"Run `pio run -d {directory}`; the first time it downloads the platform.",
+        )
+    _require_compiler(build)
+    return build, manifest["board"]
+
+
+def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ()) -> Path:
+    """Compile and link without PlatformIO, by the same recipe; for tests and fuzzing.
+
+    Args:
+        directory: a project for an emulated board.
+        jobs: compilers at once.
+        flags: put behind every compiler command.
+
+    Returns:
+        Path of the ELF.  Raises ToolError, DoesNotFitError, UsageError.
+    """
+    directory = Path(directory)
+    build, board = _recipe(directory)
+    output = directory / ".pio" / "build" / "direct"
+
+    def run(command: list[str]) -> None:
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+        if done.returncode:
+            raise explain_failure(done.stderr + done.stdout, board)
+
+    def compile_unit(unit: dict[str, Any]) -> str:
+        target = (output / f"{unit['source']}.o").relative_to(directory)
+        (directory / target).parent.mkdir(parents=True, exist_ok=True)
+        run(
+            [
+                build["compiler"],
+                *build["flags"],
+                *unit["flags"],
+                *flags,
+                "-c",
+                "-o",
+                str(target),
+                unit["source"],
+            ]
+        )
+        return str(target)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        objects = list(pool.map(compile_unit, build["units"]))
+    elf = output / "firmware.elf"
+    run(
+        [
+            build["compiler"],
+            *build["link_flags"],
+            "-o",
+            str(elf.relative_to(directory)),
+            *objects,
+            *build["libraries"],
+        ]
+    )
+    return elf
+
+
+def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
+    """Build with PlatformIO, offline for emulated boards.
+
+    Returns:
+        Path of the ELF.  Raises ToolError, DoesNotFitError, UsageError.
+    """
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    board = manifest["board"]
+    if manifest.get("build") is not None:
+        _require_compiler(manifest["build"])
+    command = [
+        sys.executable,
+        "-m",
+        "platformio",
+        "run",
+        "--project-dir",
+        str(directory),
+        "--environment",
+        board,
+    ]
+    environment = os.environ | {
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "0",
+        "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "3650",
+        "PLATFORMIO_SETTING_CHECK_PRUNE_SYSTEM_THRESHOLD": "0",
+        "PLATFORMIO_NO_ANSI": "1",
+    }
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(
+            f"PlatformIO did not finish within {timeout_s:.0f} s.", "Is the network reachable?"
+        ) from error
+    output = done.stdout + done.stderr
+    if "No module named platformio" in output:
+        raise ToolError("PlatformIO is missing.", "Install it: pip install 'arenite[build]'")
+    elf = directory / ".pio" / "build" / board / "firmware.elf"
+    if done.returncode:
+        raise explain_failure(output, board)
+    if not elf.is_file():
+        raise ToolError(f"PlatformIO reported success but wrote no {elf}.")
+    return elf

@@ -1,0 +1,282 @@
+"""The host's side of the Arenite protocol: one request, one reply, until it is right.
+
+Every request is repeated until its reply arrives: a lost or damaged frame costs a resend, never a result.  A
+repeated INFER does not run twice, because the device remembers the sequence number of the request that it ran.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arenite.converters.errors import DeviceError
+from arenite.host.link.frames import Damaged, FrameDecoder, encode_frame
+from arenite.host.link.transport import Transport
+
+PROTOCOL_VERSION = 1
+HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART = range(1, 8)
+DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION = range(5)
+OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
+START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """One input or output on the device: its size in bytes, and its TFLite type code."""
+
+    nbytes: int
+    dtype: int
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What the device says about itself in reply to HELLO."""
+
+    model: str
+    model_hash: bytes  # first eight bytes of the image's SHA-256
+    board: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    layer_count: int
+    arena_bytes: int
+    chunk_bytes: int  # most data that one frame carries
+    tick_hz: int  # of the device's counter; 0 when the board's profile knows
+
+
+@dataclass(frozen=True)
+class InferenceTicks:
+    """Counter ticks of one inference: all layers, and before the first layer."""
+
+    total: int
+    init: int
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What the device found in its own RAM."""
+
+    stack_used: int  # high-water mark, bytes; 0 when the port cannot tell
+    stack_bytes: int  # reserved
+    guards_damaged: int  # of the guard words around the arena
+    started_by: str
+
+    @property
+    def stack_overflowed(self) -> bool:
+        """The paint is gone down to the last word: the stack may have left its region."""
+        return 0 < self.stack_bytes <= self.stack_used
+
+
+@dataclass
+class LinkStatistics:
+    """What went wrong on the line and was put right."""
+
+    requests: int = 0
+    resent: int = 0
+    damaged: int = 0  # frames that arrived here broken, or that the device said arrived broken there
+    stale: int = 0  # answers to something asked before
+
+
+class DeviceClient:
+    """One device on one line.
+
+    ``resend_s``: wait this long for an answer before asking again; ``attempts``: ask this often; ``infer_timeout_s``:
+    an inference may take this long (its request is still repeated meanwhile, in case it was lost).
+    """
+
+    def __init__(
+        self, transport: Transport, *, resend_s: float = 1.0, attempts: int = 8, infer_timeout_s: float = 60.0
+    ) -> None:
+        self._line = transport
+        self._resend_s = resend_s
+        self._attempts = attempts
+        self._infer_timeout_s = infer_timeout_s
+        self._decoder = FrameDecoder()
+        self._sequence = 0
+        self._chunk = 240
+        self.statistics = LinkStatistics()
+
+    def hello(self, timeout_s: float = 10.0) -> DeviceInfo:
+        """Greet the device and learn what it is.
+
+        Raises:
+            DeviceError: nothing answers, what answers speaks another protocol, or another version of it.
+        """
+        self._line.discard_input()
+        resend = min(self._resend_s, 0.5)
+        reply = self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]), resend_s=resend, timeout_s=timeout_s)
+        version = reply[0] if reply else None
+        if version != PROTOCOL_VERSION:
+            raise DeviceError(
+                f"The device on {self._line.port} speaks version {version} of the protocol, this program version"
+                f" {PROTOCOL_VERSION}.",
+                "Build and flash the firmware again with this version of Arenite.",
+            )
+        try:
+            _, n_inputs, n_outputs, _, layers, chunk, arena, model_hash, tick_hz = struct.unpack_from(
+                "<BBBBHHI8sI", reply
+            )
+            model, board, *_ = reply[24:].split(b"\0")
+        except (struct.error, ValueError) as error:
+            raise DeviceError(
+                f"The device on {self._line.port} introduces itself wrongly.", "Build and flash it again."
+            ) from error
+        self._chunk = max(1, min(chunk, 240))
+        return DeviceInfo(
+            model=model.decode("utf-8", "replace"),
+            model_hash=model_hash,
+            board=board.decode("utf-8", "replace"),
+            inputs=tuple(self._describe(OF_INPUTS, i) for i in range(n_inputs)),
+            outputs=tuple(self._describe(OF_OUTPUTS, i) for i in range(n_outputs)),
+            layer_count=layers,
+            arena_bytes=arena,
+            chunk_bytes=self._chunk,
+            tick_hz=tick_hz,
+        )
+
+    def connect(self, model_hash: bytes, *, timeout_s: float = 10.0) -> DeviceInfo:
+        """Greet the device, and make sure that it runs the model whose SHA-256 begins with ``model_hash``.
+
+        Raises:
+            DeviceError: as :meth:`hello`, or other firmware.
+        """
+        info = self.hello(timeout_s)
+        if info.model_hash != model_hash[:8]:
+            raise DeviceError(
+                f"The device on {self._line.port} runs other firmware: model '{info.model}'"
+                f" ({info.model_hash.hex()}), not {model_hash[:8].hex()}.",
+                "Flash the firmware that was built from this model.",
+            )
+        return info
+
+    def write_input(self, index: int, data: bytes) -> None:
+        """Put ``data`` into input ``index``, from its first byte on."""
+        for offset in range(0, len(data), self._chunk):
+            chunk = data[offset : offset + self._chunk]
+            self._exchange(WRITE, bytes([OF_INPUTS, index]) + struct.pack("<I", offset) + chunk)
+
+    def infer(self, *, fresh: bool = True) -> InferenceTicks:
+        """Run once; ``fresh`` puts state carried between inferences back to its first value before."""
+        reply = self._exchange(INFER, bytes([int(fresh), 0]), timeout_s=self._infer_timeout_s)
+        total, init = struct.unpack("<QI", reply)
+        return InferenceTicks(total, init)
+
+    def read_output(self, index: int, nbytes: int) -> bytes:
+        """The first ``nbytes`` bytes of output ``index``."""
+        return self._read(OF_OUTPUTS, index, nbytes)
+
+    def layer_ticks(self, layer_count: int) -> tuple[int, ...]:
+        """Ticks of each layer in the latest inference."""
+        return struct.unpack(f"<{layer_count}I", self._read(OF_TICKS, 0, 4 * layer_count))
+
+    def memory(self) -> DeviceMemory:
+        """Stack high-water mark, guard words, and why the device last started."""
+        used, reserved, damaged, reason = struct.unpack("<4I", self._exchange(MEMORY, bytes(2)))
+        return DeviceMemory(used, reserved, damaged, START_REASONS.get(reason, f"reason {reason}"))
+
+    def restart(self) -> None:
+        """Start the device again; greet it afterwards."""
+        self._exchange(RESTART, bytes(2))
+
+    def _describe(self, kind: int, index: int) -> TensorInfo:
+        return TensorInfo(*struct.unpack("<II", self._exchange(DESCRIBE, bytes([kind, index]))))
+
+    def _read(self, kind: int, index: int, nbytes: int) -> bytes:
+        parts = []
+        for offset in range(0, nbytes, self._chunk):
+            length = min(self._chunk, nbytes - offset)
+            parts.append(self._exchange(READ, bytes([kind, index]) + struct.pack("<II", offset, length)))
+        data = b"".join(parts)
+        if len(data) != nbytes:
+            raise DeviceError(
+                f"The device sent {len(data)} bytes where {nbytes} were asked for.", "Flash it again."
+            )
+        return data
+
+    def _exchange(
+        self, command: int, arguments: bytes, *, resend_s: float | None = None, timeout_s: float | None = None
+    ) -> bytes:
+        """Send one request until its reply is here; the reply's data.
+
+        With ``timeout_s`` the request is repeated until that time is over, otherwise ``attempts`` times.
+        """
+        self._sequence = (self._sequence + 1) & 0xFF
+        self.statistics.requests += 1
+        request = encode_frame(bytes([self._sequence, command]) + arguments)
+        wait = self._resend_s if resend_s is None else resend_s
+        end = time.monotonic() + (wait * self._attempts if timeout_s is None else timeout_s)
+        damaged_before, sent = self.statistics.damaged, 0
+        while time.monotonic() < end and sent < max(self._attempts * 8, 64):
+            self._line.write(request)
+            self.statistics.resent += sent > 0
+            sent += 1
+            reply = self._await_reply(command, min(time.monotonic() + wait, end))
+            if reply is not None:
+                return self._data_of(reply, command)
+        raise self._no_answer(command, self.statistics.damaged - damaged_before, sent)
+
+    def _await_reply(self, command: int, until: float) -> bytes | None:
+        """The reply to the latest request; None when it is time to ask again."""
+        while (left := until - time.monotonic()) > 0:
+            for frame in self._decoder.feed(self._line.read(left)):
+                if isinstance(frame, Damaged) or frame[1] == BAD_FRAME:
+                    # Ours or theirs was lost: ask again at once, unless the device is busy with it.
+                    self.statistics.damaged += 1
+                    if command != INFER or not isinstance(frame, Damaged):
+                        return None
+                elif frame[0] == self._sequence and frame[2] == command:
+                    return frame
+                else:
+                    self.statistics.stale += 1
+        return None
+
+    def _data_of(self, reply: bytes, command: int) -> bytes:
+        status = reply[1]
+        if status == DONE:
+            return reply[4:]
+        if status == NO_SESSION:
+            raise self._restarted()
+        if status == BAD_RANGE:
+            raise DeviceError(
+                f"The device on {self._line.port} has no such tensor, or it is smaller.",
+                "Its firmware was built from another model: flash it again.",
+            )
+        raise DeviceError(
+            f"The device on {self._line.port} refuses command {command} with code {status}.",
+            "Build and flash the firmware again with this version of Arenite.",
+        )
+
+    def _restarted(self) -> DeviceError:
+        """A device that does not remember the greeting; find out why it started again."""
+        try:
+            self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
+            reason = self.memory().started_by
+        except DeviceError:
+            reason = "an unknown reason"
+        return DeviceError(
+            f"The device on {self._line.port} restarted during the run, because of {reason}.",
+            "Check its supply; if it happens again, give the stack more room with --stack.",
+        )
+
+    def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
+        port = self._line.port
+        if damaged:
+            return DeviceError(
+                f"The line to {port} is too noisy: {damaged} frames arrived damaged in {sent} attempts.",
+                "Check cable, speed and ground, and that the device runs Arenite firmware.",
+            )
+        if command == HELLO:
+            return DeviceError(
+                f"Nothing answers on {port}.",
+                "Is the firmware flashed, and is this the right port and speed?",
+            )
+        return DeviceError(
+            f"The device on {port} hangs: no answer to request {self._sequence} after {sent} attempts.",
+            "Reset it, or allow more time per inference.",
+        )
+
+
+def total_bytes(tensors: Sequence[TensorInfo]) -> int:
+    """Sum of the sizes of ``tensors``."""
+    return sum(tensor.nbytes for tensor in tensors)

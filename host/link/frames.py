@@ -1,0 +1,65 @@
+"""Frames on the wire: COBS packets with a CRC-32, between zero bytes.
+
+``docs/protocol.md`` has the layout.  A receiver never loses more than the frame that was damaged: the next zero
+byte starts afresh.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from arenite.host.link import cobs
+
+CRC_BYTES = 4
+HEADER_BYTES = 4
+# A receiver that sees this much without a delimiter is not looking at frames.
+MAX_ENCODED = 4096
+
+
+def encode_frame(payload: bytes) -> bytes:
+    """``payload`` with its CRC, encoded, with a zero byte on both sides (the first one ends any noise before it)."""
+    return b"\0" + cobs.encode(payload + zlib.crc32(payload).to_bytes(CRC_BYTES, "little")) + b"\0"
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """Bytes between two delimiters that are no valid frame."""
+
+    data: bytes
+
+
+class FrameDecoder:
+    """Splits a stream of bytes into frames, whatever pieces it arrives in."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes | Damaged]:
+        """Payloads of the frames that ``data`` completes; :class:`Damaged` in place of one that arrived wrong."""
+        self._pending += data
+        while True:
+            end = self._pending.find(0)
+            if end < 0:
+                break
+            packet = bytes(self._pending[:end])
+            del self._pending[: end + 1]
+            if packet:
+                yield decode_packet(packet)
+        if len(self._pending) > MAX_ENCODED:
+            noise = bytes(self._pending)
+            self._pending.clear()
+            yield Damaged(noise)
+
+
+def decode_packet(packet: bytes) -> bytes | Damaged:
+    """The payload of one encoded frame (without delimiters), or :class:`Damaged`."""
+    try:
+        frame = cobs.decode(packet)
+    except ValueError:
+        return Damaged(packet)
+    payload, check = frame[:-CRC_BYTES], frame[-CRC_BYTES:]
+    if len(payload) < HEADER_BYTES or zlib.crc32(payload) != int.from_bytes(check, "little"):
+        return Damaged(packet)
+    return payload

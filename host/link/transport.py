@@ -1,0 +1,104 @@
+"""A serial port as bytes in and bytes out, with errors in words."""
+
+from __future__ import annotations
+
+import glob
+import os
+from types import TracebackType
+from typing import Protocol, Self
+
+import serial
+from arenite.converters.errors import DeviceError
+
+
+class Transport(Protocol):
+    """What a protocol client needs of a line."""
+
+    port: str
+
+    def read(self, timeout_s: float) -> bytes:
+        """Whatever has arrived; waits up to ``timeout_s`` for the first byte, then may return nothing."""
+
+    def write(self, data: bytes) -> None:
+        """Send all of ``data``."""
+
+    def discard_input(self) -> None:
+        """Drop what has arrived but was not read."""
+
+    def close(self) -> None:
+        """Give the port back."""
+
+
+def _ports_here() -> list[str]:
+    return sorted(glob.glob("/dev/ttyACM*") + glob.glob("/dev/ttyUSB*") + glob.glob("/dev/cu.usb*"))
+
+
+class SerialTransport:
+    """A serial port opened by pyserial; also the context manager that closes it."""
+
+    def __init__(self, port: str, baud: int = 115200) -> None:
+        """Open ``port``.  Raises DeviceError when it is missing, busy or forbidden."""
+        self.port = port
+        try:
+            self._serial = serial.Serial(port, baud, timeout=0, write_timeout=10)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise self._open_error(error) from error
+
+    def _open_error(self, error: Exception) -> DeviceError:
+        if not os.path.exists(self.port):
+            here = _ports_here()
+            hint = (
+                f"Ports here: {', '.join(here)}."
+                if here
+                else "No board is connected: plug it in, or use a qemu_* board."
+            )
+            return DeviceError(f"There is no serial port {self.port}.", hint)
+        if isinstance(getattr(error, "errno", None), int) and error.errno == 13:  # type: ignore[attr-defined]
+            return DeviceError(
+                f"No permission to open {self.port}.", "Add yourself to the group 'dialout' and log in again."
+            )
+        return DeviceError(
+            f"Cannot open the serial port {self.port}: {error}.", "Is another program using it?"
+        )
+
+    def read(self, timeout_s: float) -> bytes:
+        """See :class:`Transport`.  Raises DeviceError when the port has gone."""
+        try:
+            self._serial.timeout = timeout_s
+            data = self._serial.read(1)
+            return data + self._serial.read(self._serial.in_waiting) if data else b""
+        except (serial.SerialException, OSError) as error:
+            raise self._gone(error) from error
+
+    def write(self, data: bytes) -> None:
+        """See :class:`Transport`.  Raises DeviceError when the port has gone or takes nothing for 10 s."""
+        try:
+            self._serial.write(data)
+        except serial.SerialTimeoutException as error:
+            raise DeviceError(
+                f"The device on {self.port} takes no more bytes.", "Reset it and try again."
+            ) from error
+        except (serial.SerialException, OSError) as error:
+            raise self._gone(error) from error
+
+    def discard_input(self) -> None:
+        """See :class:`Transport`."""
+        try:
+            self._serial.reset_input_buffer()
+        except (serial.SerialException, OSError) as error:
+            raise self._gone(error) from error
+
+    def _gone(self, error: Exception) -> DeviceError:
+        return DeviceError(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
+
+    def close(self) -> None:
+        """Close the port; doing it twice is harmless."""
+        self._serial.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

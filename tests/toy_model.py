@@ -1,0 +1,89 @@
+"""A model written by hand, for everything that needs firmware but no converter.
+
+Three layers on eight input bytes: add one to each, running sum (state carried between calls), reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+HASH = bytes(range(1, 9))
+INPUT_BYTES = 8
+LAYERS = 3
+
+_HEADER = """\
+#ifndef AR_MODEL_H
+#define AR_MODEL_H
+#include "arenite.h"
+#define MODEL_LAYERS 3
+extern const ar_model model;
+#endif
+"""
+
+_WEIGHTS = """\
+#include <stdint.h>
+const int8_t step[16] __attribute__((section(".rodata.ar_weights.step"))) = {1, 1, 1, 1, 1, 1, 1, 1};
+"""
+
+_MODEL = """\
+#include "model.h"
+
+#define AT(offset) (memory.arena + (offset))
+static struct {
+    uint32_t head[AR_GUARD_WORDS];
+    uint8_t arena[32];
+    uint32_t tail[AR_GUARD_WORDS];
+} memory __attribute__((aligned(16), section(".bss.ar_arena")));
+
+extern const int8_t step[16];
+
+static void add_step(void)
+{
+    for (int i = 0; i < 8; i++) {
+        AT(8)[i] = (uint8_t)(AT(0)[i] + step[i]);
+    }
+}
+
+static void running_sum(void)
+{
+    for (int i = 0; i < 8; i++) {
+        AT(16)[i] = (uint8_t)(AT(16)[i] + AT(8)[i]);
+    }
+}
+
+static void reverse(void)
+{
+    for (int i = 0; i < 8; i++) {
+        AT(24)[i] = AT(16)[7 - i];
+    }
+    @EXTRA@
+}
+
+static void reset(void)
+{
+    for (int i = 0; i < 8; i++) {
+        AT(16)[i] = 0;
+    }
+}
+
+static const ar_layer_fn layers[] = {add_step, running_sum, reverse};
+static const ar_io inputs[] = {{AT(0), 8, AR_INT8}};
+static const ar_io outputs[] = {{AT(24), 8, AR_INT8}};
+const ar_model model = {"toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers, reset, memory.head, 32, 3, 1, 1};
+"""
+
+
+def sources(extra: str = "") -> dict[str, str]:
+    """The model's files; ``extra`` is C that runs at the end of the last layer."""
+    return {"model.h": _HEADER, "model.c": _MODEL.replace("@EXTRA@", extra), "weights.c": _WEIGHTS}
+
+
+def expected(inputs: Sequence[bytes], fresh: bool = True) -> list[bytes]:
+    """What the device must answer to ``inputs`` in turn."""
+    outputs, state = [], [0] * 8
+    for data in inputs:
+        if fresh:
+            state = [0] * 8
+        state = [(s + d + 1) & 255 for s, d in zip(state, data, strict=True)]
+        outputs.append(bytes(reversed(state)))
+    return outputs
