@@ -1,0 +1,265 @@
+"""Evaluate at conversion time what does not depend on the inputs, and remove what no output needs.
+
+Folded are operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend on a shape
+alone; so the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the dequantising of stored
+weights disappear. LiteRT's own reference kernels compute the values, so folding never changes a result. A shape that
+still depends on the data afterwards is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from arenite.converters.errors import UnsupportedModelError
+from arenite.converters.graph import DTYPES, Model, Op, Subgraph, Tensor
+from arenite.converters.passes.evaluate import EvaluationError, evaluate
+from arenite.converters.passes.prune import EFFECTS, compact, live_ops
+
+#: Operators whose value depends on the shape of their input only.
+SHAPE_ONLY = frozenset({"SHAPE", "RANK", "ZEROS_LIKE"})
+
+#: State, randomness and handles: never known beforehand.
+NEVER = EFFECTS | {
+    "VAR_HANDLE",
+    "READ_VARIABLE",
+    "HASHTABLE",
+    "HASHTABLE_FIND",
+    "HASHTABLE_SIZE",
+    "HASHTABLE_LOOKUP",
+    "RANDOM_UNIFORM",
+    "RANDOM_STANDARD_NORMAL",
+    "MULTINOMIAL",
+    "DELEGATE",
+    "PLACEHOLDER_FOR_GREATER_OP_CODES",
+}
+
+#: Inputs that decide the shape of an output, by operator.
+SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
+    "ARG_MAX": (1,),
+    "ARG_MIN": (1,),
+    "BATCH_TO_SPACE_ND": (1, 2),
+    "BROADCAST_TO": (1,),
+    "EXPAND_DIMS": (1,),
+    "FILL": (0,),
+    "MEAN": (1,),
+    "MIRROR_PAD": (1,),
+    "ONE_HOT": (1,),
+    "PAD": (1,),
+    "PADV2": (1,),
+    "RANGE": (0, 1, 2),
+    "REDUCE_ALL": (1,),
+    "REDUCE_ANY": (1,),
+    "REDUCE_MAX": (1,),
+    "REDUCE_MIN": (1,),
+    "REDUCE_PROD": (1,),
+    "RESHAPE": (1,),
+    "RESIZE_BILINEAR": (1,),
+    "RESIZE_NEAREST_NEIGHBOR": (1,),
+    "SLICE": (1, 2),
+    "SPACE_TO_BATCH_ND": (1, 2),
+    "SPLIT": (0,),
+    "SPLIT_V": (1, 2),
+    "STRIDED_SLICE": (1, 2, 3),
+    "SUM": (1,),
+    "TILE": (1,),
+    "TOPK_V2": (1,),
+    "TRANSPOSE": (1,),
+    "TRANSPOSE_CONV": (0,),
+}
+
+#: Operators that keep every element; where the counts disagree, the file's shapes are an exporter's guess.
+_KEEPS_ELEMENTS = frozenset(
+    {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE"}
+)
+
+#: A constant larger than this would never fit a device: the operator is left to be refused or run there.
+_LARGEST = 64 << 20
+
+
+def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
+    """The model with everything known beforehand as constants, and one sentence per change.
+
+    Without a change the model itself is returned. Raises ``UnsupportedModelError`` for a shape that depends on the
+    data, naming the tensor, and for constant operators that LiteRT cannot evaluate.
+    """
+    notes: list[str] = []
+    for which in range(len(model.subgraphs)):
+        model = _prune(model, which, notes, "is never used")
+        if which == 0:
+            model = _true_shapes(model, notes)
+        model = _fold(model, which, notes)
+        _refuse_dynamic(model.subgraphs[which])
+        model = _prune(model, which, notes, "is no longer needed")
+        tensors = len(model.subgraphs[which].tensors)
+        model = compact(model, which)
+        gone = tensors - len(model.subgraphs[which].tensors)
+        if gone:
+            notes.append(f"{gone} tensor{'s' * (gone > 1)} that nothing uses removed.")
+    return model, tuple(notes)
+
+
+def _with(model: Model, which: int, graph: Subgraph) -> Model:
+    return replace(model, subgraphs=(*model.subgraphs[:which], graph, *model.subgraphs[which + 1 :]))
+
+
+def _prune(model: Model, which: int, notes: list[str], why: str) -> Model:
+    graph = model.subgraphs[which]
+    ops = live_ops(graph)
+    if len(ops) == len(graph.ops):
+        return model
+    kept = {op.index for op in ops}
+    notes += [f"Operator {op.index} {op.name} {why}: removed." for op in graph.ops if op.index not in kept]
+    return _with(model, which, replace(graph, ops=ops))
+
+
+def _true_shapes(model: Model, notes: list[str]) -> Model:
+    """Shapes as LiteRT computes them, where the file's own contradict each other.
+
+    Converters write 1 for a dimension they do not know, also where it is a product of known ones.
+    """
+    graph = model.main
+    doubtful = [
+        op
+        for op in graph.ops
+        if op.name in _KEEPS_ELEMENTS
+        and graph.tensors[op.inputs[0]].elements != graph.tensors[op.outputs[0]].elements
+    ]
+    if not doubtful:
+        return model
+    op, out = doubtful[0], graph.tensors[doubtful[0].outputs[0]]
+    try:
+        shapes = evaluate(model).shapes
+    except EvaluationError as error:
+        raise UnsupportedModelError(
+            f"operator {op.index} {op.name}, tensor {out.index} '{out.name}': shape {list(out.shape)} does not hold "
+            f"the input's {graph.tensors[op.inputs[0]].elements} elements, and LiteRT does not run the model: {error}.",
+            "Export the model with fixed shapes.",
+        ) from error
+    tensors = list(graph.tensors)
+    for t in graph.tensors:
+        found = shapes.get(t.index, t.shape)
+        if t.data is None and t.index not in graph.inputs and t.itemsize and found != t.shape:
+            tensors[t.index] = replace(t, shape=found, shape_signature=None)
+            notes.append(
+                f"Tensor {t.index} '{t.name}' has the shape {list(found)}, not {list(t.shape)} as the file says."
+            )
+    return _with(model, 0, replace(graph, tensors=tuple(tensors)))
+
+
+def _foldable(graph: Subgraph) -> list[Op]:
+    """Operators whose outputs are known, in order; those that only bring a constant to an output stay."""
+    known = {t.index for t in graph.tensors if t.data is not None}
+    found = []
+    for op in graph.ops:
+        outs = list(graph.out_tensors(op))
+        if op.name in NEVER or op.name.startswith("STABLEHLO_") or not op.inputs or op.intermediates:
+            continue
+        if any(DTYPES[t.dtype] is None or t.nbytes > _LARGEST for t in outs):
+            continue
+        if any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
+            continue
+        if op.name in SHAPE_ONLY:
+            if DTYPES[graph.tensors[op.inputs[0]].dtype] is None:
+                continue
+        elif not all(i < 0 or i in known for i in op.inputs):
+            continue
+        if _brings_constant(graph, op):
+            continue
+        found.append(op)
+        known.update(op.outputs)
+    return found
+
+
+def _brings_constant(graph: Subgraph, op: Op) -> bool:
+    """RESHAPE of a constant into a graph output: an output must lie in memory, so something has to copy it there."""
+    return (
+        op.name == "RESHAPE"
+        and graph.tensors[op.inputs[0]].data is not None
+        and op.outputs[0] in graph.outputs
+    )
+
+
+def _fold(model: Model, which: int, notes: list[str]) -> Model:
+    graph = model.subgraphs[which]
+    ops = _foldable(graph)
+    values = _values(graph, ops)
+    bare = [i for i in graph.outputs if graph.tensors[i].data is not None]
+    if not ops and not bare:
+        return model
+    tensors = list(graph.tensors)
+    for index, value in values.items():
+        t = tensors[index]
+        tensors[index] = replace(t, shape=value.shape, data=value, shape_signature=None)
+    for op in ops:
+        names = ", ".join(f"'{tensors[i].name}'" for i in op.outputs if i >= 0)
+        size = sum(tensors[i].nbytes for i in op.outputs if i >= 0)
+        notes.append(f"Operator {op.index} {op.name} is constant: {names} folded into {size} bytes.")
+    folded = {op.index for op in ops}
+    remaining = [op for op in graph.ops if op.index not in folded]
+    outputs = list(graph.outputs)
+    for position, index in enumerate(graph.outputs):
+        if tensors[index].data is not None:
+            outputs[position] = outputs[graph.outputs.index(index)]
+            if graph.outputs.index(index) == position:
+                outputs[position] = len(tensors)
+                _bring(tensors, remaining, index, len(graph.ops))
+    renamed = {old: new for old, new in zip(graph.outputs, outputs, strict=True) if old != new}
+    signatures = tuple(
+        replace(s, outputs=tuple((n, renamed.get(i, i)) for n, i in s.outputs)) if s.subgraph == which else s
+        for s in model.signatures
+    )
+    graph = replace(graph, tensors=tuple(tensors), ops=tuple(remaining), outputs=tuple(outputs))
+    return replace(_with(model, which, graph), signatures=signatures)
+
+
+def _bring(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
+    """Append a copy of the constant ``source`` and the RESHAPE that makes it."""
+    t = tensors[source]
+    out = len(tensors)
+    tensors.append(replace(t, index=out, data=None))
+    tensors[source] = replace(t, name=f"{t.name}/constant")
+    shape = np.asarray(t.shape, np.int32)
+    tensors.append(Tensor(out + 1, f"{t.name}/shape", shape.shape, "int32", data=shape))
+    # Later than every other operator; ``compact`` numbers them in order.
+    ops.append(
+        Op(index + len(ops), "RESHAPE", (source, out + 1), (out,), {"new_shape": None}, "ReshapeOptions")
+    )
+
+
+def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
+    """The value of every output of ``ops``, from one run of LiteRT over them alone."""
+    if not ops:
+        return {}
+    made = {i for op in ops for i in op.outputs if i >= 0}
+    tensors = list(graph.tensors)
+    for op in ops:
+        if op.name in SHAPE_ONLY:
+            t = tensors[op.inputs[0]]
+            if t.index not in made and t.data is None:
+                tensors[t.index] = replace(t, data=np.zeros(t.shape, DTYPES[t.dtype]), is_variable=False)
+    outputs = tuple(sorted(made))
+    part = compact(Model((Subgraph("constants", tuple(tensors), tuple(ops), (), outputs),)), 0)
+    try:
+        found = evaluate(part).values
+    except EvaluationError as error:
+        named = ", ".join(f"{op.index} {op.name}" for op in ops[:8])
+        raise UnsupportedModelError(
+            f"The constant operators {named}{' …' if len(ops) > 8 else ''} cannot be evaluated: {error}.",
+            "Export the model with fixed shapes.",
+        ) from error
+    for value in found:
+        value.flags.writeable = False
+    return dict(zip(outputs, found, strict=True))
+
+
+def _refuse_dynamic(graph: Subgraph) -> None:
+    for op in graph.ops:
+        for position in SHAPE_INPUTS.get(op.name, ()):
+            index = op.input(position)
+            if index >= 0 and graph.tensors[index].data is None:
+                raise UnsupportedModelError(
+                    f"operator {op.index} {op.name}, tensor {index} '{graph.tensors[index].name}': the output's shape "
+                    f"depends on values that are only known at run time.",
+                    "Export the model with fixed shapes.",
+                )

@@ -1,0 +1,68 @@
+"""Remove what no output needs: operators, then tensors, whose indices close up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
+from arenite.converters.tflm_plan import NAME as TFLM_PLAN
+
+#: Operators that act on something besides their outputs; a custom operator may.
+EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "CALL", "HASHTABLE_IMPORT"})
+
+
+def live_ops(graph: Subgraph) -> tuple[Op, ...]:
+    """The operators that have an effect or make something that a live operator or a graph output reads."""
+    needed = set(graph.outputs)
+    live = []
+    for op in reversed(graph.ops):
+        if op.name in EFFECTS or not op.outputs or needed.intersection(op.outputs):
+            live.append(op)
+            needed.update(op.inputs)
+    return tuple(reversed(live))
+
+
+def compact(model: Model, which: int) -> Model:
+    """Subgraph ``which`` without the tensors that nothing mentions; indices of operators and tensors renumbered."""
+    graph = model.subgraphs[which]
+    used = {*graph.inputs, *graph.outputs}
+    for op in graph.ops:
+        used.update(op.inputs, op.outputs, op.intermediates)
+    for s in model.signatures:
+        if s.subgraph == which:
+            used.update(i for _, i in (*s.inputs, *s.outputs))
+    used.discard(-1)
+    if len(used) == len(graph.tensors) and all(op.index == k for k, op in enumerate(graph.ops)):
+        return model
+    new = {old: k for k, old in enumerate(sorted(used))} | {-1: -1}
+
+    def renumber(indices: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(new[i] for i in indices)
+
+    tensors: tuple[Tensor, ...] = tuple(replace(graph.tensors[old], index=new[old]) for old in sorted(used))
+    ops = tuple(
+        replace(
+            op,
+            index=k,
+            inputs=renumber(op.inputs),
+            outputs=renumber(op.outputs),
+            intermediates=renumber(op.intermediates),
+        )
+        for k, op in enumerate(graph.ops)
+    )
+    small = Subgraph(graph.name, tensors, ops, renumber(graph.inputs), renumber(graph.outputs))
+    subgraphs = (*model.subgraphs[:which], small, *model.subgraphs[which + 1 :])
+    signatures = tuple(
+        s
+        if s.subgraph != which
+        else Signature(
+            s.key,
+            which,
+            tuple((n, new[i]) for n, i in s.inputs),
+            tuple((n, new[i]) for n, i in s.outputs),
+        )
+        for s in model.signatures
+    )
+    # TFLM's plan speaks of tensors by index.
+    metadata = {k: v for k, v in model.metadata.items() if k != TFLM_PLAN}
+    return replace(model, subgraphs=subgraphs, signatures=signatures, metadata=metadata)

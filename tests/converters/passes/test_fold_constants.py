@@ -1,0 +1,251 @@
+"""Folding never changes a result, and leaves nothing that is known beforehand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arenite.converters.errors import UnsupportedModelError
+from arenite.converters.graph import DTYPES, Model, Quantization
+from arenite.converters.image import to_flatbuffer
+from arenite.converters.importers.tflite import parse
+from arenite.converters.passes import evaluate as evaluate_module
+from arenite.converters.passes.evaluate import EvaluationError, evaluate
+from arenite.converters.passes.fold_constants import fold_constants
+from arenite.host.bench.reference import Reference
+
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import load_all
+from tests.fuzz.compare import compare, random_input
+
+
+def keras_reshape(b: GraphBuilder, x: int, tail: tuple[int, ...]) -> int:
+    """Reshape ``x`` to (batch, *tail) the way Keras exports it; returns the new tensor."""
+    shape = b.tensor((len(b[x].shape),), "int32")
+    b.op("SHAPE", [x], [shape], "ShapeOptions", out_type=2)
+    batch = b.tensor((), "int32")
+    ends = [b.const([v], "int32") for v in (0, 1, 1)]
+    b.op("STRIDED_SLICE", [shape, *ends], [batch], "StridedSliceOptions", shrink_axis_mask=1)
+    packed = b.tensor((1 + len(tail),), "int32")
+    dims = [b.const(d, "int32") for d in tail]
+    b.op("PACK", [batch, *dims], [packed], "PackOptions", values_count=1 + len(tail))
+    y = b.tensor((b[x].shape[0], *tail), b[x].dtype, b[x].quant)
+    b.op("RESHAPE", [x, packed], [y], "ReshapeOptions", new_shape=None)
+    return y
+
+
+def names(model: Model) -> list[str]:
+    return [op.name for op in model.main.ops]
+
+
+def outputs(model: Model, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
+    return Reference(to_flatbuffer(model)).run(inputs)
+
+
+def same(a: Model, b: Model) -> None:
+    for want, got in zip(outputs(a), outputs(b), strict=True):
+        assert want.dtype == got.dtype and want.shape == got.shape
+        assert want.tobytes() == got.tobytes()
+
+
+def test_shape_arithmetic_of_a_keras_export_disappears() -> None:
+    b = GraphBuilder()
+    x = b.input((1, 4, 6), "int8", b.quant())
+    keras_reshape(b, x, (8, 3))
+    model = b.build()
+    folded, notes = fold_constants(model)
+    assert names(folded) == ["RESHAPE"]
+    shape = folded.main.tensors[folded.main.ops[0].inputs[1]]
+    assert shape.data is not None and shape.data.tolist() == [1, 8, 3]
+    assert [n.split()[2] for n in notes[:3]] == ["SHAPE", "STRIDED_SLICE", "PACK"]
+    assert all(n.endswith(".") for n in notes)
+    same(model, folded)
+    assert compare([folded]) == []
+
+
+def test_a_model_without_constants_is_returned_unchanged() -> None:
+    b = GraphBuilder()
+    x = b.input((1, 4), "int8", b.quant())
+    y = b.tensor((4,), "int8", b[x].quant)
+    b.op("RESHAPE", [x, b.const([4], "int32")], [y], "ReshapeOptions", new_shape=None)
+    model = b.build()
+    folded, notes = fold_constants(model)
+    assert folded is model and notes == ()
+
+
+def test_folding_twice_changes_nothing_more() -> None:
+    b = GraphBuilder()
+    x = b.input((2, 6), "int8", b.quant())
+    keras_reshape(b, x, (3, 2))
+    b.tensor((3,), "int8", b.quant())  # mentioned by nothing
+    once, notes = fold_constants(b.build())
+    twice, more = fold_constants(once)
+    assert notes and more == () and twice is once
+
+
+def test_it_is_deterministic() -> None:
+    b = GraphBuilder()
+    x = b.input((2, 6), "int8", b.quant())
+    keras_reshape(b, x, (3, 2))
+    first, again = (fold_constants(b.build()) for _ in range(2))
+    assert to_flatbuffer(first[0]) == to_flatbuffer(again[0]) and first[1] == again[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_stored_weights_are_dequantised(dtype: str) -> None:
+    b = GraphBuilder()
+    values = np.arange(-12, 12).reshape(4, 6)
+    quant = Quantization((0.5, 0.25, 2.0, 1.5), (0,) * 4, 0) if dtype == "int8" else None
+    w = b.const(values, dtype, quant)
+    out = b.tensor((4, 6), "float32")
+    b.op("DEQUANTIZE", [w], [out], "DequantizeOptions", version=5 if dtype == "int8" else 3)
+    x = b.input((1, 6), "float32")
+    y = b.tensor((1, 4), "float32")
+    b.op("FULLY_CONNECTED", [x, out, -1], [y], "FullyConnectedOptions", version=3)
+    model = b.build()
+    folded, _ = fold_constants(model)
+    assert names(folded) == ["FULLY_CONNECTED"]
+    data = folded.main.tensors[folded.main.ops[0].inputs[1]].data
+    scale = np.array(quant.scale)[:, None] if quant else 1.0
+    assert data is not None and np.array_equal(data, (values * scale).astype(np.float32))
+    same(model, folded)
+
+
+def test_dead_operators_and_tensors_go() -> None:
+    b = GraphBuilder()
+    x = b.input((4,), "int8", b.quant())
+    shape = b.const([2, 2], "int32")
+    dead = b.tensor((2, 2), "int8", b[x].quant)
+    b.op("RESHAPE", [x, shape], [dead], "ReshapeOptions", new_shape=None)
+    live = b.tensor((2, 2), "int8", b[x].quant)
+    b.op("RESHAPE", [x, shape], [live], "ReshapeOptions", new_shape=None)
+    model = b.build()
+    model = replace(model, subgraphs=(replace(model.main, outputs=(live,)),))
+    folded, notes = fold_constants(model)
+    assert notes[0] == "Operator 0 RESHAPE is never used: removed."
+    assert len(folded.main.ops) == 1 and folded.main.ops[0].index == 0
+    assert len(folded.main.tensors) == 3
+    assert [t.index for t in folded.main.tensors] == [0, 1, 2]
+    same(model, folded)
+
+
+def test_constant_graph_outputs_are_still_outputs() -> None:
+    b = GraphBuilder()
+    x = b.input((2, 3), "int8", b.quant())
+    shape = b.tensor((2,), "int32")
+    b.op("SHAPE", [x], [shape], "ShapeOptions", out_type=2)
+    y = b.tensor((6,), "int8", b[x].quant)
+    b.op("RESHAPE", [x, b.const([6], "int32")], [y], "ReshapeOptions", new_shape=None)
+    model = b.build()
+    bare = b.const([3, 1, 4], "int16")
+    main = replace(model.main, tensors=tuple(b.tensors), outputs=(*model.main.outputs, bare, shape))
+    model = replace(model, subgraphs=(main,))
+    folded, notes = fold_constants(model)
+    assert names(folded) == ["RESHAPE"] * 3
+    assert len(notes) == 1
+    want, got = (
+        outputs(model),
+        Reference(to_flatbuffer(folded)).run(
+            [random_input(folded.main.tensors[i], np.random.default_rng(0)) for i in folded.main.inputs]
+        ),
+    )
+    assert [w.tolist() for w in want] == [g.tolist() for g in got]
+    assert compare([folded]) == []
+    assert fold_constants(folded) == (folded, ())
+
+
+def test_signatures_follow_the_renumbering() -> None:
+    b = GraphBuilder()
+    x = b.input((2, 6), "int8", b.quant())
+    y = keras_reshape(b, x, (3, 2))
+    model = parse(to_flatbuffer(b.build()))  # the reader adds a signature
+    folded, _ = fold_constants(model)
+    assert folded.signatures[0].outputs[0][1] == folded.main.outputs[0] != y
+    same(model, folded)
+
+
+def test_a_dynamic_shape_is_refused_by_name() -> None:
+    b = GraphBuilder()
+    x, s = b.input((6,), "int8", b.quant()), b.input((2,), "int32")
+    y = b.tensor((1, 1), "int8", b[x].quant)
+    b.op("RESHAPE", [x, s], [y], "ReshapeOptions", new_shape=None)
+    b2 = GraphBuilder()
+    n = b2.input((), "int32")
+    out = b2.tensor((1,), "int32")
+    b2.op("FILL", [n, b2.const(3, "int32")], [out], "FillOptions")
+    with pytest.raises(UnsupportedModelError, match=r"operator 0 FILL, tensor 0 't0'.*run time"):
+        fold_constants(b2.build())
+    y_right = replace(b.tensors[y], shape=(2, 3))
+    b.tensors[y] = y_right
+    with pytest.raises(UnsupportedModelError, match=r"operator 0 RESHAPE, tensor 1 't1'"):
+        fold_constants(b.build())
+
+
+def test_a_shape_that_the_exporter_guessed_is_put_right() -> None:
+    """With a dynamic batch, converters write 1 for batch x time."""
+    b = GraphBuilder()
+    x = b.input((1, 4, 6), "int8", b.quant())
+    merged = b.tensor((1, 6), "int8", b[x].quant)
+    b.op("RESHAPE", [x, b.const([-1, 6], "int32")], [merged], "ReshapeOptions", new_shape=None)
+    t = b.tensor((6, 1), "int8", b[x].quant)
+    b.op("TRANSPOSE", [merged, b.const([1, 0], "int32")], [t], "TransposeOptions")
+    keras_reshape(b, t, (2, 2))
+    model = b.build()
+    folded, notes = fold_constants(model)
+    assert [folded.main.tensors[op.outputs[0]].shape for op in folded.main.ops] == [(4, 6), (6, 4), (6, 2, 2)]
+    assert sum("not [1, 6] as the file says" in n for n in notes) == 1
+    same(model, folded)
+
+
+def test_constants_that_litert_cannot_evaluate_are_refused() -> None:
+    b = GraphBuilder()
+    x = b.input((1, 6), "int8", b.quant())
+    bad = b.tensor((2, 2), "int32")  # three elements do not fit
+    b.op(
+        "RESHAPE",
+        [b.const([1, 2, 3], "int32"), b.const([2, 2], "int32")],
+        [bad],
+        "ReshapeOptions",
+        new_shape=None,
+    )
+    y = b.tensor((2, 3), "int8", b[x].quant)
+    b.op("RESHAPE", [x, bad], [y], "ReshapeOptions", new_shape=None)
+    with pytest.raises(UnsupportedModelError, match="RESHAPE"):
+        fold_constants(b.build())
+
+
+def test_a_crash_of_litert_stays_in_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = subprocess.run
+
+    def killed(command: list[str], **options: object) -> object:
+        return real([sys.executable, "-c", "import os; os.abort()"], **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(evaluate_module.subprocess, "run", killed)
+    with pytest.raises(EvaluationError, match="signal 6"):
+        evaluate(GraphBuilder().build())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_folding_keeps_every_output(seed: int) -> None:
+    """Random graphs over every operator of the fuzzer, with some inputs made constant."""
+    cases = load_all()
+    rng = np.random.default_rng([77, seed])
+    b = GraphBuilder(rng)
+    for name in rng.choice(sorted(cases), 12):
+        cases[str(name)](b)
+    data = [t for t in b.inputs if DTYPES[b[t].dtype] is not None]
+    for i in data:
+        if rng.random() < 0.6:
+            b.tensors[i] = replace(b.tensors[i], data=random_input(b.tensors[i], rng))
+            b.inputs.remove(i)
+    x = b.pick(("int8",), 3)
+    keras_reshape(b, x, tuple(reversed(b[x].shape[1:])))
+    model = b.build()
+    folded, notes = fold_constants(model)
+    assert notes and len(folded.main.ops) < len(model.main.ops)
+    same(model, folded)
