@@ -1,0 +1,16 @@
+/* Exponential and reciprocal in fixed point, as gemmlowp defines them. Qm.n: m integer bits, n fraction bits. */
+#ifndef ARENITE_EXP_FIXED_H
+#define ARENITE_EXP_FIXED_H
+
+#include <stdint.h>
+
+/* exp(x), x <= 0 in Q5.26, result in Q0.31. */
+int32_t ar_exp_negative(int32_t x);
+
+/* 1 / (1 + x), x in [0, 1) and result in Q0.31. */
+int32_t ar_one_over_one_plus(int32_t x);
+
+/* x * 2^exponent, saturating at the ends of int32. */
+int32_t ar_shift_saturating(int32_t x, int exponent);
+
+#endif

@@ -1,0 +1,32 @@
+/* SOFTMAX along the last axis. */
+#ifndef ARENITE_SOFTMAX_H
+#define ARENITE_SOFTMAX_H
+
+#include <stdint.h>
+
+typedef struct {
+    const void *input; /* [rows][depth] */
+    void *output;
+    uint32_t rows;
+    int32_t multiplier; /* from an input difference to Q5.26 */
+    uint16_t depth;
+    int16_t diff_min;   /* differences from the row's maximum below this one count as exp = 0 */
+    uint8_t shift;
+} ar_softmax_params;
+
+void ar_softmax_s8(const ar_softmax_params *p);
+
+typedef struct {
+    const int16_t *input; /* [rows][depth] */
+    int16_t *output;
+    const int16_t *exp_table;        /* [513], exp on [-10, 0] */
+    const int16_t *reciprocal_table; /* [513], 1 / (1 + x) on [0, 1] */
+    uint32_t rows;
+    int32_t multiplier; /* from an input difference to 10 / 65535 */
+    uint16_t depth;
+    int8_t shift;
+} ar_softmax_s16_params;
+
+void ar_softmax_s16(const ar_softmax_s16_params *p);
+
+#endif

@@ -1,0 +1,20 @@
+"""Random SOFTMAX."""
+
+from __future__ import annotations
+
+import numpy as np
+from arenite.converters.graph import Quantization
+
+from tests.fuzz.builder import GraphBuilder, f32
+from tests.fuzz.cases import case
+
+
+@case("SOFTMAX")
+def softmax(b: GraphBuilder) -> None:
+    rng = b.rng
+    x = b.pick(("int8", "int8", "int16"), (1, 2, 3, 4))
+    int8 = b[x].dtype == "int8"
+    yq = Quantization((1 / 256,), (-128,)) if int8 else Quantization((1 / 32768,), (0,))
+    y = b.tensor(b[x].shape, b[x].dtype, yq)
+    beta = 1.0 if rng.random() < 0.5 else f32(np.exp(rng.uniform(-3, 3)))
+    b.op("SOFTMAX", [x], [y], "SoftmaxOptions", version=2 if int8 else 3, beta=beta)
