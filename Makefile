@@ -4,6 +4,9 @@
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
+# mypy cannot follow the mapping of folders to packages; it gets a tree of links. Of profiles/ only the module: mypy
+# takes the folder boards/ beside boards.py for a package.
+PACKAGES = converters firmware host models
 PY_DIRS = converters firmware host models profiles tests benchmarks
 
 setup:
@@ -19,7 +22,10 @@ test: setup
 lint: setup
 	$(PYTHON) -m ruff check $(PY_DIRS)
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
-	$(PYTHON) -m mypy -p arenite.converters -p arenite.firmware -p arenite.host -p arenite.models -p arenite.profiles
+	@mkdir -p .cache/types/arenite/profiles
+	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
+	@ln -sf ../../../../profiles/__init__.py ../../../../profiles/boards.py .cache/types/arenite/profiles/
+	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite
 	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch]
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --inline-suppr -I firmware/engine -I firmware/boards firmware/engine

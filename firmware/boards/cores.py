@@ -156,3 +156,12 @@ LINK_FLAGS = (
     "-Wl,--no-warn-rwx-segments",
 )
 LINK_LIBRARIES = ("-lgcc",)
+
+
+#: Cores that are only compiled for by their vendor's toolchain, and the nearest one that is known.
+_NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
+
+
+def cpi_of(name: str) -> float:
+    """Estimated cycles per instruction of any core that a profile may name."""
+    return core_named(_NEAREST.get(name, name)).cpi

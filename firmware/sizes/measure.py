@@ -58,7 +58,10 @@ def sample_sources() -> dict[str, str]:
     names = sorted(
         {m for h in headers for m in re.findall(r"^\}\s*(ar_\w+);", (ENGINE_DIRECTORY / h).read_text(), re.M)}
     )
-    sizes = "\n".join(f"extern const char sizeof_{n}[sizeof({n})];\nconst char sizeof_{n}[sizeof({n})] = {{1}};" for n in names)
+    sizes = "\n".join(
+        f"extern const char sizeof_{n}[sizeof({n})];\nconst char sizeof_{n}[sizeof({n})] = {{1}};"
+        for n in names
+    )
     includes = "\n".join(f'#include "{h}"' for h in headers)
     return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
 
@@ -76,7 +79,9 @@ def digest() -> str:
 def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
     """Every kernel, and the sample model, compiled as a project compiles them."""
     recipe, project = _project(target, "arenite", optimise, engine_files(), folder)
-    units = [u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"]
+    units = [
+        u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"
+    ]
     return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
 
 
@@ -87,7 +92,9 @@ def measure_support(target: Target, protocol: str, folder: Path) -> ObjectSet:
     return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
 
 
-def _project(target: Target, protocol: str, optimise: str, engine: list[str], folder: Path) -> tuple[dict, Path]:
+def _project(
+    target: Target, protocol: str, optimise: str, engine: list[str], folder: Path
+) -> tuple[dict, Path]:
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{protocol}-{len(engine)}"
     write_project(project, sample_sources(), engine, board, protocol=protocol, optimise=optimise)

@@ -120,7 +120,9 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     bytes_ += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)
     bytes_ += _sizeof("ar_model", engine) + _word(len(generated.name.encode()) + 1)
     if generated.variables:
-        bytes_ += len(generated.variables) * _sizeof("ar_state", engine) + _sizeof("ar_reset_state_params", engine)
+        bytes_ += len(generated.variables) * _sizeof("ar_state", engine) + _sizeof(
+            "ar_reset_state_params", engine
+        )
         bytes_ += sum(_word(v.nbytes) for v in generated.variables if v.fill is None)
         bytes_ += _word(layer)
     return bytes_
@@ -134,7 +136,9 @@ def call_bytes(call: KernelCall, engine: ObjectSet) -> int:
 def _sizeof(struct: str, engine: ObjectSet) -> int:
     node = engine.symbols.get(f"sizeof_{struct}")
     if node is None:
-        raise ProfileError(f"No size is stored for {struct}.", "Run: python -m arenite.firmware.sizes.measure")
+        raise ProfileError(
+            f"No size is stored for {struct}.", "Run: python -m arenite.firmware.sizes.measure"
+        )
     return engine.sections[node].size
 
 
@@ -162,6 +166,8 @@ def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
     # The model's layers are called from ar_infer through the model's table: add them there.
     infer = objects.symbols["ar_infer"]
     depth[infer] = objects.sections[infer].stack + max(
-        layer + kernel, *(deepest(objects.symbols.get(r, r), frozenset()) for r in objects.sections[infer].refs), 0
+        layer + kernel,
+        *(deepest(objects.symbols.get(r, r), frozenset()) for r in objects.sections[infer].refs),
+        0,
     )
     return _word(deepest(objects.symbols["ar_start"], frozenset()))

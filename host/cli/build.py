@@ -37,6 +37,8 @@ def build(directory: Path, as_json: bool) -> int:
     else:
         show(str(elf))
         for name, (wanted, got) in rows.items():
-            verdict = "as predicted" if wanted == got else f"predicted {wanted:,} B" if wanted is not None else ""
+            verdict = (
+                "as predicted" if wanted == got else f"predicted {wanted:,} B" if wanted is not None else ""
+            )
             show(f"  {name:8s} {got:>9,} B  {verdict}")
     return 0

@@ -30,7 +30,9 @@ def firmware(
     Exit code 1, and nothing written, when the model does not fit the board.
     """
     if stream_input:
-        raise UsageError("--stream-input is not available in this version.", "Leave it out: the input stands in RAM.")
+        raise UsageError(
+            "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
+        )
     prepared = prepare(image)
     project = generate_project(prepared, load_board(board), output, optimise=optimise, protocol=protocol)
     p = project.prediction

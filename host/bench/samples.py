@@ -1,0 +1,101 @@
+"""Inputs for a bench run: from an .npz file, or made at random."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import DTYPES, Tensor
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Samples:
+    """``inputs[k][i]``: input ``i`` of sample ``k``, shaped and typed as the model says; ``labels`` or None."""
+
+    inputs: list[list[np.ndarray]]
+    labels: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def random_samples(tensors: Sequence[Tensor], count: int) -> Samples:
+    """``count`` samples from ``numpy.random.default_rng(0)``: the whole range of integers, [-1, 1) for floats."""
+    rng = np.random.default_rng(SEED)
+    return Samples([[_random(t, rng) for t in tensors] for _ in range(count)], None)
+
+
+def _random(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+    dtype = DTYPES[tensor.dtype]
+    assert dtype is not None
+    if dtype.kind == "f":
+        return (rng.random(tensor.shape) * 2 - 1).astype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, tensor.shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, tensor.shape, dtype=dtype, endpoint=True)
+
+
+def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None) -> Samples:
+    """Read ``x`` (``x0``, ``x1``, ... for several inputs) and, when there is one, ``y``.
+
+    Each array's first dimension counts samples; the rest is the input's shape, with or without its batch of 1.
+    Raises ``UsageError`` naming the array, what it has and what was expected.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(
+            f"Cannot read {path}: {error}.", "Write it with numpy.savez(path, x=..., y=...)."
+        ) from error
+    names = ["x"] if len(tensors) == 1 and "x" in arrays else [f"x{i}" for i in range(len(tensors))]
+    columns = []
+    for name, tensor in zip(names, tensors, strict=True):
+        if name not in arrays:
+            raise UsageError(
+                f"{path} has no array '{name}'; it has {', '.join(arrays) or 'none'}.",
+                "One input is called x; several are called x0, x1, ...",
+            )
+        columns.append(_shaped(path, name, arrays[name], tensor))
+    count = len(columns[0])
+    if any(len(c) != count for c in columns) or ("y" in arrays and len(arrays["y"]) != count):
+        raise UsageError(f"{path}: the arrays have different numbers of samples.", "Write as many y as x.")
+    if count == 0:
+        raise UsageError(f"{path} has no samples.", "Write at least one.")
+    count = count if limit is None else min(limit, count)
+    labels = arrays["y"][:count] if "y" in arrays else None
+    return Samples([[c[k] for c in columns] for k in range(count)], labels)
+
+
+def _shaped(path: Path, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+    shape = tensor.shape
+    dtype = DTYPES[tensor.dtype]
+    if array.ndim and array.shape[1:] != shape and shape[:1] == (1,) and array.shape[1:] == shape[1:]:
+        array = array[:, np.newaxis]
+    if array.ndim == 0 or array.shape[1:] != shape:
+        raise UsageError(
+            f"{path}: '{name}' has shape {array.shape}, expected (samples, {', '.join(map(str, shape))}).",
+            "Give the samples as the model's input takes them.",
+        )
+    if array.dtype != dtype:
+        raise UsageError(
+            f"{path}: '{name}' is {array.dtype}, the model's input '{tensor.name}' is {tensor.dtype}.",
+            "Quantise the samples with the input's scale and zero point first (`arenite inspect` shows them).",
+        )
+    return array
+
+
+def accuracy(outputs: Sequence[np.ndarray], labels: np.ndarray | None) -> float | None:
+    """Share of samples whose largest output is at the label's place; None without one class number per sample."""
+    if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
+        return None
+    hits = sum(int(np.argmax(o) == label) for o, label in zip(outputs, labels, strict=True))
+    return hits / len(labels)
