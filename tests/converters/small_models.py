@@ -105,7 +105,7 @@ def conv_net() -> Model:
         options="DepthwiseConv2DOptions", stride_w=1, stride_h=1, depth_multiplier=1,
     )  # fmt: skip
     c = n.op("ADD", [a, b], (1, 8, 8, 4), options="AddOptions")
-    pool = {"stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2, "padding": 1}
+    pool: dict[str, Any] = {"stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2, "padding": 1}
     same = n.tensors[c].quant
     d = n.op("MAX_POOL_2D", [c], (1, 4, 4, 4), options="Pool2DOptions", quant=same, **pool)
     e = n.op("AVERAGE_POOL_2D", [d], (1, 2, 2, 4), options="Pool2DOptions", quant=same, **pool)

@@ -1,0 +1,45 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import UsageError
+
+
+def test_writes_bytes_and_text_and_makes_folders(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a" / "b.bin", b"\0\1")
+    write_atomic(tmp_path / "a" / "b.txt", "µ")
+    assert (tmp_path / "a" / "b.bin").read_bytes() == b"\0\1"
+    assert (tmp_path / "a" / "b.txt").read_text(encoding="utf-8") == "µ"
+    assert sorted(os.listdir(tmp_path / "a")) == ["b.bin", "b.txt"]
+
+
+def test_replaces_and_keeps_the_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text("old")
+    path.chmod(0o750)
+    write_atomic(path, "new")
+    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o750
+
+
+def test_failure_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "kept"
+    path.write_text("old")
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match=r"Cannot write .*kept: No space left"):
+        write_atomic(path, "new")
+    assert os.listdir(tmp_path) == ["kept"] and path.read_text() == "old"
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="Cannot write"):
+        write_atomic(tmp_path / "file" / "x", b"")
