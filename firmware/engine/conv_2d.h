@@ -1,6 +1,7 @@
 /* CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV, NHWC.
  *
- * Weights: [out_c][k_h][k_w][k_c] with k_c = in_c / groups; depthwise [k_h][k_w][out_c] with k_c = out_c / in_c.
+ * Weights: [out_c][k_h][k_w][k_c] with k_c = in_c / groups; depthwise [k_h][k_w][out_c] with k_c = out_c / in_c;
+ * transposed [out_c][k_h][k_w][in_c].
  */
 #ifndef ARENITE_CONV_2D_H
 #define ARENITE_CONV_2D_H
@@ -28,5 +29,7 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p);
 void ar_conv_2d_s16(const ar_conv_2d_params *p);
 void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p);
 void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p);
+void ar_transpose_conv_s8(const ar_conv_2d_params *p);
+void ar_transpose_conv_s16(const ar_conv_2d_params *p);
 
 #endif

@@ -1,0 +1,48 @@
+/* TRANSPOSE_CONV, int8 activations, per-channel int8 weights, int32 accumulator rounded twice.
+ *
+ * Each output pixel gathers the input pixels that reach it, so that no buffer of sums is needed.
+ */
+#include "conv_2d.h"
+
+#include "fixed_point.h"
+
+void ar_transpose_conv_s8(const ar_conv_2d_params *p)
+{
+    const int32_t filter_size = p->k_h * p->k_w * p->k_c;
+    const int8_t *image = p->input;
+    const int32_t *bias = p->bias;
+    int8_t *out = p->output;
+
+    for (int32_t b = 0; b < p->batches; b++) {
+        for (int32_t y = 0; y < p->out_h; y++) {
+            for (int32_t x = 0; x < p->out_w; x++) {
+                const int8_t *filter = p->weights;
+                for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
+                    int32_t acc = bias ? bias[c] : 0;
+                    for (int32_t ky = 0; ky < p->k_h; ky++) {
+                        const int32_t ty = y + p->pad_top - ky;
+                        const int32_t iy = ty / p->stride_h;
+                        if (ty < 0 || iy >= p->in_h || iy * p->stride_h != ty) {
+                            continue;
+                        }
+                        for (int32_t kx = 0; kx < p->k_w; kx++) {
+                            const int32_t tx = x + p->pad_left - kx;
+                            const int32_t ix = tx / p->stride_w;
+                            if (tx < 0 || ix >= p->in_w || ix * p->stride_w != tx) {
+                                continue;
+                            }
+                            const int8_t *in = image + (iy * p->in_w + ix) * p->in_c;
+                            const int8_t *w = filter + (ky * p->k_w + kx) * p->k_c;
+                            for (int32_t i = 0; i < p->k_c; i++) {
+                                acc += w[i] * (in[i] + p->input_offset);
+                            }
+                        }
+                    }
+                    acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
+                    *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                }
+            }
+        }
+        image += p->in_h * p->in_w * p->in_c;
+    }
+}
