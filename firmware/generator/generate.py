@@ -94,8 +94,8 @@ class _Context(LowerContext):
         comment = f"layer {self._layer} {self.op.name}: {hint} {'x'.join(map(str, values.shape))}"
         return self._pool.add(values, self._layer, hint, comment, is_weight)
 
-    def scratch_ptr(self) -> Expr:
-        return emit.arena(self._plan.scratch_offsets[self.op.index])
+    def scratch_ptr(self, offset: int = 0) -> Expr:
+        return emit.arena(self._plan.scratch_offsets[self.op.index] + offset)
 
 
 def lower_model(

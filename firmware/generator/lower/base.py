@@ -16,6 +16,15 @@ class Expr:
     """A C expression that is constant at link time, such as ``arena + 128``."""
 
     text: str
+    offset: int = 0  # bytes to add to an address
+
+
+@dataclass(frozen=True)
+class StructArray:
+    """A constant array of structs; as a field value, the address of its first element."""
+
+    c_type: str  # e.g. "ar_copy_piece"
+    items: Sequence[Mapping[str, Any]]  # at least one
 
 
 NULL = Expr("0")
@@ -23,7 +32,7 @@ NULL = Expr("0")
 
 @dataclass(frozen=True)
 class KernelCall:
-    """``kernel(&params)``. Field values are ints, ``Expr``s, lists (C arrays) and mappings (nested structs)."""
+    """``kernel(&params)``. Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s."""
 
     kernel: str  # e.g. "ar_conv_2d_s8"
     header: str  # e.g. "conv_2d.h", which declares the kernel and its parameter struct
@@ -69,8 +78,8 @@ class LowerContext:
         """Put any other constant array in flash: multipliers, look-up tables, axis lists."""
         raise NotImplementedError
 
-    def scratch_ptr(self) -> Expr:
-        """Address of this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
+    def scratch_ptr(self, offset: int = 0) -> Expr:
+        """Address ``offset`` bytes into this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
         raise NotImplementedError
 
 

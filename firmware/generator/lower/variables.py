@@ -1,7 +1,7 @@
 """State across calls: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
 
-A resource variable is a fixed place in the arena. READ_VARIABLE copies it, so that the value read stays what it was when
-the variable is assigned later on; CALL_ONCE becomes the variables' value after a reset (see ``state``).
+A resource variable is a fixed place in the arena. READ_VARIABLE copies it, so that the value read stays what it was
+when the variable is assigned later on; CALL_ONCE becomes the variables' value after a reset (see ``state``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,10 @@
+/* Reciprocal square root of an integer, as LiteRT's GetInvSqrtQuantizedMultiplierExp defines it. */
+#ifndef ARENITE_INV_SQRT_H
+#define ARENITE_INV_SQRT_H
+
+#include <stdint.h>
+
+/* The multiplier m with m * 2^(-31 - *right_shift) = 1 / sqrt(x); x <= 1 gives about 1. */
+int32_t ar_inv_sqrt(int32_t x, int *right_shift);
+
+#endif

@@ -1,0 +1,48 @@
+/* UNIDIRECTIONAL_SEQUENCE_LSTM, int8 activations and weights, int16 cell state. */
+#ifndef ARENITE_LSTM_H
+#define ARENITE_LSTM_H
+
+#include <stdint.h>
+
+/* One gate: scaled sums of input and recurrent products, perhaps of the cell state, perhaps normalised over the
+ * layer. The biases contain the zero points of input and output state. Sums are in Q3.12. */
+typedef struct {
+    const int8_t *input_weights;     /* [cells][inputs]; 0 in the input gate: it is 1 - forget gate */
+    const int8_t *recurrent_weights; /* [cells][outputs] */
+    const int32_t *input_bias;       /* [cells] */
+    const int32_t *recurrent_bias;   /* [cells] */
+    const int16_t *peephole;         /* [cells]; 0 when absent */
+    const int16_t *norm;             /* [cells] coefficients; used by ar_lstm_norm_s8 only, like what follows */
+    const int32_t *norm_bias;        /* [cells] */
+    int32_t input_multiplier, recurrent_multiplier, peephole_multiplier, norm_multiplier;
+    int32_t variance_guard;          /* stands for a variance of 0 */
+    int8_t input_shift, recurrent_shift, peephole_shift, norm_shift;
+} ar_lstm_gate;
+
+enum { AR_LSTM_INPUT, AR_LSTM_FORGET, AR_LSTM_CELL, AR_LSTM_OUTPUT };
+
+typedef struct {
+    const int8_t *input;
+    int8_t *output;
+    int8_t *output_state;           /* [batches][outputs] */
+    int16_t *cell_state;            /* [batches][cells] */
+    int8_t *hidden;                 /* [cells] scratch, with a projection only */
+    int16_t *gates_scratch;         /* [3][cells], ar_lstm_norm_s8 only */
+    const int8_t *projection;       /* [outputs][cells]; 0 when absent: then outputs = cells */
+    const int32_t *projection_bias; /* [outputs] */
+    ar_lstm_gate gate[4];
+    int32_t hidden_multiplier, projection_multiplier;
+    uint32_t batch_step, time_step; /* between rows of inputs or of outputs: in rows */
+    uint16_t batches, steps, inputs, cells, outputs;
+    uint16_t peephole_cells;        /* the peephole acts on this many cells */
+    int16_t hidden_offset, output_zero_point;
+    int16_t cell_clip;              /* 0: none */
+    int8_t output_clip;             /* 0: none; acts on a projection only */
+    int8_t hidden_shift, projection_shift;
+    int8_t cell_integer_bits;       /* of the cell state, 0 to 6 */
+} ar_lstm_params;
+
+void ar_lstm_s8(const ar_lstm_params *p);
+void ar_lstm_norm_s8(const ar_lstm_params *p);
+
+#endif

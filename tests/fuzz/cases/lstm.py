@@ -1,0 +1,108 @@
+"""Random UNIDIRECTIONAL_SEQUENCE_LSTM."""
+
+from __future__ import annotations
+
+import numpy as np
+from arenite.converters.graph import Quantization
+
+from tests.fuzz.builder import GraphBuilder, f32
+from tests.fuzz.cases import case
+
+
+def one_scale(scale: float, zero_point: int = 0) -> Quantization:
+    return Quantization((f32(scale),), (zero_point,))
+
+
+def lstm_cell(
+    b: GraphBuilder,
+    x: int,
+    cells: int,
+    outputs: int,
+    *,
+    time_major: bool = False,
+    coupled: bool = False,
+    peephole: bool = False,
+    normalised: bool = False,
+    projection: bool = False,
+) -> int:
+    """Append an LSTM over ``x`` ([batch, time, features], or time first); its output tensor."""
+    rng = b.rng
+    shape = b[x].shape
+    inputs, batches = shape[2], shape[1 if time_major else 0]
+    out_quant = one_scale(float(np.exp(rng.uniform(-5.5, -4))), int(rng.integers(-30, 31)))
+    hidden_quant = one_scale(1 / 127, int(rng.integers(-20, 21))) if projection else out_quant
+    # Gates are sigmoids and tanhs of sums that should mostly stay within 4.
+    input_scale = 4 / (b[x].scale * 74 * 74 * np.sqrt(inputs)) * np.exp(rng.uniform(-2, 0.5))
+    recurrent_scale = 4 / (out_quant.scale[0] * 74 * 74 * np.sqrt(outputs)) * np.exp(rng.uniform(-2, 0.5))
+
+    def int8(rows: int, columns: int, scale: float) -> int:
+        return b.const(rng.integers(-127, 128, (rows, columns)), "int8", one_scale(scale))
+
+    def int16(scale: float) -> int:
+        return b.const(rng.integers(-32767, 32768, cells), "int16", one_scale(scale))
+
+    gates = [g for g in range(4) if g or not coupled]
+    tensors = [-1] * 24
+    tensors[0] = x
+    cell_scale = 2.0 ** int(rng.integers(-14, -8)) if rng.random() < 0.5 else 2.0**-11
+    norm_scale = float(np.exp(rng.uniform(-12, -9.5)))
+    for g in gates:
+        tensors[1 + g] = int8(cells, inputs, input_scale * float(rng.uniform(0.5, 2)))
+        tensors[5 + g] = int8(cells, outputs, recurrent_scale * float(rng.uniform(0.5, 2)))
+        bias = 2**12 if normalised else 2**15
+        tensors[12 + g] = b.const(rng.integers(-bias, bias, cells), "int32")
+        if normalised:
+            tensors[20 + g] = int16(norm_scale)
+    if peephole:
+        for g, position in ((0, 9), (1, 10), (3, 11)):
+            if g in gates:
+                tensors[position] = int16(float(np.exp(rng.uniform(-14, -9))))
+    if projection:
+        scale = out_quant.scale[0] * 127 * 40 / (74 * 30 * np.sqrt(cells)) * float(rng.uniform(0.5, 2))
+        tensors[16] = int8(outputs, cells, scale)
+        if rng.random() < 0.7:
+            tensors[17] = b.const(rng.integers(-500, 500, outputs), "int32")
+    tensors[18] = b.tensor((batches, outputs), "int8", out_quant, is_variable=True)
+    tensors[19] = b.tensor((batches, cells), "int16", one_scale(cell_scale), is_variable=True)
+    intermediates = [
+        b.tensor((), "int16", one_scale(2.0**-12 * float(rng.uniform(0.5, 3)))) for _ in range(4)
+    ]
+    intermediates.append(b.tensor((), "int8", hidden_quant))
+    y = b.tensor((*shape[:2], outputs), "int8", out_quant)
+    b.op(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        tensors,
+        [y],
+        "UnidirectionalSequenceLSTMOptions",
+        version=3,
+        intermediates=intermediates,
+        fused_activation_function=4,
+        time_major=time_major,
+        cell_clip=float(rng.choice([0.0, 0.0, 0.5, 4.0])),
+        proj_clip=float(rng.choice([0.0, 0.0, 0.3])),
+    )
+    return y
+
+
+@case("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def lstm(b: GraphBuilder) -> None:
+    rng = b.rng
+    x = b.pick(("int8",), 3)
+    time_major, projection, peephole = (bool(rng.random() < p) for p in (0.4, 0.3, 0.3))
+    cells = outputs = int(rng.integers(1, 17))
+    if projection:
+        single = not time_major or b[x].shape[1] == 1
+        largest = 17 if not peephole else cells + 1
+        smallest = cells if peephole and not single else 1
+        outputs = int(rng.integers(smallest, largest))
+    lstm_cell(
+        b,
+        x,
+        cells,
+        outputs,
+        time_major=time_major,
+        coupled=bool(rng.random() < 0.3),
+        peephole=peephole,
+        normalised=bool(rng.random() < 0.3),
+        projection=projection,
+    )
