@@ -153,7 +153,7 @@ class _Table:
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ProfileError(f"{self._where}: '{key}' must be {kind.__name__}, not {value!r}.")
-        if kind is int and value < 0:
+        if isinstance(value, int) and value < 0:
             raise ProfileError(f"{self._where}: '{key}' must not be negative, but is {value}.")
         return value
 

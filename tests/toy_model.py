@@ -33,7 +33,7 @@ static struct {
     uint32_t head[AR_GUARD_WORDS];
     uint8_t arena[32];
     uint32_t tail[AR_GUARD_WORDS];
-} memory __attribute__((aligned(16), section(".bss.ar_arena")));
+} memory __attribute__((aligned(16)));
 
 extern const int8_t step[16];
 

@@ -106,10 +106,11 @@ _CORES = {
             "xtensa-lx106",
             "xtensa-lx106-elf-",
             "gcc-xtensa-lx106",
-            ("-mlongcalls",),
+            ("-mlongcalls", "-mtext-section-literals"),
             "start_xtensa.S",
             1.4,
             "Xtensa LX106, five-stage in-order: single-cycle ALU, load-use and taken-branch stalls",
+            ("start_xtensa.c", "memory.c", "divide.c", "soft_float.c"),
         ),
     )
 }
@@ -136,6 +137,9 @@ SUPPORT_OPTIMISE = ("-Os", "-fno-tree-loop-distribute-patterns")
 
 COMMON_FLAGS = (
     "-std=c99",
+    # No C library's headers, yet the compiler may still expand memcpy and its like in place.
+    "-ffreestanding",
+    "-fbuiltin",
     "-Wall",
     "-Wextra",
     "-Werror",

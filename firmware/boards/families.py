@@ -9,6 +9,7 @@ from arenite.converters.errors import ProfileError
 
 SOURCE_DIRECTORY = Path(__file__).parent
 AGENT_HEADERS = ("agent.h", "port.h")
+BOARD_HEADERS = ("start_memory.h",)
 _AGENT = {"arenite": "agent.c", "mlperf": "mlperf.c"}
 
 
@@ -24,6 +25,10 @@ _FAMILIES = {
     "mps2": Family(("port_mps2.c",)),
     "an505": Family(("port_mps2.c",), ("PORT_AN505",)),
     "an547": Family(("port_mps2.c",), ("PORT_AN547",)),
+    "nrf51": Family(("port_nrf51.c",)),
+    "stm32f4": Family(("port_stm32f4.c",), ("TIM2_PRESCALER=15",)),
+    "riscv_virt": Family(("port_riscv_virt.c",)),
+    "xtensa_sim": Family(("port_xtensa_sim.c",)),
 }
 
 

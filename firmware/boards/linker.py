@@ -42,7 +42,7 @@ SECTIONS
         . = ALIGN(16);
         ar_stack_top = .;
     }} > {ram}
-    .arena (NOLOAD) : {{ *(.bss.ar_arena .bss.ar_arena.*) }} > {ram}
+    .arena (NOLOAD) : {{ *(.bss.memory .bss.ar_arena .bss.ar_arena.*) }} > {ram}
     .noinit (NOLOAD) : ALIGN(4) {{ *(.noinit .noinit.*) }} > {ram}
     .data : ALIGN(4) SUBALIGN(4)
     {{

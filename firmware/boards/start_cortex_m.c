@@ -1,17 +1,12 @@
 /* Start-up of every Cortex-M: vector table, memory, and restart after a fault. */
-#include "port.h"
+#include "start_memory.h"
 
-extern uint32_t ar_stack_low[], ar_stack_top[];
-extern uint32_t ar_data_start[], ar_data_end[], ar_data_load[];
-extern uint32_t ar_bss_start[], ar_bss_end[];
 int main(void);
 void ar_start(void) __attribute__((noreturn));
 
 #define SCB_AIRCR (*(volatile uint32_t *)0xE000ED0Cu)
 #define SCB_CCR (*(volatile uint32_t *)0xE000ED14u)
 #define SCB_CPACR (*(volatile uint32_t *)0xE000ED88u)
-
-uint32_t port_reason __attribute__((section(".noinit.port_reason")));
 
 void port_restart(uint32_t reason)
 {
@@ -21,14 +16,11 @@ void port_restart(uint32_t reason)
     }
 }
 
-/* Every fault of an engine without interrupts: configurable faults are not enabled, so all arrive here. */
-static void fault(void) { port_restart(PORT_FAULT); }
+/* The configurable faults are not enabled, so every fault arrives as a HardFault. */
+static void __attribute__((noreturn)) fault(void) { port_restart(PORT_FAULT); }
 
-/* Runs before .data and .bss exist. The linker puts the stack below everything else, so that an overflow
- * leaves the RAM and faults instead of reaching the arena. */
 void ar_start(void)
 {
-    uint32_t *word, *from;
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
     SCB_CPACR |= 0xFu << 20; /* full access to CP10 and CP11: FPU and MVE */
 #endif
@@ -36,20 +28,12 @@ void ar_start(void)
     SCB_CCR |= 1u << 19; /* LOB: cached low-overhead loops */
 #endif
     __asm__ volatile("dsb\n isb" ::: "memory");
-    for (word = ar_stack_low; word < (uint32_t *)__builtin_frame_address(0) - 16; word++) {
-        *word = PORT_STACK_PAINT;
-    }
-    for (word = ar_data_start, from = ar_data_load; word < ar_data_end;) {
-        *word++ = *from++;
-    }
-    for (word = ar_bss_start; word < ar_bss_end;) {
-        *word++ = 0;
-    }
+    prepare_memory();
     main();
-    port_restart(PORT_FAULT); /* main() serves for ever */
+    fault(); /* main() serves for ever */
 }
 
-/* No interrupt is ever enabled: only the entries that a core can take by itself. */
+/* No interrupt is ever enabled: only what a core takes by itself (reset, NMI, HardFault). */
 __attribute__((section(".vectors"), used)) static const struct {
     uint32_t *stack;
     void (*handlers[3])(void);

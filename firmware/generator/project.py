@@ -113,7 +113,12 @@ def _project_files(
     build = None
     if board.emulator is not None:
         core = cores.core_named(board.core)
-        for name in (core.start, *core.helpers, *families.family_named(board.emulator.family).sources):
+        for name in (
+            *families.BOARD_HEADERS,
+            core.start,
+            *core.helpers,
+            *families.family_named(board.emulator.family).sources,
+        ):
             files[f"lib/board/{name}"] = (boards / name).read_text("utf-8")
         files["lib/board/link.ld"] = linker_script(board, stack_bytes)
         build = _recipe(board, sorted(model_sources), sorted(engine_sources), protocol, optimise)

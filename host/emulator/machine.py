@@ -82,10 +82,8 @@ def command_line(board: Board, elf: Path, extra: tuple[str, ...] = ()) -> list[s
     ]
 
 
-def _read_until(
-    process: subprocess.Popen[bytes], pattern: re.Pattern[bytes], timeout_s: float
-) -> re.Match[bytes]:
-    """Wait for ``pattern`` in the output.  Raises ToolError with QEMU's own last line when it does not come."""
+def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
+    """Wait for the name of the serial port.  Raises ToolError with QEMU's own last line when it does not come."""
     assert process.stdout is not None
     seen = b""
     end = time.monotonic() + timeout_s
@@ -95,11 +93,11 @@ def _read_until(
         if ready and not data:
             break
         seen += data
-        if found := pattern.search(seen):
-            return found
+        if found := _PORT.search(seen):
+            return found.group(1).decode()
     lines = seen.decode("utf-8", "replace").strip().splitlines()
-    said = lines[-1] if lines else "it said nothing"
-    raise ToolError(f"{process.args[0]} did not start: {said}", "`arenite doctor` checks the emulators.")  # type: ignore[index]
+    said = lines[-1] if lines else "it said nothing."
+    raise ToolError(f"{program} did not start: {said}", "`arenite doctor` checks the emulators.")
 
 
 @contextmanager
@@ -126,7 +124,7 @@ def start(
     )
     running: RunningEmulator | None = None
     try:
-        port = _read_until(process, _PORT, timeout_s).group(1).decode()
+        port = _read_until(process, command[0], timeout_s)
         running = RunningEmulator(board, process, SerialTransport(port, board.uart.baud))
         assert process.stdin is not None
         process.stdin.write(_GO)

@@ -104,7 +104,7 @@ class DeviceClient:
             DeviceError: nothing answers, what answers speaks another protocol, or another version of it.
         """
         self._line.discard_input()
-        resend = min(self._resend_s, 0.5)
+        resend = min(self._resend_s, 0.1)  # it may still be starting, and deaf
         reply = self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]), resend_s=resend, timeout_s=timeout_s)
         version = reply[0] if reply else None
         if version != PROTOCOL_VERSION:
