@@ -23,7 +23,6 @@ from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples, accuracy
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import build
-from arenite.host.flash.flash import flash
 from arenite.host.link.client import DeviceClient, DeviceMemory
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.host.prepare import Prepared
@@ -34,6 +33,7 @@ from arenite.profiles.boards import Board
 @dataclass(frozen=True)
 class Options:
     optimise: str = "balanced"
+    protocol: str = "arenite"
     port: str | None = None
     stateful: bool = False  # keep state carried between inferences from one sample to the next
     keep: Path | None = None  # leave the project here
@@ -94,6 +94,8 @@ def _transport(project: Project, elf: Path, port: str | None) -> Iterator[Transp
         return
     if port is None:
         raise DeviceError(f"{project.board.name} is a real board.", "Name its serial port with --port.")
+    from arenite.host.flash.flash import flash
+
     flash(project.directory, project.board, port)
     line = SerialTransport(port, project.board.uart.baud)
     try:

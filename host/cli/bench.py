@@ -1,0 +1,137 @@
+"""``arenite bench``: measure a model on a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import UsageError
+from arenite.host.bench.run import Options, bench as run_bench
+from arenite.host.bench.samples import load_samples, random_samples
+from arenite.host.cli.options import optimise_option, protocol_option
+from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.cli.progress import Steps
+from arenite.host.fit import verdicts
+from arenite.host.prepare import prepare
+from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.page import bench_page
+from arenite.profiles.boards import all_boards, load_board
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option("--port", help="Serial port of a real board.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Samples: x (x0, x1, ...) and y in an .npz file."
+)
+@click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
+@optimise_option
+@protocol_option
+@click.option(
+    "--no-passes", is_flag=True, help="Leave out optional graph optimisations (there are none yet)."
+)
+@click.option("--stream-input", is_flag=True, hidden=True)
+@click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the generated project here."
+)
+@click.option("--html", type=click.Path(path_type=Path), help="Also write a self-contained page.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def bench(
+    image: Path,
+    board: str,
+    port: str | None,
+    data: Path | None,
+    samples: int | None,
+    optimise: str,
+    protocol: str,
+    no_passes: bool,
+    stream_input: bool,
+    stateful: bool,
+    keep: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Generate firmware for IMAGE, build it, start it on a board, feed it and check every output byte.
+
+    Exit code 1 when an output differs from LiteRT's reference kernels.
+    """
+    if stream_input:
+        raise UsageError(
+            "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
+        )
+    prepared = prepare(image)
+    chosen = load_board(board)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    inputs = load_samples(data, tensors, samples) if data else random_samples(tensors, samples or 10)
+    options = Options(optimise, protocol, port, stateful, keep)
+    with Steps(chosen.name) as steps:
+        result = run_bench(prepared, chosen, inputs, options, steps)
+    if html is not None:
+        drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
+        write_atomic(html, bench_page(result, fits, drawing, prepared.notes))
+    if as_json:
+        print_json(result)
+    else:
+        for text in prepared.notes:
+            note(text)
+        show_bench(result)
+        if html is not None:
+            show(f"Report: {html}")
+    return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
+
+
+def show_bench(result: dict[str, Any]) -> None:
+    """The result as tables for people."""
+    s, inference, memory, flash = result["samples"], result["inference"], result["memory"], result["flash"]
+    counts, latency = inference["instructions"], inference["latency_us"]
+    if result["layers"] and result["layers"][0]["instructions"] is not None:
+        total = max(sum(layer["instructions"] for layer in result["layers"]), 1)
+        rows = [
+            (
+                layer["index"],
+                layer["op"],
+                layer["shape"],
+                f"{layer['macs']:,}",
+                f"{layer['instructions']:,}",
+                f"{layer['instructions'] / layer['macs']:.2f}" if layer["macs"] else "-",
+                f"{100 * layer['instructions'] / total:.1f} %",
+            )
+            for layer in result["layers"]
+        ]
+        columns = ("#", "operator", "output", "MACs", "instructions", "per MAC", "share")
+        show(table("Layers (measured)", columns, rows))
+    rows = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
+    if s["accuracy"] is not None:
+        rows.append(("accuracy", f"{s['accuracy']:.3f}"))
+    if counts is not None:
+        rows.append(
+            (
+                "instructions per inference",
+                f"p50 {counts['p50']:,}  p95 {counts['p95']:,}  p99 {counts['p99']:,}",
+            )
+        )
+        rows.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
+    if inference["cycles"] is not None:
+        rows.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
+    if latency is not None:
+        rows.append(("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}"))
+    rows += [
+        (
+            "arena B",
+            f"{memory['arena']:,} (lower bound {memory['arena_lower_bound']:,}, {memory['arena_status']})",
+        ),
+        ("stack B", f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"),
+        ("static RAM B", f"{memory['static']:,} (predicted {memory['predicted_static']:,})"),
+        ("RAM in all B", f"{memory['ram_total']:,}"),
+        ("flash: weights B", f"{flash['weights']:,} (predicted {flash['predicted_weights']:,})"),
+        ("flash: code B", f"{flash['code']:,} (predicted {flash['predicted_code']:,})"),
+        ("flash in all B", f"{flash['total']:,}"),
+    ]
+    title = f"{Path(result['model']['path']).name} on {result['board']['name']}"
+    show(table(title, ("", "measured"), rows))
