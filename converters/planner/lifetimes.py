@@ -290,17 +290,24 @@ def shared_pairs(
     return list(taken.values())
 
 
+def value_spans(demand: Demand, order: Sequence[int]) -> list[tuple[int, int]]:
+    """(first step, end step) of every value, half-open."""
+    step = {k: p for p, k in enumerate(order)}
+    spans = []
+    for value in demand.values:
+        start = 0 if value.writer is None else step[value.writer]
+        end = max((step[k] + 1 for k in value.readers), default=start + 1)
+        spans.append((start, max(len(order), 1) if value.stays else end))
+    return spans
+
+
 def lifetimes(
     demand: Demand, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
     """The buffers of ``order``, and the (operator, input position, output position) that share an address in place."""
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
-    spans = []
-    for value in demand.values:
-        start = 0 if value.writer is None else step[value.writer]
-        end = horizon if value.stays else max((step[k] + 1 for k in value.readers), default=start + 1)
-        spans.append((start, end))
+    spans = value_spans(demand, order)
     follows: dict[int, int] = {}  # value -> the value that takes its memory
     pairs = []
     if in_place:

@@ -1,0 +1,275 @@
+"""The arena as a picture: every block a rectangle over time (operators) and address (bytes).
+
+The picture is self-contained: no script, no font, nothing from elsewhere; it follows the light or dark scheme of the
+reader, and every rectangle has a tooltip. It can stand alone or inside a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from arenite.converters.graph import Model, Subgraph
+from arenite.converters.planner.bound import live_bytes
+from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
+from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.plan import Plan
+from arenite.firmware.generator.state import resource_sizes
+
+#: kind -> (legend, light fill, dark fill)
+_KINDS = {
+    "input": ("input", "#2f6fb5", "#5b9be0"),
+    "activation": ("activation", "#9aa9bb", "#5f7084"),
+    "output": ("output", "#3f8f4f", "#63b573"),
+    "scratch": ("kernel scratch", "#d07f26", "#e39a52"),
+    "variable": ("variable", "#8a5bb0", "#b58add"),
+}
+
+_LEFT, _RIGHT, _TOP, _HEIGHT, _FOOT = 84, 24, 54, 380, 150
+_CHAR = 5.6  # width of a character of the block labels, in pixels
+
+
+def _style() -> str:
+    light = "".join(f".ar-{k}{{fill:{v[1]}}}" for k, v in _KINDS.items())
+    dark = "".join(f".ar-{k}{{fill:{v[2]}}}" for k, v in _KINDS.items())
+    return (
+        ".ar-map text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-map .ar-soft{fill:#5b6675}"
+        ".ar-map .ar-in{font-size:10px;fill:#fff;pointer-events:none}.ar-map .ar-activation-in{fill:#10161e}"
+        ".ar-grid{stroke:#d6dce4;stroke-width:1}.ar-paper{fill:#fff}.ar-peak{fill:#b3261e}"
+        ".ar-block{stroke:#fff;stroke-width:1}.ar-block:hover{stroke:#1c2430;stroke-width:2}"
+        ".ar-bound{stroke:#b3261e;stroke-width:1.5;stroke-dasharray:6 4}.ar-map .ar-bound-text{fill:#b3261e}"
+        f".ar-hand{{stroke:#10161e;stroke-width:1.5;stroke-dasharray:3 2}}{light}"
+        "@media (prefers-color-scheme:dark){.ar-map text{fill:#e4e9f0}.ar-map .ar-soft{fill:#9aa7b8}"
+        ".ar-map .ar-in{fill:#10161e}.ar-map .ar-activation-in{fill:#fff}.ar-grid{stroke:#38424f}"
+        ".ar-paper{fill:#14181e}.ar-peak{fill:#ff8a80}.ar-block{stroke:#14181e}.ar-block:hover{stroke:#fff}"
+        ".ar-bound{stroke:#ff8a80}.ar-map .ar-bound-text{fill:#ff8a80}"
+        f".ar-hand{{stroke:#fff}}{dark}}}"
+    )
+
+
+@dataclass(frozen=True)
+class _Block:
+    kind: str
+    start: float  # steps; a half where an output takes over in place
+    end: float
+    offset: int
+    nbytes: int
+    label: tuple[str, str]  # number or name, and size
+    title: str
+    takes_over: bool = False
+
+
+def arena_svg(
+    graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], *, persistent: Mapping[str, int] | None = None
+) -> str:
+    """An SVG element that shows ``plan``. ``persistent`` gives the bytes of the resource variables; by default they are
+    taken from the operators that read and assign them."""
+    if persistent is None:
+        persistent = resource_sizes(Model((graph,))) if plan.variable_offsets else {}
+    demand, blocks = _blocks(graph, plan, needs, persistent)
+    steps = max(len(plan.order), 1)
+    wide = min(max(960 / steps, 22.0), 96.0)
+    canvas = _Canvas(wide, steps, max(plan.arena_bytes, plan.alignment, 1))
+    parts = [
+        f'<rect class="ar-paper" width="{canvas.width:.0f}" height="{canvas.height}"/>',
+        *_axes(graph, plan, canvas),
+        *(_rectangle(b, canvas) for b in blocks),
+        *_peaks(demand, plan, canvas),
+        *_bound(plan, canvas),
+        *_legend({b.kind for b in blocks}, any(b.takes_over for b in blocks)),
+    ]
+    about = f"Arena of {plan.arena_bytes:,} bytes over {len(plan.order)} operators"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-map" role="img" aria-label="{about}" '
+        f'width="{canvas.width:.0f}" height="{canvas.height}" viewBox="0 0 {canvas.width:.0f} {canvas.height}" '
+        f'style="max-width:none">\n<style>{_style()}</style>\n' + "\n".join(parts) + "\n</svg>"
+    )
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    wide: float  # pixels per step
+    steps: int
+    arena: int
+
+    @property
+    def width(self) -> float:
+        return max(_LEFT + self.wide * self.steps + _RIGHT, 640)
+
+    @property
+    def right(self) -> float:
+        return _LEFT + self.wide * self.steps
+
+    @property
+    def height(self) -> int:
+        return _TOP + _HEIGHT + _FOOT
+
+    def x(self, step: float) -> float:
+        return _LEFT + self.wide * step
+
+    def y(self, address: float) -> float:
+        return _TOP + _HEIGHT * (1 - address / self.arena)
+
+
+def _blocks(
+    graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], persistent: Mapping[str, int]
+) -> tuple[Demand, list[_Block]]:
+    running = set(plan.order)
+    demand = analyse(
+        graph,
+        needs,
+        alignment=plan.alignment,
+        persistent=persistent,
+        folded=[op.index for op in graph.ops if op.index not in running],
+        alias=any((i, o) in needs[k].alias for k, i, o in plan.sharing),
+    )
+    spans = value_spans(demand, plan.order)
+    shared = {
+        (demand.value_of.get(graph.ops[k].input(i)), demand.value_of.get(graph.ops[k].outputs[o]))
+        for k, i, o in plan.sharing
+    }
+    taken = {a for a, b in shared if a != b}
+    takers = {b for a, b in shared if a != b}
+    blocks = []
+    for v, value in enumerate(demand.values):
+        first = value.tensors[0]
+        start, end = spans[v]
+        kind = "variable" if value.variable else "output" if value.stays else "activation"
+        if first in graph.inputs and kind == "activation":
+            kind = "input"
+        # In place, both live during the operator that turns one into the other: the change is drawn in its middle.
+        drawn = (start + 0.5 * (v in takers), end - 0.5 * (v in taken))
+        offset, nbytes = plan.offsets[first], graph.tensors[first].nbytes
+        lines = [_tensor_line(graph, t) for t in value.tensors]
+        lines.append(_interval(plan, offset, nbytes, start, end))
+        if v in takers:
+            lines.append("computed in place")
+        if len(value.tensors) > 1:
+            lines.append("one block under several shapes")
+        label = (" = ".join(f"#{t}" for t in value.tensors), f"{nbytes:,} B")
+        blocks.append(_Block(kind, *drawn, offset, nbytes, label, "\n".join(lines), v in takers))
+    step = {k: p for p, k in enumerate(plan.order)}
+    for k, offset in plan.scratch_offsets.items():
+        nbytes, p = needs[k].scratch, step[k]
+        title = f"scratch of {graph.ops[k].name}\n{_interval(plan, offset, nbytes, p, p + 1)}"
+        blocks.append(_Block("scratch", p, p + 1, offset, nbytes, ("scratch", f"{nbytes:,} B"), title))
+    for name, offset in plan.variable_offsets.items():
+        nbytes, end = persistent[name], max(len(plan.order), 1)
+        title = f"variable {name}\n{_interval(plan, offset, nbytes, 0, end)}"
+        blocks.append(_Block("variable", 0, end, offset, nbytes, (name, f"{nbytes:,} B"), title))
+    return demand, blocks
+
+
+def _tensor_line(graph: Subgraph, t: int) -> str:
+    tensor = graph.tensors[t]
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    return f"#{t} {tensor.name}: {tensor.dtype} {shape}"
+
+
+def _interval(plan: Plan, offset: int, nbytes: int, start: int, end: int) -> str:
+    return (
+        f"{nbytes:,} B at [{offset:,}, {offset + nbytes:,}), steps {start} to {end - 1} of {len(plan.order)}"
+    )
+
+
+def _text(text: str) -> str:
+    """Escaped, without the control characters that XML forbids."""
+    return escape("".join(c if c >= " " or c == "\n" else "\ufffd" for c in text))
+
+
+def _rectangle(block: _Block, canvas: _Canvas) -> str:
+    x, y = canvas.x(block.start), canvas.y(block.offset + block.nbytes)
+    width = canvas.x(block.end) - x
+    height = max(canvas.y(block.offset) - y, 2.0)
+    parts = [
+        f'<rect class="ar-block ar-{block.kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}"><title>{_text(block.title)}</title></rect>'
+    ]
+    if block.takes_over:
+        parts.append(f'<path class="ar-hand" d="M{x:.1f} {y:.1f}v{height:.1f}"/>')
+    lines = _label(block.label, width, height)
+    for n, line in enumerate(lines):
+        baseline = y + height / 2 + 3.5 + 12 * (n - (len(lines) - 1) / 2)
+        parts.append(
+            f'<text class="ar-in ar-{block.kind}-in" x="{x + width / 2:.1f}" y="{baseline:.1f}" '
+            f'text-anchor="middle">{_text(line)}</text>'
+        )
+    return "".join(parts)
+
+
+def _label(label: tuple[str, str], width: float, height: float) -> tuple[str, ...]:
+    """As much of a block's label as fits into it: all in one line or two, the number alone, or nothing."""
+    for lines in ((f"{label[0]}  {label[1]}",), label, label[:1]):
+        if height >= 12 * len(lines) and max(map(len, lines)) * _CHAR + 6 <= width:
+            return lines
+    return ()
+
+
+def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
+    parts = []
+    tick = 1
+    while canvas.arena / tick > 8:
+        tick *= 2
+    for address in range(0, canvas.arena + 1, tick):
+        y = canvas.y(address)
+        parts.append(
+            f'<path class="ar-grid" d="M{_LEFT} {y:.1f}H{canvas.right:.1f}"/>'
+            f'<text class="ar-soft" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{address:,}</text>'
+        )
+    middle = _TOP + _HEIGHT / 2
+    parts.append(
+        f'<text class="ar-soft" transform="translate(16 {middle:.0f}) rotate(-90)" text-anchor="middle">'
+        "address in the arena, bytes</text>"
+    )
+    for p, k in enumerate(plan.order):
+        x, y = canvas.x(p + 0.5), _TOP + _HEIGHT + 14
+        parts.append(
+            f'<text class="ar-soft" transform="translate({x + 3:.1f} {y}) rotate(-60)" text-anchor="end">'
+            f"{_text(graph.ops[k].name)} {k}</text>"
+        )
+    return parts
+
+
+def _peaks(demand: Demand, plan: Plan, canvas: _Canvas) -> list[str]:
+    """A bar below the steps at which the most bytes live."""
+    pairs = {(k, i, o) for k, i, o in plan.sharing}
+    buffers, _ = lifetimes(demand, plan.order, in_place=bool(pairs - set(demand.aliases)))
+    live = live_bytes(buffers, canvas.steps)
+    return [
+        f'<rect class="ar-peak" x="{canvas.x(p):.1f}" y="{_TOP + _HEIGHT + 1}" '
+        f'width="{canvas.wide:.1f}" height="4">'
+        f"<title>step {p}: {n:,} B live, the most of all steps</title></rect>"
+        for p, n in enumerate(live)
+        if n == max(live) and n > 0
+    ]
+
+
+def _bound(plan: Plan, canvas: _Canvas) -> list[str]:
+    if plan.status == "optimal":
+        text = f"arena {plan.arena_bytes:,} B: proven optimal for this order"
+        if plan.arena_bytes == plan.statistics.graph_bound:
+            text = f"arena {plan.arena_bytes:,} B = lower bound of every order"
+    else:
+        text = f"arena {plan.arena_bytes:,} B, lower bound {plan.lower_bound:,} B"
+    y = canvas.y(plan.lower_bound)
+    return [
+        f'<path class="ar-bound" d="M{_LEFT} {y:.1f}H{canvas.right:.1f}"/>',
+        f'<text class="ar-bound-text" x="{_LEFT}" y="{_TOP - 8}">{text}</text>',
+    ]
+
+
+def _legend(kinds: set[str], in_place: bool) -> list[str]:
+    parts, x = [], float(_LEFT)
+    for kind, (name, _, _) in _KINDS.items():
+        if kind in kinds:
+            parts.append(f'<rect class="ar-{kind}" x="{x:.0f}" y="12" width="12" height="12" rx="2"/>')
+            parts.append(f'<text x="{x + 17:.0f}" y="22">{name}</text>')
+            x += 17 + 6.2 * len(name) + 18
+    if in_place:
+        parts.append(f'<path class="ar-hand" d="M{x + 6:.0f} 11v14"/>')
+        parts.append(f'<text x="{x + 14:.0f}" y="22">output takes over in place</text>')
+        x += 14 + 6.2 * 26 + 18
+    parts.append(f'<rect class="ar-peak" x="{x:.0f}" y="16" width="12" height="4"/>')
+    parts.append(f'<text x="{x + 17:.0f}" y="22">most bytes live</text>')
+    return parts
