@@ -68,7 +68,7 @@ def run_tflm(jobs: Sequence[TflmJob]) -> list[TflmResult]:
 def _store(folder: Path, number: int, job: TflmJob) -> None:
     (folder / f"{number}.tflite").write_bytes(job.model)
     arrays = {
-        f"r{run}_i{position}": np.ascontiguousarray(value)
+        f"r{run}_i{position}": np.asarray(value, order="C")
         for run, values in enumerate(job.runs)
         for position, value in enumerate(values)
     }
