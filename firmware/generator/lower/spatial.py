@@ -71,13 +71,18 @@ def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.n
     """
     assert weights.quant is not None
     pairs = [quantize_multiplier(inp.scale * s / out.scale) for s in weights.quant.scale]
-    shifts = np.array([s for _, s in pairs])
     if inp.dtype == "int16":
-        # Beyond 7 LiteRT leaves its documented range.
-        if np.any(shifts > 7):
-            raise refuse(op, out, "its scale is over 127 times smaller than input times weights", REQUANTISE)
-        pairs = [(min((m + (1 << 15)) >> 16, 0x7FFF), s) for m, s in pairs]
-    return np.array([m for m, _ in pairs], np.int32), shifts.astype(np.int8)
+        pairs = [narrow_multiplier(op, out, m, s) for m, s in pairs]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int8)
+
+
+def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple[int, int]:
+    """The 16 bits of a multiplier that LiteRT keeps for a 64-bit accumulator, and its shift; see ``ar_requant_wide``."""
+    if shift > 7:  # where LiteRT leaves its documented range
+        raise refuse(
+            op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTISE
+        )
+    return min((multiplier + (1 << 15)) >> 16, 0x7FFF), shift
 
 
 def u8(op: Op, value: int, what: str) -> int:

@@ -1,0 +1,51 @@
+"""Random BATCH_MATMUL."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import case
+
+
+@case("BATCH_MATMUL")
+def batch_matmul(b: GraphBuilder) -> None:
+    rng = b.rng
+    lhs = b.pick(("int8", "int8", "int16"), (2, 3, 4, 5))
+    shape, dtype = b[lhs].shape, b[lhs].dtype
+    adj_x, adj_y = bool(rng.integers(2)), bool(rng.integers(2))
+    rows, depth = (shape[-1], shape[-2]) if adj_x else shape[-2:]
+    cols = int(rng.integers(1, 9))
+    # Batch dimensions of the right side: all, fewer, ones, or more where the left side has ones.
+    batch = list(shape[:-2])
+    keep = int(rng.integers(0, len(batch) + 1))
+    right = [
+        1 if rng.random() < 0.3 else int(rng.integers(2, 4)) if d == 1 and rng.random() < 0.3 else d
+        for d in batch
+    ]
+    right = right[len(batch) - keep :] if rng.random() < 0.5 else right
+    full = np.broadcast_shapes(tuple(batch), tuple(right))
+    if int(np.prod(full)) * rows * cols > b.max_elements:
+        right, full = [], tuple(batch)
+    matrix = (cols, depth) if adj_y else (depth, cols)
+    rhs_dtype = "int8" if dtype == "int8" or rng.random() < 0.3 else "int16"
+    quant = b.quant(rhs_dtype, 0 if dtype == "int16" else None)
+    if rng.random() < 0.5:
+        info = np.iinfo(rhs_dtype)
+        rhs = b.const(rng.integers(info.min, info.max + 1, (*right, *matrix)), rhs_dtype, quant)
+    else:
+        rhs = b.input((*right, *matrix), rhs_dtype, quant)
+    spread = {"int8": 74, "int16": 19000}
+    scale = (
+        b[lhs].scale
+        * quant.scale[0]
+        * spread[dtype]
+        * spread[rhs_dtype]
+        * np.sqrt(depth)
+        / (spread[dtype] / 2)
+    )
+    y = b.tensor(
+        (*full, rows, cols), dtype, b.quant(dtype, scale=scale * float(np.exp(rng.uniform(-1.5, 1.5))))
+    )
+    version = 4 if dtype == "int16" else 2
+    b.op("BATCH_MATMUL", [lhs, rhs], [y], "BatchMatMulOptions", version=version, adj_x=adj_x, adj_y=adj_y)
