@@ -2,6 +2,35 @@
 #include "conv_2d.h"
 
 #include "fixed_point.h"
+#include "window.h"
+
+/* The products of one output: `rows` by `columns` taps that lie inside the image. Padding adds the real value 0,
+ * so the taps outside are left out. */
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const int8_t *w, ar_taps rows, ar_taps columns)
+{
+    /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter alike. */
+    const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
+    const int32_t width = columns.end - columns.first;
+    const int32_t runs = whole_row ? 1 : width;
+    const int32_t length = whole_row ? width * p->k_c : p->k_c;
+    const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
+    const int32_t next_run = p->dilation_w * p->in_c;
+    const int32_t offset = p->input_offset;
+    int32_t acc = 0;
+
+    in += rows.first * next_row + columns.first * next_run;
+    w += (rows.first * p->k_w + columns.first) * p->k_c;
+    for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * p->k_c) {
+        const int8_t *a = in;
+        const int8_t *b = w;
+        for (int32_t run = 0; run < runs; run++, a += next_run, b += p->k_c) {
+            for (int32_t i = 0; i < length; i++) {
+                acc += b[i] * (a[i] + offset);
+            }
+        }
+    }
+    return acc;
+}
 
 void ar_conv_2d_s8(const ar_conv_2d_params *p)
 {
@@ -14,31 +43,22 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
     for (int32_t b = 0; b < p->batches; b++) {
         for (int32_t y = 0; y < p->out_h; y++) {
             const int32_t y0 = y * p->stride_h - p->pad_top;
+            const ar_taps rows = ar_taps_inside(y0, p->k_h, p->dilation_h, p->in_h);
             for (int32_t x = 0; x < p->out_w; x++) {
                 const int32_t x0 = x * p->stride_w - p->pad_left;
+                const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
+                const int8_t *in = image + (y0 * p->in_w + x0) * p->in_c;
                 const int8_t *filter = p->weights;
+                int32_t left = group_outputs;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
-                    const int32_t first = c / group_outputs * p->k_c;
-                    int32_t acc = bias ? bias[c] : 0;
-                    for (int32_t ky = 0; ky < p->k_h; ky++) {
-                        const int32_t iy = y0 + ky * p->dilation_h;
-                        if (iy < 0 || iy >= p->in_h) {
-                            continue; /* padding adds the real value 0 */
-                        }
-                        for (int32_t kx = 0; kx < p->k_w; kx++) {
-                            const int32_t ix = x0 + kx * p->dilation_w;
-                            if (ix < 0 || ix >= p->in_w) {
-                                continue;
-                            }
-                            const int8_t *in = image + (iy * p->in_w + ix) * p->in_c + first;
-                            const int8_t *w = filter + (ky * p->k_w + kx) * p->k_c;
-                            for (int32_t i = 0; i < p->k_c; i++) {
-                                acc += w[i] * (in[i] + p->input_offset);
-                            }
-                        }
-                    }
+                    int32_t acc = window_sum(p, in, filter, rows, columns);
+                    acc += bias ? bias[c] : 0;
                     acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
                     *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                    if (--left == 0) { /* the next group reads the next channels */
+                        left = group_outputs;
+                        in += p->k_c;
+                    }
                 }
             }
         }

@@ -2,6 +2,28 @@
 #include "conv_2d.h"
 
 #include "fixed_point.h"
+#include "window.h"
+
+/* One output channel: the taps inside the image; padding adds the real value 0. */
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const int8_t *w, ar_taps rows, ar_taps columns)
+{
+    const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
+    const int32_t next_column = p->dilation_w * p->in_c;
+    const int32_t out_c = p->out_c;
+    const int32_t offset = p->input_offset;
+    int32_t acc = 0;
+
+    in += rows.first * next_row + columns.first * next_column;
+    w += (rows.first * p->k_w + columns.first) * out_c;
+    for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * out_c) {
+        const int8_t *a = in;
+        const int8_t *b = w;
+        for (int32_t kx = columns.first; kx < columns.end; kx++, a += next_column, b += out_c) {
+            acc += *b * (*a + offset);
+        }
+    }
+    return acc;
+}
 
 void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
 {
@@ -12,23 +34,21 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
     for (int32_t b = 0; b < p->batches; b++) {
         for (int32_t y = 0; y < p->out_h; y++) {
             const int32_t y0 = y * p->stride_h - p->pad_top;
+            const ar_taps rows = ar_taps_inside(y0, p->k_h, p->dilation_h, p->in_h);
             for (int32_t x = 0; x < p->out_w; x++) {
                 const int32_t x0 = x * p->stride_w - p->pad_left;
+                const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
+                const int8_t *in = image + (y0 * p->in_w + x0) * p->in_c;
+                int32_t left = p->k_c; /* outputs of one input channel: the multiplier */
                 for (int32_t c = 0; c < p->out_c; c++) {
-                    const int8_t *in = image + c / p->k_c;
-                    const int8_t *w = p->weights + c;
-                    int32_t acc = bias ? bias[c] : 0;
-                    for (int32_t ky = 0; ky < p->k_h; ky++) {
-                        const int32_t iy = y0 + ky * p->dilation_h;
-                        for (int32_t kx = 0; kx < p->k_w; kx++, w += p->out_c) {
-                            const int32_t ix = x0 + kx * p->dilation_w;
-                            if (iy >= 0 && iy < p->in_h && ix >= 0 && ix < p->in_w) {
-                                acc += *w * (in[(iy * p->in_w + ix) * p->in_c] + p->input_offset);
-                            }
-                        }
-                    }
+                    int32_t acc = window_sum(p, in, p->weights + c, rows, columns);
+                    acc += bias ? bias[c] : 0;
                     acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
                     *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                    if (--left == 0) {
+                        left = p->k_c;
+                        in++;
+                    }
                 }
             }
         }

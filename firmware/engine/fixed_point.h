@@ -10,17 +10,16 @@
 
 #include <stdint.h>
 
-/* (a * b) / 2^31 rounded to nearest, ties away from zero for the magnitude the nudge implies; a = b = -2^31
- * saturates. */
+/* (a * b) / 2^31 rounded to nearest, ties upwards; a = b = -2^31 saturates.
+ *
+ * TFLite adds a nudge of 2^30 or 1 - 2^30, by the sign of the product, and divides towards zero. That is the same
+ * number as the floor of (a * b + 2^30) / 2^31 for both signs, which a shift gives. */
 static inline int32_t ar_high_mul(int32_t a, int32_t b)
 {
     if (a == INT32_MIN && b == INT32_MIN) {
         return INT32_MAX;
     }
-    const int64_t product = (int64_t)a * b;
-    const int64_t nudge = product >= 0 ? (1 << 30) : 1 - (1 << 30);
-    /* Division truncates towards zero, a shift would not. */
-    return (int32_t)((product + nudge) / ((int64_t)1 << 31));
+    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
 }
 
 /* x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]. */
@@ -37,7 +36,9 @@ static inline int32_t ar_requant(int32_t x, int32_t multiplier, int shift)
 {
     const int left = shift > 0 ? shift : 0;
     const int right = shift > 0 ? 0 : -shift;
-    return ar_round_shift(ar_high_mul((int32_t)((uint32_t)x << left), multiplier), right);
+    /* A multiplier is never negative, so the saturating case cannot happen. */
+    const int64_t product = (int64_t)(int32_t)((uint32_t)x << left) * multiplier;
+    return ar_round_shift((int32_t)((product + (1 << 30)) >> 31), right);
 }
 
 /* x * multiplier * 2^(shift - 31), rounded once, ties upwards. */

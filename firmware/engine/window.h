@@ -1,0 +1,25 @@
+/* Which taps of a sliding window lie inside the image: padding is skipped once per window, not per product. */
+#ifndef ARENITE_WINDOW_H
+#define ARENITE_WINDOW_H
+
+#include <stdint.h>
+
+/* Taps [first, end) along one axis. */
+typedef struct {
+    int32_t first, end;
+} ar_taps;
+
+/* `origin` is where tap 0 falls; tap k falls at origin + k * dilation, and counts when that is in [0, size). */
+static inline ar_taps ar_taps_inside(int32_t origin, int32_t taps, int32_t dilation, int32_t size)
+{
+    ar_taps inside = {0, taps};
+    while (inside.first < taps && origin + inside.first * dilation < 0) {
+        inside.first++;
+    }
+    while (inside.end > inside.first && origin + (inside.end - 1) * dilation >= size) {
+        inside.end--;
+    }
+    return inside;
+}
+
+#endif
