@@ -68,7 +68,7 @@ class BatchMatMul(Lowering):
 
 
 def operand(address: Expr, tensor: Tensor, outer: int) -> dict[str, Any]:
-    """One ``ar_matmul_operand``: the strides of its batch dimensions, of axis ``outer`` and of the other matrix axis."""
+    """One ``ar_matmul_operand``: strides of its batch dimensions, of axis ``outer`` and of the other matrix axis."""
     shape = (1,) * (5 - len(tensor.shape)) + tensor.shape
     strides = [int(np.prod(shape[k + 1 :])) for k in range(5)]
     return {

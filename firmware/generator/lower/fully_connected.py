@@ -26,7 +26,7 @@ _DEFAULT_FORMAT, _INT32 = 0, 2
 @register
 class FullyConnected(Lowering):
     op_name = "FULLY_CONNECTED"
-    supports = "int8 or int16 activations; int8 weights, constant or computed, per channel or per tensor (any zero point)"
+    supports = "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point)"
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]

@@ -77,7 +77,7 @@ def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.n
 
 
 def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple[int, int]:
-    """The 16 bits of a multiplier that LiteRT keeps for a 64-bit accumulator, and its shift; see ``ar_requant_wide``."""
+    """The 16 bits of a multiplier that LiteRT keeps for a 64-bit sum, and its shift; see ``ar_requant_wide``."""
     if shift > 7:  # where LiteRT leaves its documented range
         raise refuse(
             op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTISE
