@@ -1,0 +1,52 @@
+/* ADD, SUB and SQUARED_DIFFERENCE of quantised values: both inputs are brought to one scale, then combined. */
+#ifndef ARENITE_ADD_H
+#define ARENITE_ADD_H
+
+#include <stdint.h>
+
+#include "broadcast.h"
+#include "fixed_point.h"
+
+typedef struct {
+    const void *input1;
+    const void *input2;
+    void *output;
+    ar_broadcast shape;
+    int32_t multiplier1; /* of input 1, below one */
+    int32_t multiplier2;
+    int32_t output_multiplier;
+    int16_t offset1; /* minus the input's zero point */
+    int16_t offset2;
+    int16_t output_offset;
+    int16_t act_min, act_max;
+    uint8_t shift1; /* to the right */
+    uint8_t shift2;
+    uint8_t output_shift;
+    int8_t sign2; /* 1 to add, -1 to subtract */
+} ar_add_params;
+
+void ar_add_s8(const ar_add_params *p);
+void ar_add_s16(const ar_add_params *p);
+
+/* int16 with scales that are powers of two: the inputs are only shifted, multipliers are not used. */
+void ar_add_pot_s16(const ar_add_params *p);
+
+void ar_squared_difference_s8(const ar_add_params *p);
+
+/* x * multiplier * 2^-(31 + right), rounded twice. */
+static inline int32_t ar_scale_down(int32_t x, int32_t multiplier, uint8_t right)
+{
+    return ar_round_shift(ar_high_mul(x, multiplier), right);
+}
+
+/* The sum of one element; `left` bits are added to the inputs so that scaling keeps their precision. */
+static inline int32_t ar_add_element(const ar_add_params *p, int32_t a, int32_t b, int left)
+{
+    const int32_t a_scaled = ar_scale_down((a + p->offset1) * (1 << left), p->multiplier1, p->shift1);
+    const int32_t b_scaled = ar_scale_down((b + p->offset2) * (1 << left), p->multiplier2, p->shift2);
+    const int32_t sum = a_scaled + b_scaled * p->sign2;
+    const int32_t scaled = ar_scale_down(sum, p->output_multiplier, p->output_shift);
+    return ar_clamp(scaled + p->output_offset, p->act_min, p->act_max);
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT: bytes that are zero or not, to bytes 0 or 1. */
+#ifndef ARENITE_LOGICAL_H
+#define ARENITE_LOGICAL_H
+
+#include <stdint.h>
+
+#include "broadcast.h"
+
+typedef struct {
+    const void *input1;
+    const void *input2; /* of LOGICAL_NOT: the same as input1 */
+    void *output;
+    ar_broadcast shape;
+    uint8_t truth; /* bit 2a + b is the result for inputs a and b */
+} ar_logical_params;
+
+void ar_logical(const ar_logical_params *p);
+
+#endif

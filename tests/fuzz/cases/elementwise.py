@@ -1,0 +1,241 @@
+"""Random element-by-element operators of two or three inputs that broadcast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from arenite.converters.graph import Tensor
+from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
+
+from tests.fuzz.builder import GraphBuilder, f32
+from tests.fuzz.cases import case
+from tests.fuzz.compare import random_input
+
+RANKS = (0, 1, 2, 3, 4, 5, 6)
+
+
+def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that broadcasts with ``shape``: the same, a scalar, a channel vector, or dimensions at random."""
+    rng = b.rng
+    kind = rng.random()
+    if kind < 0.35:
+        return shape
+    if kind < 0.5:
+        return tuple([1] * int(rng.integers(0, len(shape) + 1)))
+    if kind < 0.65 and shape:
+        return shape[-1:]
+    while True:
+        other = [1 if rng.random() < 0.35 else d for d in shape]
+        other = [int(rng.integers(2, 5)) if d == 1 and rng.random() < 0.3 else d for d in other]
+        if rng.random() < 0.3:
+            other = other[int(rng.integers(0, len(other) + 1)) :]
+        elif rng.random() < 0.15 and len(other) < 6:
+            other = [int(rng.integers(1, 4)), *other]
+        both = broadcast_shape([shape, tuple(other)])
+        if (
+            both is not None
+            and np.prod(both) <= b.max_elements
+            and len(walk([shape, tuple(other)]).outer) <= 5
+        ):
+            return tuple(other)
+
+
+def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> int:
+    """A tensor of that shape and type: a graph input or a constant, with quantisation when ``like`` has some."""
+    quant = None if b[like].quant is None else b.quant(dtype)
+    if quant is not None and b.rng.random() < 0.3:
+        quant = b[like].quant
+    if b.rng.random() < 0.5:
+        return b.input(shape, dtype, quant)
+    return b.const(random_input(Tensor(-1, "", shape, dtype), b.rng), dtype, quant)
+
+
+def two(b: GraphBuilder, dtypes: tuple[str, ...], largest: float = 50.0) -> tuple[int, int, tuple[int, ...]]:
+    """Two inputs in either order, one of them perhaps constant, and the shape of the result."""
+    x = b.pick(dtypes, RANKS)
+    quant = b[x].quant
+    if quant is not None and quant.scale[0] >= largest:
+        x = b.input(b[x].shape, b[x].dtype, b.quant(b[x].dtype))
+    if b.rng.random() < 0.08:
+        return x, x, b[x].shape
+    y = operand(b, partner_shape(b, b[x].shape), b[x].dtype, x)
+    shape = broadcast_shape([b[x].shape, b[y].shape])
+    assert shape is not None
+    return (x, y, shape) if b.rng.random() < 0.6 else (y, x, shape)
+
+
+def activation(b: GraphBuilder) -> int:
+    return int(b.rng.choice([0, 0, 1, 2, 3]))
+
+
+def spread(b: GraphBuilder, scale: float, low: float = -1.5, high: float = 1.5) -> float:
+    """``scale`` times a random factor, as float32."""
+    return f32(scale * float(np.exp(b.rng.uniform(low, high))))
+
+
+def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
+    rng = b.rng
+    if rng.random() < 0.15:
+        add_pot(b, name, options_type)
+        return
+    x, y, shape = two(b, ("int8", "int16", "int32"))
+    dtype = b[x].dtype
+    quant = None
+    if dtype != "int32":
+        largest = max(b[x].scale, b[y].scale)
+        quant = b.quant(dtype, scale=spread(b, largest, -3 if rng.random() < 0.1 else -1, 2.5))
+    out = b.tensor(shape, dtype, quant)
+    b.op(
+        name,
+        [x, y],
+        [out],
+        options_type,
+        version=2,
+        fused_activation_function=activation(b),
+        pot_scale_int16=False,
+    )
+
+
+def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
+    """int16 whose scales are powers of two: one input is only shifted."""
+    exponent = int(b.rng.integers(-16, -8))
+    shift = int(b.rng.integers(0, 9))
+    shape = b.shape(int(b.rng.integers(1, 5)))
+    pot = b.quant("int16", scale=2.0**exponent)
+    x = b.input(shape, "int16", pot)
+    y = operand(b, shape if name == "ADD" else partner_shape(b, shape), "int16", x)
+    shifted = b.quant("int16", scale=2.0 ** (exponent - shift))
+    b.tensors[y] = replace(b[y], quant=shifted)
+    both = broadcast_shape([shape, b[y].shape])
+    assert both is not None
+    out = b.tensor(both, "int16", pot)
+    pair = [x, y] if b.rng.random() < 0.5 else [y, x]
+    b.op(name, pair, [out], options_type, version=3, fused_activation_function=activation(b))
+
+
+@case("ADD")
+def add(b: GraphBuilder) -> None:
+    add_like(b, "ADD", "AddOptions")
+
+
+@case("SUB")
+def sub(b: GraphBuilder) -> None:
+    add_like(b, "SUB", "SubOptions")
+
+
+@case("MUL")
+def mul(b: GraphBuilder) -> None:
+    x, y, shape = two(b, ("int8", "int16", "int32"))
+    dtype = b[x].dtype
+    quant = None
+    if dtype != "int32":
+        levels = 40 if dtype == "int8" else 10000
+        quant = b.quant(dtype, scale=spread(b, b[x].scale * b[y].scale * levels))
+    out = b.tensor(shape, dtype, quant)
+    b.op("MUL", [x, y], [out], "MulOptions", version=2, fused_activation_function=activation(b))
+
+
+@case("SQUARED_DIFFERENCE")
+def squared_difference(b: GraphBuilder) -> None:
+    x, y, shape = two(b, ("int8", "int32"))
+    quant = None
+    if b[x].dtype == "int8":
+        quant = b.quant("int8", scale=spread(b, max(b[x].scale, b[y].scale) ** 2 * 60))
+    out = b.tensor(shape, b[x].dtype, quant)
+    b.op("SQUARED_DIFFERENCE", [x, y], [out], "SquaredDifferenceOptions", version=2)
+
+
+def minimum_maximum(b: GraphBuilder, name: str) -> None:
+    x, y, shape = two(b, ("int8", "uint8", "int16", "int32"))
+    out = b.tensor(shape, b[x].dtype, b[x].quant)
+    b.op(name, [x, y], [out], "MaximumMinimumOptions", version=2)
+
+
+@case("MINIMUM")
+def minimum(b: GraphBuilder) -> None:
+    minimum_maximum(b, "MINIMUM")
+
+
+@case("MAXIMUM")
+def maximum(b: GraphBuilder) -> None:
+    minimum_maximum(b, "MAXIMUM")
+
+
+def comparison(b: GraphBuilder, name: str, options_type: str, dtypes: tuple[str, ...]) -> None:
+    x, y, shape = two(b, dtypes, largest=1.0)
+    out = b.tensor(shape, "bool")
+    b.op(name, [x, y], [out], options_type, version=2)
+
+
+@case("EQUAL")
+def equal(b: GraphBuilder) -> None:
+    comparison(b, "EQUAL", "EqualOptions", ("int8", "int16", "int32", "bool"))
+
+
+@case("NOT_EQUAL")
+def not_equal(b: GraphBuilder) -> None:
+    comparison(b, "NOT_EQUAL", "NotEqualOptions", ("int8", "int16", "int32", "bool"))
+
+
+@case("LESS")
+def less(b: GraphBuilder) -> None:
+    comparison(b, "LESS", "LessOptions", ("int8", "int16", "int32"))
+
+
+@case("LESS_EQUAL")
+def less_equal(b: GraphBuilder) -> None:
+    comparison(b, "LESS_EQUAL", "LessEqualOptions", ("int8", "int16", "int32"))
+
+
+@case("GREATER")
+def greater(b: GraphBuilder) -> None:
+    comparison(b, "GREATER", "GreaterOptions", ("int8", "int16", "int32"))
+
+
+@case("GREATER_EQUAL")
+def greater_equal(b: GraphBuilder) -> None:
+    comparison(b, "GREATER_EQUAL", "GreaterEqualOptions", ("int8", "int16", "int32"))
+
+
+@case("LOGICAL_AND")
+def logical_and(b: GraphBuilder) -> None:
+    x, y, shape = two(b, ("bool",))
+    b.op("LOGICAL_AND", [x, y], [b.tensor(shape, "bool")], "LogicalAndOptions")
+
+
+@case("LOGICAL_OR")
+def logical_or(b: GraphBuilder) -> None:
+    x, y, shape = two(b, ("bool",))
+    b.op("LOGICAL_OR", [x, y], [b.tensor(shape, "bool")], "LogicalOrOptions")
+
+
+@case("LOGICAL_NOT")
+def logical_not(b: GraphBuilder) -> None:
+    x = b.pick(("bool",), RANKS)
+    b.op("LOGICAL_NOT", [x], [b.tensor(b[x].shape, "bool")], "LogicalNotOptions")
+
+
+ANY_TYPE = ("int8", "uint8", "bool", "int16", "int32", "int64", "float32")
+
+
+@case("SELECT_V2")
+def select_v2(b: GraphBuilder) -> None:
+    x, y, shape = two(b, ANY_TYPE)
+    wanted = partner_shape(b, shape)
+    condition = b.input(wanted, "bool")
+    full = broadcast_shape([shape, wanted])
+    assert full is not None
+    if len(walk([wanted, b[x].shape, b[y].shape]).outer) > 5:
+        condition, full = b.input(shape, "bool"), shape
+    b.op("SELECT_V2", [condition, x, y], [b.tensor(full, b[x].dtype, b[x].quant)], "SelectV2Options")
+
+
+@case("SELECT")
+def select(b: GraphBuilder) -> None:
+    x = b.pick(ANY_TYPE, RANKS)
+    shape = b[x].shape
+    y = operand(b, shape, b[x].dtype, x)
+    kinds: list[tuple[int, ...]] = [shape, (), shape[:1]]
+    condition = b.input(kinds[int(b.rng.integers(0, 3))], "bool")
+    b.op("SELECT", [condition, x, y], [b.tensor(shape, b[x].dtype, b[x].quant)], "SelectOptions")
