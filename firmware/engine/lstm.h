@@ -39,7 +39,8 @@ typedef struct {
     int16_t cell_clip;              /* 0: none */
     int8_t output_clip;             /* 0: none; acts on a projection only */
     int8_t hidden_shift, projection_shift;
-    int8_t cell_integer_bits;       /* of the cell state, 0 to 6 */
+    int8_t cell_integer_bits;       /* of the cell state, -15 to 16 */
+    uint8_t has_tanh;               /* 0: the input gate stands where tanh(cell) belongs, see the generator */
 } ar_lstm_params;
 
 void ar_lstm_s8(const ar_lstm_params *p);

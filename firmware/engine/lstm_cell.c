@@ -40,9 +40,9 @@ int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int
     return (int16_t)(p->cell_clip > 0 ? ar_clamp(sum, -p->cell_clip, p->cell_clip) : sum);
 }
 
-int8_t ar_lstm_hidden(const ar_lstm_params *p, int16_t cell, int16_t output_gate)
+int8_t ar_lstm_hidden(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t output_gate)
 {
-    const int32_t product = output_gate * ar_tanh_s16(cell, p->cell_integer_bits);
+    const int32_t product = output_gate * (p->has_tanh ? ar_tanh_s16(cell, p->cell_integer_bits) : input);
     const int32_t scaled = ar_requant(product, p->hidden_multiplier, p->hidden_shift) + p->hidden_offset;
     return (int8_t)ar_clamp(scaled, INT8_MIN, INT8_MAX);
 }

@@ -12,7 +12,7 @@ int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint
 int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget, int16_t modulation);
 
 /* The hidden value of a cell: output gate times tanh(cell). */
-int8_t ar_lstm_hidden(const ar_lstm_params *p, int16_t cell, int16_t output_gate);
+int8_t ar_lstm_hidden(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t output_gate);
 
 /* From the hidden values of one step to output state and output. */
 void ar_lstm_output(const ar_lstm_params *p, const int8_t *hidden, int8_t *output_state, int8_t *output);

@@ -56,10 +56,11 @@ static void step(const ar_lstm_params *p, const int8_t *in, int8_t *out, int8_t 
         const int16_t forget = ar_sigmoid_s16(first[c]);
         const int16_t input = has_input_gate ? ar_sigmoid_s16(third[c]) : (int16_t)(INT16_MAX - forget);
         cell[c] = ar_lstm_update(p, cell[c], input, forget, ar_tanh_s16(second[c], 3));
+        second[c] = input;
     }
     sums(p, &p->gate[AR_LSTM_OUTPUT], in, state, cell, first);
     for (uint32_t c = 0; c < p->cells; c++) {
-        hidden[c] = ar_lstm_hidden(p, cell[c], ar_sigmoid_s16(first[c]));
+        hidden[c] = ar_lstm_hidden(p, cell[c], second[c], ar_sigmoid_s16(first[c]));
     }
     ar_lstm_output(p, hidden, state, out);
 }

@@ -28,7 +28,7 @@ void ar_lstm_s8(const ar_lstm_params *p)
                 cell[c] = ar_lstm_update(p, old, input, forget, modulation);
                 const int16_t output =
                     ar_sigmoid_s16(ar_lstm_gate_sum(p, &gate[AR_LSTM_OUTPUT], c, in, state, cell[c]));
-                hidden[c] = ar_lstm_hidden(p, cell[c], output);
+                hidden[c] = ar_lstm_hidden(p, cell[c], input, output);
             }
             ar_lstm_output(p, hidden, state, out);
         }

@@ -29,8 +29,8 @@ typedef struct {
     const void *input;
     void *output;
     ar_walk_dims kept, folded;
-    uint8_t fold;          /* AR_FOLD_... */
-    uint8_t element_bytes; /* 1, 2 or 4 (signed); ar_reduce_s32 takes 4 only */
+    uint8_t fold; /* AR_FOLD_... */
+    uint8_t type; /* AR_INT8, AR_INT16, AR_INT32 or AR_BOOL; ar_reduce_s32 takes int32 only */
 } ar_reduce_params;
 
 /* MAX, MIN (and ANY, ALL of bytes that are 0 or 1). */
@@ -47,7 +47,7 @@ typedef struct {
     int32_t input_offset, output_offset;
     int32_t multiplier; /* 16 bits: 1.0 is 2^15 */
     int16_t shift;
-    uint8_t element_bytes; /* 1 or 2 */
+    uint8_t type;       /* AR_INT8 or AR_INT16 */
 } ar_reduce_prod_params;
 
 void ar_reduce_prod(const ar_reduce_prod_params *p);

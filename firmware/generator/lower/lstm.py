@@ -119,10 +119,17 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
 
 
 def cell_integer_bits(cell_state: Tensor) -> int | None:
-    """Integer bits of the cell state; None unless its scale is a power of two that the kernel's tanh takes."""
+    """Integer bits of the cell state; None unless its scale is a power of two from 2**-30 to 2."""
     mantissa, exponent = math.frexp(cell_state.scale)
     bits = 15 + exponent - 1
-    return bits if mantissa == 0.5 and 0 <= bits <= 6 else None
+    return bits if mantissa == 0.5 and -15 <= bits <= 16 else None
+
+
+def has_tanh(m: Lstm) -> bool:
+    """LiteRT's tanh takes 0 to 6 integer bits. Converters also write scales below 2**-15 (cell states that stay small);
+    then its kernel skips the tanh and goes on with what its buffer last held, which is the input gate."""
+    bits = cell_integer_bits(m.cell_state)
+    return bits is not None and 0 <= bits <= 6
 
 
 @register
@@ -146,8 +153,15 @@ class UnidirectionalSequenceLstm(Lowering):
             raise refuse(
                 op,
                 m.cell_state,
-                f"the cell state's scale {m.cell_state.scale} is not a power of two from 2**-15 to 2**-9",
+                f"the cell state's scale {m.cell_state.scale} is not a power of two from 2**-30 to 2",
                 "Convert the model with TFLite's converter.",
+            )
+        if not has_tanh(m) and m.input_weights[0] is None:
+            raise refuse(
+                op,
+                m.cell_state,
+                f"LiteRT has no tanh for the cell state's scale {m.cell_state.scale}",
+                "Calibrate the model with data that moves the cell state more.",
             )
         cells, inputs, outputs = m.cells, m.inp.shape[2], m.outputs
         both = (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
@@ -244,6 +258,7 @@ class UnidirectionalSequenceLstm(Lowering):
             "hidden_shift": hidden[1],
             "projection_shift": projected[1],
             "cell_integer_bits": cell_integer_bits(m.cell_state),
+            "has_tanh": has_tanh(m),
         }
         name = "lstm_norm_s8" if m.normalised else "lstm_s8"
         sources = (f"{name}.c", "lstm_cell.c", "gate_s16.c", *(("inv_sqrt.c", "exp_fixed.c") * m.normalised))

@@ -92,14 +92,8 @@ class Reduce(Lowering):
         """Raise for quantisation that this reduction does not define; ``count`` inputs fold into one output."""
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """Safe when output k is written only after every output that reads input k."""
-        inp = graph.tensors[op.inputs[0]]
-        dims = collapsed(inp.shape, reduced_axes(graph, op))
-        owner = np.arange(walk(dims, False)["count"])  # the output to which each input belongs
-        owner = owner.reshape([1 if kind else size for kind, size in dims])
-        owner = np.broadcast_to(owner, [size for _, size in dims]).reshape(-1)
-        outputs = graph.tensors[op.outputs[0]].elements
-        return ((0, 0),) if bool(np.all(owner[:outputs] <= np.arange(outputs))) else ()
+        """Always safe: outputs come in order, and input k belongs to an output whose number is at most k."""
+        return ((0, 0),)
 
     def common(self, ctx: LowerContext) -> dict[str, Any]:
         inp = ctx.input(0)
@@ -113,7 +107,7 @@ class Reduce(Lowering):
         }
 
     def plain(self, ctx: LowerContext, kernel: str, fold: str) -> KernelCall:
-        fields = self.common(ctx) | {"fold": Expr(fold), "element_bytes": ctx.output().itemsize}
+        fields = self.common(ctx) | {"fold": Expr(fold), "type": Expr(f"AR_{ctx.output().dtype.upper()}")}
         return KernelCall(f"ar_{kernel}", "reduce.h", (f"{kernel}.c",), "ar_reduce_params", fields)
 
     def scaled(self, ctx: LowerContext, multiplier: int, shift: int, unsigned: bool = False) -> KernelCall:
@@ -203,7 +197,7 @@ class ReduceProd(Reduce):
             "output_offset": out.zero_point,
             "multiplier": multiplier,
             "shift": shift,
-            "element_bytes": inp.itemsize,
+            "type": Expr(f"AR_{inp.dtype.upper()}"),
         }
         return KernelCall("ar_reduce_prod", "reduce.h", ("reduce_prod.c",), "ar_reduce_prod_params", fields)
 
