@@ -1,0 +1,21 @@
+/* LEAKY_RELU of int16, and ABS: one multiplier for positive inputs, another for negative ones. */
+#ifndef ARENITE_LEAKY_RELU_H
+#define ARENITE_LEAKY_RELU_H
+
+#include <stdint.h>
+
+typedef struct {
+    const void *input;
+    void *output;
+    uint32_t count;
+    int32_t multiplier;          /* of inputs from zero up */
+    int32_t negative_multiplier; /* of the magnitude or, when not `magnitude`, of the negative input itself */
+    int8_t shift;
+    int8_t negative_shift;
+    uint8_t magnitude; /* 1: negative inputs change sign before scaling (ABS) */
+    int8_t sign;       /* -1: the scaled negative input changes sign */
+} ar_leaky_relu_params;
+
+void ar_leaky_relu_s16(const ar_leaky_relu_params *p);
+
+#endif

@@ -1,0 +1,23 @@
+/* Any function of one element, from a table. */
+#ifndef ARENITE_MAP_H
+#define ARENITE_MAP_H
+
+#include <stdint.h>
+
+typedef struct {
+    const void *input;
+    void *output;
+    const void *table;
+    uint32_t count;
+} ar_map_params;
+
+/* Bytes to bytes; table [256], by the byte taken as unsigned. */
+void ar_map_8(const ar_map_params *p);
+
+/* int16 to int16; table [513], see lut_s16.h. */
+void ar_map_s16(const ar_map_params *p);
+
+/* Bytes with their top bit flipped: int8 to uint8 and back at equal scale. The table is not used. */
+void ar_flip_8(const ar_map_params *p);
+
+#endif

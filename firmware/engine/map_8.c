@@ -1,0 +1,11 @@
+#include "map.h"
+
+void ar_map_8(const ar_map_params *p)
+{
+    const uint8_t *in = p->input;
+    const uint8_t *table = p->table;
+    uint8_t *out = p->output;
+    for (uint32_t i = 0; i < p->count; i++) {
+        out[i] = table[in[i]];
+    }
+}

@@ -1,0 +1,26 @@
+/* PRELU: negative inputs are multiplied by alpha, which broadcasts. */
+#ifndef ARENITE_PRELU_H
+#define ARENITE_PRELU_H
+
+#include <stdint.h>
+
+#include "broadcast.h"
+
+typedef struct {
+    const void *input;
+    const int8_t *alpha;
+    void *output;
+    ar_broadcast shape;
+    int32_t multiplier; /* of inputs from zero up */
+    int32_t alpha_multiplier;
+    int16_t input_offset; /* minus the zero point */
+    int16_t alpha_offset;
+    int16_t output_offset;
+    uint8_t type; /* of input and output: AR_INT8 or AR_INT16 */
+    int8_t shift;
+    int8_t alpha_shift;
+} ar_prelu_params;
+
+void ar_prelu(const ar_prelu_params *p);
+
+#endif

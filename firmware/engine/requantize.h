@@ -1,0 +1,22 @@
+/* Integers of one scale to integers of another, clamped: QUANTIZE, and RELU of int16. */
+#ifndef ARENITE_REQUANTIZE_H
+#define ARENITE_REQUANTIZE_H
+
+#include <stdint.h>
+
+typedef struct {
+    const void *input;
+    void *output;
+    uint32_t count;
+    int32_t multiplier;
+    int32_t input_offset; /* minus the input's zero point */
+    int32_t output_offset;
+    int32_t act_min, act_max;
+    uint8_t input_type; /* AR_INT8, AR_UINT8, AR_INT16 or AR_INT32 */
+    uint8_t output_type;
+    int8_t shift;
+} ar_requantize_params;
+
+void ar_requantize(const ar_requantize_params *p);
+
+#endif

@@ -1,0 +1,20 @@
+#include "sigmoid_table.h"
+
+void ar_table_tanh_s16(const ar_sigmoid_table_params *p)
+{
+    const int16_t *in = p->input;
+    int16_t *out = p->output;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const int32_t x = ar_sigmoid_input(p, in[i]);
+        const uint32_t magnitude = x < 0 ? 0u - (uint32_t)x : (uint32_t)x;
+        const uint32_t index = magnitude >> 8;
+        int32_t result = 0xFFFF << 8; /* beyond the table: the largest output */
+        if (index < 255) {
+            const uint32_t low = p->table[index];
+            result = (int32_t)((low << 8) + (magnitude & 0xFFu) * (p->table[index + 1] - low));
+        }
+        /* Subtract one half (of 0.24 bits), mirror for negative inputs, round away eight bits. */
+        result -= 1 << 23;
+        out[i] = (int16_t)((x >= 0 ? result + (1 << 7) : -result + (1 << 7) - 1) >> 8);
+    }
+}

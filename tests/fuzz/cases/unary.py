@@ -1,0 +1,187 @@
+"""Random element-by-element operators of one input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from arenite.converters.graph import Quantization
+
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import case
+from tests.fuzz.cases.elementwise import RANKS, spread
+
+
+def unary(
+    b: GraphBuilder, name: str, x: int, scale: float | None = None, options: str = "", **more: Any
+) -> int:
+    """Append ``name`` on ``x``; the output has a random zero point and ``scale``, or the input's quantisation."""
+    dtype = b[x].dtype
+    quant = b[x].quant
+    if quant is not None and scale is not None:
+        quant = b.quant(dtype, scale=scale)
+    out = b.tensor(b[x].shape, dtype, quant)
+    b.op(name, [x], [out], options, version=2 if dtype == "int16" and name != "NEG" else 1, **more)
+    return out
+
+
+def largest(b: GraphBuilder, x: int) -> float:
+    """The largest real magnitude of ``x``."""
+    return b[x].scale * (128 if b[x].dtype == "int8" else 32768)
+
+
+def levels(b: GraphBuilder, x: int) -> int:
+    return 128 if b[x].dtype == "int8" else 32768
+
+
+def quantized(b: GraphBuilder, scale: float, x: int) -> float:
+    """A scale for an output whose real values reach ``scale``."""
+    return spread(b, scale / levels(b, x), -1.0, 1.5)
+
+
+def pick8or16(b: GraphBuilder) -> int:
+    return b.pick(("int8", "int16"), RANKS)
+
+
+def fixed_output(
+    b: GraphBuilder, name: str, x: int, scale: float, zero_point: int, options: str = ""
+) -> None:
+    quant = Quantization((scale,), (zero_point,))
+    out = b.tensor(b[x].shape, b[x].dtype, quant)
+    b.op(name, [x], [out], options)
+
+
+def sigmoid_input(b: GraphBuilder) -> int:
+    """int16 inputs often at the scales for which TFLite only shifts, or near them."""
+    x = pick8or16(b)
+    if b[x].dtype == "int16" and b.rng.random() < 0.5:
+        scale = 2.0 ** int(b.rng.integers(-14, -8)) * float(b.rng.choice([1.0, 1.0, 1.0003, 1.003]))
+        x = b.input(b[x].shape, "int16", b.quant("int16", scale=spread(b, scale, 0, 0)))
+    return x
+
+
+@case("LOGISTIC")
+def logistic(b: GraphBuilder) -> None:
+    x = sigmoid_input(b)
+    if b[x].dtype == "int16":
+        fixed_output(b, "LOGISTIC", x, 1 / 32768, 0)
+    else:
+        fixed_output(b, "LOGISTIC", x, 1 / 256, int(b.rng.choice([-128, -128, 0, 5])))
+
+
+@case("TANH")
+def tanh(b: GraphBuilder) -> None:
+    x = sigmoid_input(b)
+    if b[x].dtype == "int16":
+        fixed_output(b, "TANH", x, 1 / 32768, 0)
+    else:
+        unary(b, "TANH", x, quantized(b, 1.0, x))
+
+
+def relu_like(b: GraphBuilder, name: str, dtypes: tuple[str, ...]) -> None:
+    x = b.pick(dtypes, RANKS)
+    kind = b.rng.random()
+    unary(b, name, x, None if kind < 0.3 else spread(b, b[x].scale, -2.0, 2.0))
+
+
+@case("RELU")
+def relu(b: GraphBuilder) -> None:
+    relu_like(b, "RELU", ("int8", "int16"))
+
+
+@case("RELU6")
+def relu6(b: GraphBuilder) -> None:
+    relu_like(b, "RELU6", ("int8", "int16"))
+
+
+@case("RELU_0_TO_1")
+def relu_0_to_1(b: GraphBuilder) -> None:
+    relu_like(b, "RELU_0_TO_1", ("int8",))
+
+
+@case("RELU_N1_TO_1")
+def relu_n1_to_1(b: GraphBuilder) -> None:
+    relu_like(b, "RELU_N1_TO_1", ("int8",))
+
+
+@case("LEAKY_RELU")
+def leaky_relu(b: GraphBuilder) -> None:
+    x = pick8or16(b)
+    alpha = float(b.rng.choice([0.0, 0.01, 0.1, 0.2, 0.3, 1.0, 1.5, -0.25]))
+    scale = spread(b, b[x].scale, -2.0, 2.0)
+    unary(b, "LEAKY_RELU", x, scale, "LeakyReluOptions", alpha=alpha)
+
+
+@case("PRELU")
+def prelu(b: GraphBuilder) -> None:
+    x = b.pick(("int8", "int16"), RANKS)
+    shape = b[x].shape
+    kinds = [shape, shape[1:], shape[-1:], (), (1,) * (len(shape) - 1) + shape[-1:]]
+    if len(shape) == 4:
+        kinds.append((1, 1, shape[3]))
+        kinds.append((shape[1], 1, 1))
+    wanted = kinds[int(b.rng.integers(0, len(kinds)))]
+    quant = b.quant("int8", scale=spread(b, 0.005))
+    alpha = b.const(b.rng.integers(-128, 128, wanted), "int8", quant)
+    if b.rng.random() < 0.2:
+        alpha = b.input(wanted, "int8", quant)
+    out = b.tensor(shape, b[x].dtype, b.quant(b[x].dtype, scale=spread(b, b[x].scale, -2.0, 2.0)))
+    b.op("PRELU", [x, alpha], [out])
+
+
+@case("HARD_SWISH")
+def hard_swish(b: GraphBuilder) -> None:
+    x = b.pick(("int8",), RANKS)
+    low = b[x].scale / 128  # TFLite refuses outputs finer than that
+    unary(b, "HARD_SWISH", x, max(spread(b, b[x].scale, -2.0, 2.0), low * 1.01), "HardSwishOptions")
+
+
+@case("GELU")
+def gelu(b: GraphBuilder) -> None:
+    x = pick8or16(b)
+    approximate = bool(b.rng.integers(0, 2))
+    unary(b, "GELU", x, spread(b, b[x].scale, -2.0, 2.0), "GeluOptions", approximate=approximate)
+
+
+@case("ABS")
+def absolute(b: GraphBuilder) -> None:
+    x = b.pick(("int8", "int16", "int32"), RANKS)
+    scale = None if b[x].dtype == "int32" or b.rng.random() < 0.3 else spread(b, b[x].scale, -2.0, 2.0)
+    unary(b, "ABS", x, scale, "AbsOptions")
+
+
+@case("NEG")
+def neg(b: GraphBuilder) -> None:
+    unary(b, "NEG", b.pick(("int8", "int16", "int32"), RANKS), None, "NegOptions")
+
+
+def not_negative(b: GraphBuilder) -> int:
+    """An input that is never below its zero point: TFLite rejects others at run time."""
+    if b.rng.random() < 0.5:
+        return b.pick(("int8",), RANKS, zero_point=-128)
+    return unary(b, "RELU", b.pick(("int16",), RANKS))
+
+
+@case("SQRT")
+def sqrt(b: GraphBuilder) -> None:
+    x = not_negative(b)
+    unary(b, "SQRT", x, quantized(b, math.sqrt(2 * largest(b, x)), x))
+
+
+@case("RSQRT")
+def rsqrt(b: GraphBuilder) -> None:
+    x = not_negative(b)
+    unary(b, "RSQRT", x, quantized(b, 1 / math.sqrt(b[x].scale), x), "")
+
+
+@case("EXP")
+def exp(b: GraphBuilder) -> None:
+    x = pick8or16(b)
+    reach = math.exp(min(largest(b, x), 60.0)) if b.rng.random() < 0.7 else 1.0
+    unary(b, "EXP", x, quantized(b, reach, x), "ExpOptions")
+
+
+@case("LOG")
+def log(b: GraphBuilder) -> None:
+    x = pick8or16(b)
+    unary(b, "LOG", x, quantized(b, 4.0, x))
