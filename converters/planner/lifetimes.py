@@ -128,11 +128,13 @@ def analyse(
             readers.setdefault(t, set()).add(k)
     used = sorted({*graph.inputs, *graph.outputs, *writer, *readers} - gone - {-1})
     placed = [t for t in used if takes_arena(graph.tensors[t])]
-    for t in placed:
-        if t not in writer and t not in graph.inputs and not graph.tensors[t].is_variable:
-            raise PlanError(
-                f"Tensor {t} '{graph.tensors[t].name}' is read but never written.", "Convert again."
-            )
+    for t in used:
+        quoted = f"Tensor {t} '{graph.tensors[t].name}'"
+        if t in writer and min(readers.get(t, ()), default=len(graph.ops)) <= writer[t]:
+            raise PlanError(f"{quoted} is read before it is written.", "Sort the operators.")
+        given = t in writer or t in graph.inputs or graph.tensors[t].is_variable
+        if t in placed and not given:
+            raise PlanError(f"{quoted} is read but never written.", "Convert the model again.")
 
     sized = [t for t in placed if graph.tensors[t].nbytes > 0]
     root, aliases = _alias_roots(graph, needs, ops, set(sized)) if alias else ({}, ())

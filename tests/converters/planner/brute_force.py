@@ -1,0 +1,55 @@
+"""Answers by trying everything, for tiny problems: from the problem's statement, without the planner's ideas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+from arenite.converters.graph import Subgraph
+from arenite.converters.planner.lifetimes import Buffer
+
+
+def size_at(buffer: Buffer, step: int) -> int:
+    return next((size for start, end, size in buffer.pieces if start <= step < end), 0)
+
+
+def clash(a: Buffer, at_a: int, b: Buffer, at_b: int) -> bool:
+    """Whether two placed blocks share a byte at some step."""
+    for step in range(max(a.end, b.end)):
+        size_a, size_b = size_at(a, step), size_at(b, step)
+        if size_a and size_b and at_a < at_b + size_b and at_b < at_a + size_a:
+            return True
+    return False
+
+
+def live_sum(buffers: Sequence[Buffer]) -> int:
+    steps = max((b.end for b in buffers), default=0)
+    return max((sum(size_at(b, t) for b in buffers) for t in range(steps)), default=0)
+
+
+def smallest_arena(buffers: Sequence[Buffer], unit: int) -> int:
+    """The least arena over all offsets that are multiples of ``unit``: every offset of every block is tried."""
+    limit = live_sum(buffers)
+    while not _fits(buffers, [], unit, limit):
+        limit += unit
+    return limit
+
+
+def _fits(buffers: Sequence[Buffer], placed: list[int], unit: int, limit: int) -> bool:
+    if len(placed) == len(buffers):
+        return True
+    block = buffers[len(placed)]
+    for offset in range(0, limit - block.size + 1, unit):
+        free = not any(clash(block, offset, other, at) for other, at in zip(buffers, placed, strict=False))
+        if free and _fits(buffers, [*placed, offset], unit, limit):
+            return True
+    return False
+
+
+def orders(graph: Subgraph) -> Iterator[tuple[int, ...]]:
+    """Every topological order of a graph without state."""
+    writer = {t: op.index for op in graph.ops for t in op.outputs}
+    for order in permutations(range(len(graph.ops))):
+        step = {k: p for p, k in enumerate(order)}
+        if all(step[writer[t]] < step[op.index] for op in graph.ops for t in op.inputs if t in writer):
+            yield order

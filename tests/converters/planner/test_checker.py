@@ -1,0 +1,231 @@
+"""The checker against a machine that runs plans on real bytes, and each of its sentences on a plan made wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from arenite.converters.errors import PlanError
+from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.converters.planner.machine import apart, outcome, reference
+from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
+
+
+def made(case: Case, **options: object) -> Plan:
+    return plan(case.graph, case.needs, persistent=case.persistent, **options)  # type: ignore[arg-type]
+
+
+def violations(case: Case, wrong: Plan) -> list[str]:
+    return find_violations(case.graph, wrong, case.needs, persistent=case.persistent)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(max_ops=14), st.booleans())
+def test_plans_compute_what_separate_memory_computes(case: Case, in_place: bool) -> None:
+    result = made(case, in_place=in_place)
+    assert violations(case, result) == []
+    assert outcome(case, result) == reference(case)
+    assert violations(case, apart(case)) == []
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
+    """A plan with one or two things changed at random: mostly wrong, sometimes just another right one."""
+    case = draw(cases(max_ops=9))
+    result = made(case, alignment=draw(st.sampled_from([1, 16])))
+    for _ in range(draw(st.integers(1, 2))):
+        tables = [
+            name for name in ("offsets", "scratch_offsets", "variable_offsets") if getattr(result, name)
+        ]
+        kind = draw(st.sampled_from([*tables, *tables, "swap", "order", "arena"]))
+        if kind in tables:
+            table = dict(getattr(result, kind))
+            key = draw(st.sampled_from(sorted(table)))
+            step = draw(st.sampled_from([1, -1, 2, -2, 5, -5])) * result.alignment
+            table[key] = draw(st.sampled_from([table[key] + step, *table.values()]))
+            result = replace(result, **{kind: table})
+        elif kind == "swap" and len(result.offsets) > 1:
+            a, b = draw(
+                st.lists(st.sampled_from(sorted(result.offsets)), min_size=2, max_size=2, unique=True)
+            )
+            table = dict(result.offsets)
+            table[a], table[b] = table[b], table[a]
+            result = replace(result, offsets=table)
+        elif kind == "order" and len(result.order) > 1:
+            order = list(result.order)
+            p = draw(st.integers(0, len(order) - 2))
+            order[p], order[p + 1] = order[p + 1], order[p]
+            result = replace(result, order=tuple(order))
+        elif kind == "arena":
+            size = result.arena_bytes + draw(st.sampled_from([-16, 16]))
+            result = replace(result, arena_bytes=size, lower_bound=size)
+    # What is claimed about sharing is text; here the addresses themselves are on trial.
+    return case, replace(result, sharing=())
+
+
+@settings(max_examples=500, deadline=None)
+@given(mutants())
+def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, Plan]) -> None:
+    case, changed = mutant
+    if not violations(case, changed):
+        assert outcome(case, changed) == reference(case)
+
+
+def example() -> Case:
+    """Two branches, a view, an in-place operator, scratch, a variable tensor and a resource variable."""
+    b = GraphBuilder()
+    x = b.input(64)  # tensor 0
+    state = b.tensor(32, variable=True)  # 1
+    handle = b.handle("v", 48)  # operator 0, tensor 2
+    (a,) = b.op([x, state], [160], needs=OpNeeds(scratch=40))  # operator 1, tensor 3
+    (view,) = b.op([a], [160], name="RESHAPE", needs=OpNeeds(alias=((0, 0),)))  # operator 2, tensor 4
+    (act,) = b.op([view], [160], name="RELU", needs=OpNeeds(in_place=((0, 0),)))  # operator 3, tensor 5
+    (old,) = b.op([handle], [48], name="READ_VARIABLE")  # operator 4, tensor 6
+    y, z = b.op([act, old], [96, 80])  # operator 5, tensors 7 and 8
+    b.op([handle, old], [], name="ASSIGN_VARIABLE")  # operator 6
+    return b.case([y, z])
+
+
+def with_offset(wrong: Plan, tensor: int, offset: int) -> Plan:
+    return replace(wrong, offsets={**wrong.offsets, tensor: offset})
+
+
+def without(table: dict, key: object) -> dict:
+    return {k: v for k, v in table.items() if k != key}
+
+
+WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
+    "no offset": (lambda p: replace(p, offsets=without(dict(p.offsets), 3)), "tensor 3 has no place"),
+    "offset of nothing": (lambda p: with_offset(p, 99, 0), "tensor 99 has a place .* needs none"),
+    "offset of a handle": (lambda p: with_offset(p, 2, 0), "tensor 2 has a place .* needs none"),
+    "no scratch": (lambda p: replace(p, scratch_offsets={}), "scratch of operator 1 has no place"),
+    "no variable": (lambda p: replace(p, variable_offsets={}), "variable /v has no place"),
+    "outside": (lambda p: with_offset(p, 7, p.arena_bytes - 16), "tensor 7 't7' is outside the arena"),
+    "negative": (lambda p: with_offset(p, 7, -16), "tensor 7 't7' is outside the arena"),
+    "unaligned": (lambda p: with_offset(p, 6, p.offsets[6] - 1), "'t6' at .* is not aligned to 16"),
+    "scratch outside": (lambda p: replace(p, scratch_offsets={1: p.arena_bytes}), "scratch of .* is outside"),
+    "arena too large": (lambda p: replace(p, arena_bytes=1 << 40), "The arena has 1099511627776 bytes"),
+    "bad alignment": (lambda p: replace(p, alignment=3), "Alignment 3 is not a power of two"),
+    "bound above": (lambda p: replace(p, lower_bound=p.arena_bytes + 1), "lower bound .* is above"),
+    "bound below": (lambda p: replace(p, lower_bound=p.lower_bound - 16), "'optimal' contradicts"),
+    "no status": (lambda p: replace(p, status="fine"), "Status 'fine' is unknown"),
+    "twice": (lambda p: replace(p, order=(0, 0, 1, 2, 3, 4, 5)), "not a permutation"),
+    "left out": (lambda p: replace(p, order=p.order[:-1]), "not a permutation"),
+    "too early": (
+        lambda p: replace(p, order=(0, 2, 1, 3, 4, 5, 6)),
+        "operator 2 RESHAPE runs before operator 1",
+    ),
+    "state": (lambda p: replace(p, order=(0, 6, 1, 2, 3, 4, 5)), "runs before"),
+    "view apart": (
+        lambda p: with_offset(p, 4, p.offsets[4] + 16),
+        "over its input tensor 3 't3': the operator does",
+    ),
+    "in place askew": (
+        lambda p: with_offset(p, 5, p.offsets[5] + 16),
+        "they do not begin at the same address",
+    ),
+    "output over input": (lambda p: with_offset(p, 7, p.offsets[5]), "'t7' over its input tensor 5 't5'"),
+    "outputs together": (lambda p: with_offset(p, 8, p.offsets[7]), "and .* to the same bytes"),
+    "overwritten": (lambda p: with_offset(p, 6, p.offsets[5]), "reads tensor 5 't5' .* holds tensor 6 't6'"),
+    "input on variable": (
+        lambda p: with_offset(p, 0, p.offsets[1]),
+        "'t0' overlaps tensor 1 't1' at the start",
+    ),
+    "variables together": (
+        lambda p: with_offset(p, 1, p.variable_offsets["/v"]),
+        "'t1' overlaps that of variable",
+    ),
+    "over a variable": (lambda p: with_offset(p, 6, p.variable_offsets["/v"]), "overwrites variable '/v'"),
+    "scratch on input": (
+        lambda p: replace(p, scratch_offsets={1: p.offsets[0]}),
+        "scratch .* overlaps its input",
+    ),
+    "scratch on output": (
+        lambda p: replace(p, scratch_offsets={1: p.offsets[3]}),
+        "its scratch and .* same bytes",
+    ),
+    "sharing claimed": (
+        lambda p: replace(p, sharing=((5, 0, 0),)),
+        "are said to share an address, and do not",
+    ),
+    "sharing of nothing": (lambda p: replace(p, sharing=((50, 0, 0),)), "names no operator and output"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_plan_is_named(name: str) -> None:
+    case = example()
+    right = made(case)
+    assert violations(case, right) == [] and right.sharing == ((2, 0, 0), (3, 0, 0))
+    change, sentence = WRONG[name]
+    with pytest.raises(PlanError, match=sentence):
+        check(case.graph, change(right), case.needs, persistent=case.persistent)
+
+
+def test_the_order_of_state_is_checked() -> None:
+    b = GraphBuilder()
+    x = b.input(16)
+    handle = b.handle("v", 16)
+    b.op([handle, x], [], name="ASSIGN_VARIABLE")
+    (y,) = b.op([handle], [16], name="READ_VARIABLE")
+    case = b.case([y])
+    right = made(case)
+    assert violations(case, right) == []
+    found = violations(case, replace(right, order=(0, 2, 1)))
+    assert found == ["The operators on state /v run in the order [2, 1] instead of [1, 2]."]
+
+
+def test_initialisation_stays_before_and_after_what_touches_state() -> None:
+    b = GraphBuilder()
+    handle = b.handle("v", 16)
+    b.op([], [], name="CALL_ONCE")
+    (y,) = b.op([handle], [16], name="READ_VARIABLE")
+    case = b.case([y])
+    right = made(case)
+    assert right.order.index(1) < right.order.index(2) and violations(case, right) == []
+    assert "run in the order [2, 1]" in " ".join(violations(case, replace(right, order=(0, 2, 1))))
+
+
+def test_needs_of_another_graph_are_named() -> None:
+    case = example()
+    assert find_violations(case.graph, made(case), case.needs[1:]) == ["There are 6 needs for 7 operators."]
+
+
+def test_only_the_first_sentences_are_in_the_error() -> None:
+    case = example()
+    with pytest.raises(PlanError, match=r"\(\d+ more\)"):
+        check(case.graph, replace(made(case), offsets={}), case.needs, persistent=case.persistent)
+
+
+def test_an_in_place_operator_must_allow_every_position_it_reads() -> None:
+    b = GraphBuilder()
+    x = b.input(32)
+    (y,) = b.op([x, x], [32], name="ADD", needs=OpNeeds(in_place=((0, 0), (1, 0))))
+    case = b.case([y])
+    together = made(case)
+    assert together.arena_bytes == 32 and violations(case, together) == []
+    only_first = replace(case, needs=(OpNeeds(in_place=((0, 0),)),))
+    assert "does not work in place there" in violations(only_first, together)[0]
+
+
+def test_a_larger_output_may_not_grow_over_its_input() -> None:
+    b = GraphBuilder()
+    x = b.input(32)
+    (y,) = b.op([x], [48], name="RELU", needs=OpNeeds(in_place=((0, 0),)))
+    case = b.case([y])
+    wrong = replace(made(case), offsets={x: 0, y: 0})
+    assert "the output is larger" in violations(case, wrong)[0]
+
+
+def test_a_variable_is_never_shared() -> None:
+    b = GraphBuilder()
+    state = b.tensor(32, variable=True)
+    (y,) = b.op([state], [32], name="RELU", needs=OpNeeds(in_place=((0, 0),), alias=((0, 0),)))
+    case = b.case([y])
+    assert made(case).arena_bytes == 64
+    wrong = replace(made(case), offsets={state: 0, y: 0})
+    assert "a variable is shared with nothing" in violations(case, wrong)[0]

@@ -1,0 +1,294 @@
+"""Plans of random graphs: accepted by the checker, truly bounded, repeatable, as small as trying everything gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from arenite.converters.errors import PlanError
+from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
+from arenite.converters.planner.lifetimes import analyse, lifetimes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.converters.planner.brute_force import live_sum, orders, smallest_arena
+from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
+
+VIEW = OpNeeds(alias=((0, 0),))
+IN_PLACE = OpNeeds(in_place=((0, 0),))
+
+
+def planned(case: Case, **options: object) -> Plan:
+    """The plan of a case, checked."""
+    made = plan(case.graph, case.needs, persistent=case.persistent, folded=case.folded, **options)  # type: ignore[arg-type]
+    check(case.graph, made, case.needs, persistent=case.persistent, folded=case.folded)
+    return made
+
+
+@settings(max_examples=250, deadline=None)
+@given(cases(max_ops=14), st.sampled_from([1, 4, 8, 16]))
+def test_random_graphs_are_planned_without_violation(case: Case, alignment: int) -> None:
+    made = planned(case, alignment=alignment)
+    assert made.lower_bound <= made.arena_bytes
+    assert made.statistics.graph_bound <= made.statistics.live_bound <= made.lower_bound
+    assert made.alignment == alignment and made.arena_bytes % alignment == 0
+    assert plan(case.graph, case.needs, persistent=case.persistent, alignment=alignment) == made
+
+
+@settings(max_examples=120, deadline=None)
+@given(cases(max_ops=14), st.booleans(), st.booleans(), st.booleans(), st.sampled_from([0, 3, 50]))
+def test_switches_and_small_budgets_still_give_right_plans(
+    case: Case, reorder: bool, in_place: bool, alias: bool, budget: int
+) -> None:
+    switches = {"reorder": reorder, "in_place": in_place, "alias": alias}
+    made = planned(case, **switches, order_budget=budget, offset_budget=budget)
+    if not reorder:
+        assert made.order == tuple(range(len(case.graph.ops)))
+    kinds = {
+        (k, i, o): (i, o) in case.needs[k].alias for k, i, o in made.sharing
+    }  # shared by an operator that does not declare an alias: in place
+    assert in_place or all(kinds.values())
+    assert alias or not any(kinds.values())
+    assert made.statistics.graph_bound <= planned(case, **switches).arena_bytes
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(max_ops=5, plain=True))
+def test_no_order_and_no_offsets_are_better(case: Case) -> None:
+    made = planned(case)
+    demand = analyse(case.graph, case.needs, alignment=16)
+    peaks = {}
+    for order in orders(case.graph):
+        buffers, _ = lifetimes(demand, order)
+        peaks[order] = live_sum(buffers)
+    assert made.order_proven
+    assert min(peaks.values()) == peaks[made.order] == made.statistics.graph_bound
+    if peaks[tuple(range(len(case.graph.ops)))] == min(peaks.values()):
+        assert made.order == tuple(range(len(case.graph.ops)))
+    buffers, _ = lifetimes(demand, made.order)
+    if len(buffers) <= 7:
+        assert made.arena_bytes == made.lower_bound == smallest_arena(buffers, 16)
+
+
+def chain(sizes: list[int], needs: OpNeeds) -> Case:
+    b = GraphBuilder()
+    last = b.input(sizes[0])
+    for size in sizes[1:]:
+        (last,) = b.op([last], [size], needs=needs)
+    return b.case([last])
+
+
+def test_a_chain_needs_its_largest_neighbours() -> None:
+    made = planned(chain([160, 320, 480, 16], OpNeeds()))
+    assert (made.arena_bytes, made.status, made.order_proven) == (800, "optimal", True)
+    assert made.sharing == ()
+
+
+def test_a_chain_in_place_needs_one_block() -> None:
+    made = planned(chain([160, 160, 80, 80, 16], IN_PLACE))
+    assert made.arena_bytes == 160
+    assert set(made.offsets.values()) == {0}
+    assert made.sharing == tuple((k, 0, 0) for k in range(4))
+
+
+def test_a_larger_output_is_not_computed_in_place() -> None:
+    made = planned(chain([160, 176], IN_PLACE))
+    assert made.arena_bytes == 160 + 176 and made.sharing == ()
+
+
+def test_views_share_even_when_the_input_lives_on() -> None:
+    b = GraphBuilder()
+    x = b.input(64)
+    (a,) = b.op([x], [640])
+    (view,) = b.op([a], [640], name="RESHAPE", needs=VIEW)
+    (y,) = b.op([a, view], [16])
+    made = planned(b.case([y, view]))
+    assert made.offsets[a] == made.offsets[view]
+    assert made.arena_bytes == 640 + 64
+
+
+def test_an_input_that_is_read_later_is_not_overwritten() -> None:
+    b = GraphBuilder()
+    x = b.input(320)
+    (a,) = b.op([x], [320], needs=IN_PLACE)
+    (y,) = b.op([x, a], [16])
+    made = planned(b.case([y]), reorder=False)
+    assert made.offsets[a] != made.offsets[x]
+
+
+def test_a_residual_may_take_either_input() -> None:
+    b = GraphBuilder()
+    x = b.input(320)
+    (a,) = b.op([x], [320])
+    (s,) = b.op([x, a], [320], name="ADD", needs=OpNeeds(in_place=((0, 0), (1, 0))))
+    made = planned(b.case([s]))
+    assert made.arena_bytes == 640
+    assert made.offsets[s] in (made.offsets[x], made.offsets[a])
+
+
+def test_both_inputs_the_same_tensor_need_both_declared() -> None:
+    for pairs, arena in ((((0, 0),), 640), (((0, 0), (1, 0)), 320)):
+        b = GraphBuilder()
+        x = b.input(320)
+        (s,) = b.op([x, x], [320], name="ADD", needs=OpNeeds(in_place=pairs))
+        assert planned(b.case([s])).arena_bytes == arena
+
+
+def test_order_is_changed_only_where_it_helps() -> None:
+    b = GraphBuilder()
+    x = b.input(16)
+    (wide_1,) = b.op([x], [1600])
+    (wide_2,) = b.op([x], [1600])  # better after the first branch has shrunk
+    (small_1,) = b.op([wide_1], [16])
+    (small_2,) = b.op([wide_2], [16])
+    (y,) = b.op([small_1, small_2], [16])
+    case = b.case([y])
+    made = planned(case)
+    assert made.order_proven and made.order in ((0, 2, 1, 3, 4), (1, 3, 0, 2, 4))
+    assert made.arena_bytes == 16 + 1600 + 16
+    assert planned(case, reorder=False).arena_bytes == 3200 + 16
+
+
+def test_large_graphs_fall_back_from_the_exact_order_search() -> None:
+    b = GraphBuilder()
+    x = b.input(16)
+    wide = [b.op([x], [160 + 16 * n])[0] for n in range(12)]
+    small = [b.op([w], [16])[0] for w in wide]
+    case = b.case(list(b.op(small, [16])))
+    made = planned(case, order_budget=5)
+    # Each branch is finished before the next one starts.
+    assert made.arena_bytes < 16 + 352 + 16 * 13
+    assert made.statistics.order_nodes == 5
+
+
+def streaming() -> tuple[GraphBuilder, int]:
+    b = GraphBuilder()
+    x = b.input(32)
+    first, second = b.handle("first", 96), b.handle("second", 48)
+    (old,) = b.op([first], [96], name="READ_VARIABLE")
+    (joined,) = b.op([old, x], [128], name="CONCATENATION", needs=OpNeeds(scratch=20))
+    (kept,) = b.op([joined], [96], name="STRIDED_SLICE")
+    b.op([first, kept], [], name="ASSIGN_VARIABLE")
+    (other,) = b.op([second], [48], name="READ_VARIABLE")
+    b.op([second, other], [], name="ASSIGN_VARIABLE")
+    return b, joined
+
+
+def test_variables_keep_their_bytes_and_their_order() -> None:
+    b, joined = streaming()
+    case = b.case([joined])
+    made = planned(case)
+    assert set(made.variable_offsets) == {"/first", "/second"}
+    blocks = [(made.variable_offsets["/first"], 96), (made.variable_offsets["/second"], 48)]
+    assert sorted(blocks) == [(0, 96), (96, 48)] or sorted(blocks) == [(0, 48), (48, 96)]
+    state = [k for k in made.order if case.graph.ops[k].name in ("READ_VARIABLE", "ASSIGN_VARIABLE")]
+    assert state.index(2) < state.index(5) and state.index(6) < state.index(7)
+    assert made.scratch_offsets.keys() == {3}
+
+
+def test_variable_tensors_live_for_the_whole_run() -> None:
+    b = GraphBuilder()
+    x = b.input(64)
+    state = b.tensor(96, variable=True)
+    (a,) = b.op([x, state], [640], name="SVDF")
+    (y,) = b.op([a], [640], needs=IN_PLACE)
+    made = planned(b.case([y]))
+    assert made.arena_bytes == 96 + 64 + 640 and made.offsets[state] == 0
+
+
+def test_constants_handles_and_folded_operators_take_nothing() -> None:
+    b = GraphBuilder()
+    x, weights = b.input(64), b.tensor(1000, constant=True)
+    (folded,) = b.op([weights], [1000])
+    handle = b.handle("v", 0)
+    (y,) = b.op([x, folded, weights], [32])
+    made = planned(b.case([y], folded=frozenset({0})))
+    assert set(made.offsets) == {x, y} and made.variable_offsets == {}
+    assert handle not in made.offsets and made.order == (1, 2)
+    assert made.arena_bytes == 96
+
+
+def test_unread_outputs_and_inputs_have_a_place_while_they_are_written() -> None:
+    b = GraphBuilder()
+    x, unread = b.input(32), b.input(48)
+    y, ignored = b.op([x], [32, 64])
+    (z,) = b.op([y], [16])
+    made = planned(b.case([z]))
+    assert {unread, ignored} <= set(made.offsets)
+    assert made.arena_bytes == 32 + 48 + 32 + 64
+
+
+def test_empty_graphs_and_empty_tensors() -> None:
+    b = GraphBuilder()
+    x = b.input(48)
+    assert planned(b.case([x])).arena_bytes == 48
+    b = GraphBuilder()
+    (y,) = b.op([b.input(0)], [0])
+    made = planned(b.case([y]))
+    assert made.arena_bytes == 0 and made.offsets == {0: 0, 1: 0} and made.status == "optimal"
+
+
+@pytest.mark.parametrize(
+    "change", ["missing needs", "alignment", "never written", "unsorted", "position", "string"]
+)
+def test_what_cannot_be_planned_is_refused(change: str) -> None:
+    case = chain([16, 16, 16], OpNeeds())
+    graph, needs, alignment = case.graph, list(case.needs), 16
+    if change == "missing needs":
+        needs.pop()
+    elif change == "alignment":
+        alignment = 12
+    elif change == "never written":
+        graph = replace(graph, inputs=())
+    elif change == "unsorted":
+        a, b = graph.ops
+        graph = replace(graph, ops=(replace(b, index=0), replace(a, index=1)))
+    elif change == "position":
+        needs[0] = OpNeeds(in_place=((0, 1),))
+    else:
+        tensors = (*graph.tensors[:1], replace(graph.tensors[1], dtype="string"), *graph.tensors[2:])
+        graph = replace(graph, tensors=tensors)
+    with pytest.raises(PlanError):
+        plan(graph, needs, alignment=alignment)
+
+
+@settings(max_examples=50, deadline=None)
+@given(cases())
+def test_a_stored_plan_is_read_back(case: Case) -> None:
+    made = planned(case)
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+GOOD = plan(chain([16, 16], OpNeeds()).graph, (OpNeeds(),)).to_json()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        [],
+        {},
+        {**GOOD, "schema": "arenite.plan/0"},
+        {**GOOD, "status": "best"},
+        {**GOOD, "order": [0, -1]},
+        {**GOOD, "order": 3},
+        {**GOOD, "offsets": {"a": 0}},
+        {**GOOD, "offsets": {"0": 1.5}},
+        {**GOOD, "arena_bytes": True},
+        {**GOOD, "order_proven": 1},
+        {**GOOD, "sharing": [[0, 0]]},
+        {**GOOD, "statistics": {"unknown": 1}},
+    ],
+)
+def test_a_malformed_record_is_refused(record: object) -> None:
+    with pytest.raises(PlanError, match="stored plan is malformed"):
+        Plan.from_json(record)
+
+
+def test_mixed_example_has_no_violations_under_every_alignment() -> None:
+    b, joined = streaming()
+    case = b.case([joined])
+    for alignment in (1, 2, 4, 8, 16, 32):
+        made = planned(case, alignment=alignment)
+        assert find_violations(case.graph, made, case.needs, persistent=case.persistent) == []
