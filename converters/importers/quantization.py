@@ -22,14 +22,24 @@ INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "uint32": (0, 2**32 - 1),
 }
 
+#: Scales between which every ratio that a kernel needs, (2**30 * 2**30) / 2**-60, stays a finite float32.
+MIN_SCALE = 2.0**-60
+MAX_SCALE = 2.0**30
+
 
 def quantization(
-    place: str, dtype: str, shape: tuple[int, ...], table: dict[str, Any] | None, repairs: Repairs
+    place: str,
+    dtype: str,
+    shape: tuple[int, ...],
+    table: dict[str, Any] | None,
+    repairs: Repairs,
+    *,
+    constant: bool,
 ) -> Quantization | None:
     """The parameters in ``table``; None when there are none, or when ``dtype`` is not an integer and they mean nothing.
 
     A scale is finite and positive; 0 is let through only among several (a dead channel of a per-channel weight).
-    Raises ``ModelError`` for wrong counts and values.
+    ``constant`` tells that the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
     """
     if table is None:
         return None
@@ -43,16 +53,25 @@ def quantization(
     scale: tuple[float, ...] = table["scale"] or ()
     if not scale or dtype not in INTEGER_RANGE:
         return None
-    _check_scale(place, scale)
+    _check_scale(place, scale, constant)
     zero = _zero_point(place, dtype, scale, table["zero_point"] or (), repairs)
     axis = _axis(place, scale, shape, table["quantized_dimension"], repairs)
     return Quantization(scale, zero, axis)
 
 
-def _check_scale(place: str, scale: tuple[float, ...]) -> None:
+def _check_scale(place: str, scale: tuple[float, ...], constant: bool) -> None:
     for value in scale:
         if not math.isfinite(value) or value < 0 or (value == 0 and len(scale) == 1):
             raise malformed(place, "quantization.scale", f"has the value {value}, expected a positive number")
+    # A computed tensor's scale is divided by; weights may have dead channels of any smallness.
+    if max(scale) > MAX_SCALE or (not constant and min(scale) < MIN_SCALE):
+        extreme = max(scale) if max(scale) > MAX_SCALE else min(scale)
+        raise unsupported(
+            place,
+            "quantization.scale",
+            f"has the value {extreme}, outside {MIN_SCALE:.1e} to {MAX_SCALE:.1e}",
+            "Calibrate the model again with real inputs.",
+        )
 
 
 def _zero_point(

@@ -58,7 +58,7 @@ def tensor(
         name=name,
         shape=shape,
         dtype=dtype,
-        quant=quantization(place, dtype, shape, table["quantization"], repairs),
+        quant=quantization(place, dtype, shape, table["quantization"], repairs, constant=bool(buffer)),
         data=_constant(place, dtype, shape, constants, buffer) if buffer else None,
         is_variable=is_variable,
         shape_signature=signature,

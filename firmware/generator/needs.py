@@ -5,8 +5,9 @@ from __future__ import annotations
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.shapes import check_shapes
 from arenite.firmware.generator.lower import LOWERINGS
-from arenite.firmware.generator.lower.base import Lowering, describe
+from arenite.firmware.generator.lower.base import Lowering, describe, refuse
 from arenite.firmware.generator.state import check_state
 
 
@@ -23,8 +24,12 @@ def lowering_of(op: Op) -> Lowering:
 
 def check_supported(model: Model) -> None:
     """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
+    check_shapes(model.main)
     for op in model.main.ops:
         check_op(model.main, op)
+        for t in model.main.out_tensors(op):
+            if not t.itemsize and op.name != "VAR_HANDLE":
+                raise refuse(op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8.")
     check_state(model)
 
 

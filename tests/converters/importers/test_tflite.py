@@ -321,6 +321,16 @@ UNSUPPORTED: list[tuple[str, Callable[[Any], None], str]] = [
         _tensor(1, isVariable=True),
         "tensor 1 't1', field is_variable: a variable with an initial value",
     ),
+    (
+        "large scale",
+        _quant(1, scale=np.array([1, 2e9, 1, 1], np.float32)),
+        "tensor 1 't1', field quantization.scale: has the value 2000000000.0, outside 8.7e-19 to 1.1e+09",
+    ),
+    (
+        "small scale",
+        _quant(0, scale=np.array([2.0**-80], np.float32)),
+        "tensor 0 't0', field quantization.scale: has the value 8.2",
+    ),
 ]
 
 
