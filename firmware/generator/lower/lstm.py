@@ -97,8 +97,8 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
             "Quantise the model fully to int8: float and hybrid LSTMs are not supported.",
         )
     inp = graph.tensors[op.inputs[INPUT]]
-    if len(inp.shape) != 3 or not inp.elements:
-        raise refuse(op, inp, f"has shape {inp.shape}, expected [batch, time, features]", "Reshape it.")
+    if not inp.elements:
+        raise refuse(op, inp, "has no elements", "Remove the operator.")
     intermediates = [graph.tensors[i] for i in op.intermediates]
     return Lstm(
         inp=inp,
@@ -145,10 +145,6 @@ class UnidirectionalSequenceLstm(Lowering):
         for tensor in (m.inp, m.out, m.hidden):
             require_dtype(op, tensor, ("int8",))
             require_quantized(op, tensor)
-        if m.inp.shape[:2] != m.out.shape[:2] or m.output_state.elements != m.batches * m.outputs:
-            raise refuse(
-                op, m.out, f"shape {m.out.shape} does not fit the input's", "Export the model again."
-            )
         if cell_integer_bits(m.cell_state) is None:
             raise refuse(
                 op,
@@ -163,41 +159,35 @@ class UnidirectionalSequenceLstm(Lowering):
                 f"LiteRT has no tanh for the cell state's scale {m.cell_state.scale}",
                 "Calibrate the model with data that moves the cell state more.",
             )
-        cells, inputs, outputs = m.cells, m.inp.shape[2], m.outputs
         both = (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
         if not both or m.gates[-3:] != [1, 2, 3]:
             raise refuse(op, None, "a gate lacks weights or bias", "Export the model again.")
         for g in m.gates:
-            self._constant(op, m.input_weights[g], "int8", (cells, inputs), f"{GATES[g]} gate's weights")
-            self._constant(op, m.recurrent_weights[g], "int8", (cells, outputs), f"{GATES[g]} gate's weights")
-            self._constant(op, m.bias[g], "int32", (cells,), f"{GATES[g]} gate's bias")
+            self._constant(op, m.input_weights[g], "int8", f"{GATES[g]} gate's weights")
+            self._constant(op, m.recurrent_weights[g], "int8", f"{GATES[g]} gate's weights")
+            self._constant(op, m.bias[g], "int32", f"{GATES[g]} gate's bias")
             if m.normalised:
-                self._constant(op, m.norm[g], "int16", (cells,), "normalisation coefficients")
+                self._constant(op, m.norm[g], "int16", "normalisation coefficients")
                 require_quantized(op, m.sums[g])
             elif m.norm[g] is not None:
                 raise refuse(op, m.norm[g], "only some gates are normalised", "Export the model again.")
             if m.peephole[1] is not None and g != 2:
-                self._constant(op, m.peephole[g], "int16", (cells,), "peephole weights")
-        if m.peephole[1] is not None and (
-            outputs > cells or (outputs < cells and m.time_major and m.batches > 1)
-        ):
+                self._constant(op, m.peephole[g], "int16", "peephole weights")
+        mixed = m.outputs > m.cells or (m.outputs < m.cells and m.time_major and m.batches > 1)
+        if m.peephole[1] is not None and mixed:
             raise refuse(
                 op, m.peephole[1], "LiteRT mixes up peephole weights of a projection", "Drop the peephole."
             )
         if m.projection is not None:
-            self._constant(op, m.projection, "int8", (outputs, cells), "projection weights")
+            self._constant(op, m.projection, "int8", "projection weights")
             if m.projection_bias is not None:
-                self._constant(op, m.projection_bias, "int32", (outputs,), "projection bias")
-        elif outputs != cells:
-            raise refuse(op, m.out, f"has {outputs} outputs for {cells} cells", "Export the model again.")
+                self._constant(op, m.projection_bias, "int32", "projection bias")
 
     @staticmethod
-    def _constant(op: Op, tensor: Tensor | None, dtype: str, shape: tuple[int, ...], what: str) -> None:
+    def _constant(op: Op, tensor: Tensor | None, dtype: str, what: str) -> None:
         require_constant(op, tensor, f"the {what}")
         assert tensor is not None
         require_dtype(op, tensor, (dtype,))
-        if tensor.shape != shape:
-            raise refuse(op, tensor, f"the {what} have shape {tensor.shape}, not {shape}", "Export it again.")
         if dtype != "int32" and (tensor.quant is None or tensor.quant.per_axis):
             raise refuse(
                 op,

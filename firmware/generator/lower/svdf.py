@@ -46,24 +46,13 @@ class Svdf(Lowering):
             require_quantized(op, tensor)
         require_constant(op, feature, "feature weights")
         require_constant(op, time, "time weights")
-        state = require_state(op, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None, "int16")
+        require_state(op, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None, "int16")
         if op.input(3) >= 0:
             bias = graph.tensors[op.inputs[3]]
             require_dtype(op, bias, ("int32",))
             require_constant(op, bias, "bias")
         if op.options["fused_activation_function"] != RELU:
             raise refuse(op, None, "its activation is not RELU", "LiteRT runs integer SVDF with RELU only.")
-        rank, filters = op.options["rank"], feature.shape[0]
-        if (
-            rank < 1
-            or filters % rank
-            or len(inp.shape) != 2
-            or feature.shape[1] != inp.shape[1]
-            or time.shape[0] != filters
-            or state.elements != inp.shape[0] * time.elements
-            or out.shape != (inp.shape[0], filters // rank)
-        ):
-            raise refuse(op, feature, f"its shapes do not fit rank {rank}", "Export the model again.")
 
     def macs(self, graph: Subgraph, op: Op) -> int:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))
