@@ -76,12 +76,12 @@ _CORES = {
             "-mfloat-abi=hard",
         ),
         _cortex(
-            "cortex-m85", "cortex-m85", 1.0, "Cortex-M85 TRM: dual issue, MVE 1-2 cycles", "-mfloat-abi=hard"
+            "cortex-m85", "cortex-m55", 1.0, "Cortex-M85 TRM: dual issue, MVE 1-2 cycles", "-mfloat-abi=hard"
         ),
         Core(
             "rv32imc",
             *_RISCV,
-            ("-march=rv32imc_zicsr", "-mabi=ilp32"),
+            ("-march=rv32imc", "-mabi=ilp32"),
             "start_riscv.c",
             1.4,
             "ESP32-C3 class, four-stage in-order core: single-cycle ALU, load-use and taken-branch stalls",
@@ -89,7 +89,7 @@ _CORES = {
         Core(
             "rv32imac",
             *_RISCV,
-            ("-march=rv32imac_zicsr", "-mabi=ilp32"),
+            ("-march=rv32imac", "-mabi=ilp32"),
             "start_riscv.c",
             1.4,
             "ESP32-C6 class, four-stage in-order core: single-cycle ALU, load-use and taken-branch stalls",
@@ -97,7 +97,7 @@ _CORES = {
         Core(
             "rv32imafc",
             *_RISCV,
-            ("-march=rv32imafc_zicsr", "-mabi=ilp32f"),
+            ("-march=rv32imafc", "-mabi=ilp32f"),
             "start_riscv.c",
             1.3,
             "ESP32-P4 class in-order core with FPU",
@@ -156,6 +156,7 @@ LINK_FLAGS = (
     "-nostartfiles",
     "-static",
     "-Wl,--gc-sections",
+    "-Wl,--no-relax",  # what the linker shortens cannot be known before linking: fit promises sizes to the byte
     "-Wl,--build-id=none",
     "-Wl,--no-warn-rwx-segments",
 )

@@ -97,7 +97,9 @@ def _project(
 ) -> tuple[dict, Path]:
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{protocol}-{len(engine)}"
-    write_project(project, sample_sources(), engine, board, protocol=protocol, optimise=optimise)
+    write_project(
+        project, sample_sources(), engine, board, protocol=protocol, optimise=optimise, input_bytes=4
+    )
     return json.loads((project / "arenite.json").read_text())["build"], project
 
 

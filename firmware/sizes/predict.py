@@ -95,6 +95,12 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     code = total("text", "rodata", "data", "vectors") + _model_code(generated, engine)
     # The guards lie in the arena's section and are counted as static data, like everything that is not arena.
     static = total("data", "bss", "noinit") + static_ticks + guards
+    if protocol == "mlperf":
+        copied = next(n for n in support.sections if n.startswith("main.c:") and "input_copy" in n)
+        graph = generated.model.main
+        static += _word(sum(graph.tensors[i].nbytes for i in graph.inputs)) - _word(
+            support.sections[copied].size
+        )
     return Prediction(
         arena=max(arena_bytes(generated), 4),
         static=static,

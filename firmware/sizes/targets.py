@@ -41,14 +41,17 @@ TARGETS = {
         Target("cortex-m23", "qemu_microbit", "cortex-m23"),
         Target("cortex-m4", "qemu_mps2_an386", "cortex-m4"),
         Target("cortex-m33f", "qemu_mps2_an505", "cortex-m33f"),
-        Target("cortex-m85", "qemu_mps3_an547", "cortex-m85"),
         Target("rv32imac", "qemu_riscv32", "rv32imac"),
         Target("rv32imafc", "qemu_riscv32", "rv32imafc"),
     )
 }
 
-#: Cores whose compiler is the vendor's alone: the nearest core that can be measured answers for them.
-_NEAREST = {"xtensa-lx6": "qemu_xtensa_lx106", "xtensa-lx7": "qemu_xtensa_lx106"}
+#: Cores that Debian's compilers do not know: the nearest core that can be measured answers for them.
+_NEAREST = {
+    "xtensa-lx6": "qemu_xtensa_lx106",
+    "xtensa-lx7": "qemu_xtensa_lx106",
+    "cortex-m85": "qemu_mps3_an547",
+}
 
 
 def target_of(board: Board) -> Target:

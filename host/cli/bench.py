@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
-from arenite.host.bench.run import Options, bench as run_bench
+from arenite.host.bench.run import Options
+from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.cli.options import optimise_option, protocol_option
 from arenite.host.cli.output import note, print_json, show, table

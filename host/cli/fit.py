@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
 from arenite.host.cli.options import optimise_option
@@ -39,7 +38,7 @@ def fit(
         for prepared, found in results:
             for text in prepared.notes:
                 note(text)
-            _print(prepared, found)
+            show_fits(prepared, found)
     failed = any(not v.fits for _, found in results for v in found)
     return 1 if failed and names else 0
 
@@ -52,7 +51,8 @@ def _report(prepared: Prepared, found: list[Verdict]) -> dict:
     }
 
 
-def _print(prepared: Prepared, found: list[Verdict]) -> None:
+def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
+    """The verdicts as a table, boards that fit first, fastest first."""
     rows = []
     for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):
         about = "" if v.needs.exact else "~"

@@ -8,7 +8,6 @@ import sys
 import traceback
 
 import click
-
 from arenite.converters.errors import ArenaError, UsageError
 
 #: Subcommand to the module that defines it (as a click command of the same name) and its help line.
