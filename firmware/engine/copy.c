@@ -2,9 +2,5 @@
 
 void ar_copy(const ar_copy_params *p)
 {
-    const uint8_t *in = p->input;
-    uint8_t *out = p->output;
-    for (uint32_t i = 0; i < p->bytes; i++) {
-        out[i] = in[i];
-    }
+    ar_copy_bytes(p->output, p->input, p->bytes);
 }

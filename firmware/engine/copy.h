@@ -12,4 +12,20 @@ typedef struct {
 
 void ar_copy(const ar_copy_params *p);
 
+/* Copies upwards, in words where both addresses and the length allow: `out` may overlap `in` from below. */
+static inline void ar_copy_bytes(uint8_t *out, const uint8_t *in, uint32_t bytes)
+{
+    typedef uint32_t __attribute__((__may_alias__)) word;
+
+    if ((((uintptr_t)out | (uintptr_t)in | bytes) & 3u) == 0) {
+        for (uint32_t i = 0; i < bytes; i += 4) {
+            *(word *)(void *)(out + i) = *(const word *)(const void *)(in + i);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < bytes; i++) {
+        out[i] = in[i];
+    }
+}
+
 #endif

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from arenite.converters.graph import Tensor
 from arenite.converters.importers.schema import TYPE_CODES
 from arenite.firmware.generator.constants import c_array
-from arenite.firmware.generator.lower.base import Expr
+from arenite.firmware.generator.lower.base import Expr, StructArray
 
 if TYPE_CHECKING:
     from arenite.firmware.generator.generate import Generated, Layer
@@ -161,10 +161,33 @@ def _struct(fields: Mapping[str, Any], g: Generated, depth: int) -> str:
     return "{\n" + "\n".join(rows) + "\n" + "    " * (depth - 1) + "}"
 
 
+def _row(fields: Mapping[str, Any], g: Generated) -> str:
+    """A struct on one line."""
+    parts = []
+    for name, value in fields.items():
+        if isinstance(value, StructArray):
+            text = f"(const {value.c_type}[]){{" + ", ".join(_row(item, g) for item in value.items) + "}"
+        elif isinstance(value, Mapping):
+            text = _row(value, g)
+        else:
+            text = _value(value, g, 0)
+        parts.append(f".{name} = {text}")
+    return "{" + ", ".join(parts) + "}"
+
+
 def _value(value: Any, g: Generated, depth: int) -> str:
     if isinstance(value, Expr):
         known = {c.symbol for c in g.constants}
-        return g.prefix + value.text if value.text in known else value.text
+        text = g.prefix + value.text if value.text in known else value.text
+        if not value.offset:
+            return text
+        byte = "const uint8_t" if value.text in known else "uint8_t"
+        return f"({byte} *){text} + {value.offset}"
+    if isinstance(value, StructArray):
+        # A compound literal outside functions is an object of its own, constant like what points to it.
+        pad = "    " * (depth + 1)
+        rows = "".join(f"{pad}{_row(item, g)},\n" for item in value.items)
+        return f"(const {value.c_type}[]){{\n{rows}" + "    " * depth + "}"
     if isinstance(value, Mapping):
         return _struct(value, g, depth + 1)
     if isinstance(value, (list, tuple)):

@@ -32,7 +32,10 @@ NULL = Expr("0")
 
 @dataclass(frozen=True)
 class KernelCall:
-    """``kernel(&params)``. Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s."""
+    """``kernel(&params)``.
+
+    Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s.
+    """
 
     kernel: str  # e.g. "ar_conv_2d_s8"
     header: str  # e.g. "conv_2d.h", which declares the kernel and its parameter struct

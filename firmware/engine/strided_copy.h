@@ -1,0 +1,33 @@
+/* Every operator that only moves elements: slices, transposes, concatenations, tiles, padding.
+ *
+ * A piece copies runs of bytes; each dimension repeats that with its own step in input and output. A step of 0 in
+ * the input repeats a value; a negative one reverses.
+ */
+#ifndef ARENITE_STRIDED_COPY_H
+#define ARENITE_STRIDED_COPY_H
+
+#include <stdint.h>
+
+#define AR_COPY_DIMS 8
+
+typedef struct {
+    uint32_t count;
+    int32_t in_stride, out_stride; /* bytes */
+} ar_copy_dim;
+
+typedef struct {
+    const void *input;
+    void *output;
+    const ar_copy_dim *dims; /* innermost first */
+    uint32_t run;            /* bytes */
+    uint8_t rank;            /* 1 to AR_COPY_DIMS */
+} ar_copy_piece;
+
+typedef struct {
+    const ar_copy_piece *pieces; /* copied in this order: a later one may read what an earlier one wrote */
+    uint16_t count;
+} ar_strided_copy_params;
+
+void ar_strided_copy(const ar_strided_copy_params *p);
+
+#endif
