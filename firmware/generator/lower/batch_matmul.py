@@ -20,6 +20,9 @@ from arenite.firmware.generator.lower.base import (
 from arenite.firmware.generator.lower.spatial import REQUANTISE, check_activations, narrow_multiplier
 from arenite.firmware.generator.quant import quantize_multiplier
 
+#: The most int8 products (each at most 255^2) that a 32-bit sum holds.
+_DEPTH_LIMIT = (2**31 - 1) // 255**2
+
 
 @register
 class BatchMatMul(Lowering):
@@ -36,6 +39,9 @@ class BatchMatMul(Lowering):
         for tensor in (lhs, rhs):
             if not 2 <= len(tensor.shape) <= 5:
                 raise refuse(op, tensor, "must have 2 to 5 dimensions", "Reshape it.")
+        depth = lhs.shape[-2 if op.options["adj_x"] else -1]
+        if lhs.dtype == "int8" and depth > _DEPTH_LIMIT:
+            raise refuse(op, lhs, f"sums of over {_DEPTH_LIMIT} products can overflow 32 bits", "Split it.")
         scaling(op, lhs, rhs, out)
 
     def macs(self, graph: Subgraph, op: Op) -> int:

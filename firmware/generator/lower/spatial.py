@@ -19,6 +19,8 @@ from arenite.firmware.generator.quant import activation_range, quantize_multipli
 
 ACTIVATIONS = ("int8", "int16")
 BIAS_OF = {"int8": "int32", "int16": "int64"}
+#: The schema's TensorType.INT32.
+_INT32 = 2
 REQUANTISE = "Re-quantise the model with symmetric per-channel int8 weights."
 
 
@@ -30,6 +32,9 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
     check_weights(op, graph.tensors[op.inputs[weights]], axis)
     if op.input(bias) >= 0:
         check_bias(op, graph.tensors[op.input(bias)], inp)
+    if inp.dtype == "int16" and op.options.get("quantized_bias_type") == _INT32:
+        raise refuse(op, None, "asks for a 32-bit accumulator", "Quantise the biases to int64.")
+    check_accumulator(op, graph, weights, bias, axis)
     u8(op, op.options["stride_h"], "vertical stride")
     u8(op, op.options["stride_w"], "horizontal stride")
     multipliers(op, inp, graph.tensors[op.inputs[weights]], out)
@@ -62,6 +67,21 @@ def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
     # LiteRT adds the bias to a 64-bit sum and scales the low 48 bits of it.
     if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
         raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTISE)
+
+
+def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
+    """Refuse an int8 convolution whose sums could leave 32 bits: undefined in LiteRT."""
+    w = graph.tensors[op.inputs[weights]]
+    if graph.tensors[op.outputs[0]].dtype != "int8" or w.data is None:
+        return
+    others = tuple(a for a in range(4) if a != axis)
+    largest = np.abs(w.data.astype(np.int64)).sum(axis=others) * 255
+    if op.input(bias) >= 0:
+        values = graph.tensors[op.input(bias)].data
+        assert values is not None
+        largest = largest + np.abs(values.astype(np.int64))
+    if np.any(largest >= 1 << 31):
+        raise refuse(op, w, "its sums can overflow 32 bits", "Split the layer into smaller ones.")
 
 
 def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.ndarray, np.ndarray]:
