@@ -1,0 +1,58 @@
+/* GATHER, GATHER_ND, ONE_HOT. An index outside of its dimension is moved to the nearest one inside. */
+#ifndef ARENITE_GATHER_H
+#define ARENITE_GATHER_H
+
+#include <stdint.h>
+
+/* Input [batches][outer][axis][slice], indices [batches][indices], output [batches][outer][indices][slice]. */
+typedef struct {
+    const void *input;
+    const void *indices;
+    void *output;
+    uint32_t slice;      /* bytes */
+    uint32_t outer, axis, index_count;
+    uint16_t batches;
+    uint8_t index_bytes; /* 2, 4 or 8, signed */
+} ar_gather_params;
+
+void ar_gather(const ar_gather_params *p);
+
+#define AR_GATHER_ND_DIMS 8
+
+/* Each row of indices names a slice of the input. */
+typedef struct {
+    const void *input;
+    const void *indices; /* [rows][depth] */
+    void *output;        /* [rows][slice] */
+    uint32_t slice;      /* bytes */
+    uint32_t rows;
+    uint32_t size[AR_GATHER_ND_DIMS];   /* of the input's leading dimensions */
+    uint32_t stride[AR_GATHER_ND_DIMS]; /* bytes */
+    uint8_t depth;
+    uint8_t index_bytes; /* 2, 4 or 8, signed */
+} ar_gather_nd_params;
+
+void ar_gather_nd(const ar_gather_nd_params *p);
+
+/* Indices [outer][inner], output [outer][depth][inner]. */
+typedef struct {
+    const void *indices;
+    const void *on, *off; /* one element each */
+    void *output;
+    uint32_t outer, depth, inner;
+    uint8_t index_bytes;  /* 4 or 8, signed */
+    uint8_t element;      /* bytes */
+} ar_one_hot_params;
+
+void ar_one_hot(const ar_one_hot_params *p);
+
+/* The index at `position`, no smaller than 0 and no larger than `last`. */
+static inline uint32_t ar_index(const void *indices, uint32_t position, uint32_t index_bytes, uint32_t last)
+{
+    const int64_t value = index_bytes == 2   ? ((const int16_t *)indices)[position]
+                          : index_bytes == 4 ? ((const int32_t *)indices)[position]
+                                             : ((const int64_t *)indices)[position];
+    return value < 0 ? 0 : value > (int64_t)last ? last : (uint32_t)value;
+}
+
+#endif
