@@ -1,0 +1,22 @@
+/* QUANTIZE of float32, and DEQUANTIZE. */
+#ifndef ARENITE_QUANTIZE_H
+#define ARENITE_QUANTIZE_H
+
+#include <stdint.h>
+
+typedef struct {
+    const void *input;
+    void *output;
+    uint32_t count;
+    float scale;
+    int16_t zero_point;
+    uint8_t type; /* of the integers: AR_INT8, AR_UINT8 or AR_INT16 */
+} ar_quantize_params;
+
+/* float32 to integers. Division is all the float arithmetic there is. */
+void ar_quantize_f32(const ar_quantize_params *p);
+
+/* Integers to float32. */
+void ar_dequantize_f32(const ar_quantize_params *p);
+
+#endif
