@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from arenite.converters.graph import Tensor
+from arenite.converters.graph import Quantization, Tensor
 from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
 
 from tests.fuzz.builder import GraphBuilder, f32
@@ -239,3 +239,56 @@ def select(b: GraphBuilder) -> None:
     kinds: list[tuple[int, ...]] = [shape, (), shape[:1]]
     condition = b.input(kinds[int(b.rng.integers(0, 3))], "bool")
     b.op("SELECT", [condition, x, y], [b.tensor(shape, b[x].dtype, b[x].quant)], "SelectOptions")
+
+
+def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
+    """Constant divisors, never zero: TFLite stops there."""
+    values = np.array(random_input(Tensor(-1, "", partner_shape(b, shape), dtype), b.rng))
+    zero = quant.zero_point[0] if quant is not None else 0
+    step = -1 if zero > 0 else 1
+    return b.const(np.where(values == zero, zero + step, values), dtype, quant)
+
+
+def plain_division(b: GraphBuilder, name: str, options_type: str) -> None:
+    x = b.pick(("int8", "int16", "int32"), RANKS)
+    y = divisor(b, b[x].shape, b[x].dtype, None)
+    shape = broadcast_shape([b[x].shape, b[y].shape])
+    assert shape is not None
+    b.op(name, [x, y], [b.tensor(shape, b[x].dtype)], options_type, version=2)
+
+
+@case("FLOOR_DIV")
+def floor_div(b: GraphBuilder) -> None:
+    plain_division(b, "FLOOR_DIV", "FloorDivOptions")
+
+
+@case("FLOOR_MOD")
+def floor_mod(b: GraphBuilder) -> None:
+    plain_division(b, "FLOOR_MOD", "FloorModOptions")
+
+
+@case("DIV")
+def div(b: GraphBuilder) -> None:
+    x = b.pick(("int8", "int16", "int32"), RANKS)
+    dtype = b[x].dtype
+    quant = None if dtype == "int32" else b.quant(dtype)
+    y = divisor(b, b[x].shape, dtype, quant)
+    shape = broadcast_shape([b[x].shape, b[y].shape])
+    assert shape is not None
+    out_quant = None
+    if quant is not None:
+        # A shift that TFLite's formula defines for every dividend and divisor.
+        exponent = b.rng.uniform(6.1, 21) if dtype == "int8" else b.rng.uniform(14.05, 14.95)
+        out_quant = b.quant(dtype, scale=f32(b[x].scale / quant.scale[0] / 2.0**exponent))
+    out = b.tensor(shape, dtype, out_quant)
+    b.op("DIV", [x, y], [out], "DivOptions", version=2, fused_activation_function=activation(b))
+
+
+@case("POW")
+def power(b: GraphBuilder) -> None:
+    x = b.pick(("int32",), RANKS)
+    other = partner_shape(b, b[x].shape)
+    y = b.const(b.rng.integers(0, int(b.rng.choice([4, 12, 40])), other), "int32")
+    shape = broadcast_shape([b[x].shape, other])
+    assert shape is not None
+    b.op("POW", [x, y], [b.tensor(shape, "int32")], "PowOptions")

@@ -1,0 +1,36 @@
+/* DIV, FLOOR_DIV and FLOOR_MOD. LiteRT stops at a divisor of zero; here the result is zero. */
+#ifndef ARENITE_DIVIDE_H
+#define ARENITE_DIVIDE_H
+
+#include <stdint.h>
+
+#include "broadcast.h"
+
+enum { AR_DIV, AR_FLOOR_DIV, AR_FLOOR_MOD };
+
+typedef struct {
+    const void *input1;
+    const void *input2;
+    void *output;
+    ar_broadcast shape;
+    int32_t act_min, act_max;
+    uint8_t type; /* AR_INT8, AR_INT16 or AR_INT32 */
+    uint8_t operation;
+} ar_divide_int_params;
+
+/* Integers that stand for themselves. */
+void ar_divide_int(const ar_divide_int_params *p);
+
+typedef struct {
+    ar_divide_int_params base; /* without `operation` */
+    int32_t multiplier;
+    int32_t offset1; /* minus the input's zero point */
+    int32_t offset2;
+    int32_t output_offset;
+    int8_t shift;
+} ar_divide_scaled_params;
+
+/* Quantised values, AR_INT8 or AR_INT16. */
+void ar_divide_scaled(const ar_divide_scaled_params *p);
+
+#endif
