@@ -48,8 +48,9 @@ static uint32_t receive(void)
             }
             /* The last block of a frame also stands for a zero: the delimiter, not data. */
             got--;
-            return left == 0 && got >= HEADER + CRC_BYTES && got <= FRAME_MAX && crc32(got) == CRC_RESIDUE ? got - CRC_BYTES
-                                                                                                  : 0;
+            return left == 0 && got >= HEADER + CRC_BYTES && got <= FRAME_MAX && crc32(got) == CRC_RESIDUE
+                       ? got - CRC_BYTES
+                       : 0;
         }
         if (left == 0) {
             left = byte; /* code: this many bytes to the next zero, that zero included */
@@ -121,7 +122,8 @@ static const ar_io *named_tensor(void)
 static uint32_t hello(void)
 {
     const ar_model *model = ar_this_firmware.model;
-    frame.word[1] = PROTOCOL_VERSION | (uint32_t)model->input_count << 8 | (uint32_t)model->output_count << 16;
+    frame.word[1] =
+        PROTOCOL_VERSION | (uint32_t)model->input_count << 8 | (uint32_t)model->output_count << 16;
     frame.word[2] = model->layer_count | DATA_MAX << 16;
     frame.word[3] = model->arena_bytes;
     copy(&frame.byte[16], model->hash, sizeof model->hash);

@@ -6,11 +6,22 @@
 
 typedef struct {
     const ar_model *model;
-    const char *board;     /* the profile's name */
-    ar_io layer_ticks;     /* one uint32_t per layer: ticks of its latest run */
+    const char *board; /* the profile's name */
+    ar_io layer_ticks; /* one uint32_t per layer: ticks of its latest run */
 } ar_firmware;
 
 extern const ar_firmware ar_this_firmware;
+
+/* Only for the MLPerf Tiny monitor: it keeps the inputs, because several inferences run on one of them, and prints the
+ * first output as real numbers. */
+typedef struct {
+    uint8_t *input;
+    uint32_t input_bytes;
+    int64_t scale_thousandths_q16; /* of the first output: 1000 * 2^16 * scale */
+    int32_t zero_point;
+} ar_monitor;
+
+extern const ar_monitor ar_this_monitor;
 
 typedef struct {
     uint64_t total; /* ticks of the whole inference */

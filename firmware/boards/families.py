@@ -15,20 +15,27 @@ _AGENT = {"arenite": "agent.c", "mlperf": "mlperf.c"}
 
 @dataclass(frozen=True)
 class Family:
-    """``sources``: beyond the start-up file of the core.  ``defines``: macros for them."""
+    """``sources``: beyond the start-up file of the core.  ``ticks_per_us``: rate of the counter in virtual time.
+    ``macros``: more definitions for the sources."""
 
     sources: tuple[str, ...]
-    defines: tuple[str, ...] = ()
+    ticks_per_us: int
+    macros: tuple[str, ...] = ()
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """All macros that the support code of the family is compiled with."""
+        return (f"PORT_TICKS_PER_US={self.ticks_per_us}u", *self.macros)
 
 
 _FAMILIES = {
-    "mps2": Family(("port_mps2.c",)),
-    "an505": Family(("port_mps2.c",), ("PORT_AN505",)),
-    "an547": Family(("port_mps2.c",), ("PORT_AN547",)),
-    "nrf51": Family(("port_nrf51.c",)),
-    "stm32f4": Family(("port_stm32f4.c",), ("TIM2_PRESCALER=15",)),
-    "riscv_virt": Family(("port_riscv_virt.c",)),
-    "xtensa_sim": Family(("port_xtensa_sim.c",)),
+    "mps2": Family(("port_mps2.c",), 25),
+    "an505": Family(("port_mps2.c",), 20, ("PORT_AN505",)),
+    "an547": Family(("port_mps2.c",), 32, ("PORT_AN547",)),
+    "nrf51": Family(("port_nrf51.c",), 16),
+    "stm32f4": Family(("port_stm32f4.c",), 50, ("TIM2_PRESCALER=19",)),  # QEMU's TIM2 counts at 1 GHz / 20
+    "riscv_virt": Family(("port_riscv_virt.c",), 1000),
+    "xtensa_sim": Family(("port_xtensa_sim.c",), 40),
 }
 
 

@@ -15,6 +15,10 @@ extern uint32_t port_reason;
 /* Start-up fills the unused stack with this word; the deepest word that changed is the high-water mark. */
 #define PORT_STACK_PAINT 0x5AC3A5E1u
 
+/* An instruction on a RISC-V control register. The extension is named here, not in -march, because the compiler picks
+ * its library by -march and has none for names with Zicsr. */
+#define PORT_CSR(text) ".option push\n.option arch, +zicsr\n" text "\n.option pop\n"
+
 /* Serial port and counter ready for use. */
 void port_init(void);
 
@@ -27,8 +31,9 @@ void port_putc(uint8_t byte);
 /* A free-running counter that counts up and wraps at 32 bits. Its rate is 0 where it counts instructions: the
  * board's profile then has the ratio. */
 #ifdef ARDUINO
-extern const uint32_t port_tick_hz;
+extern uint32_t port_tick_hz;
 #define PORT_TICK_HZ port_tick_hz
+#define PORT_TICKS_PER_US (port_tick_hz / 1000000u)
 #else
 #define PORT_TICK_HZ 0u
 #endif

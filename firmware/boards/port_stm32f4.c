@@ -13,11 +13,11 @@ typedef struct {
 void port_init(void)
 {
     USART1->brr = 16000000u / 115200u;
-    USART1->cr1 = 0x200C;       /* UE, TE, RE */
+    USART1->cr1 = 0x200C;        /* UE, TE, RE */
     TIM2(0x28) = TIM2_PRESCALER; /* PSC */
-    TIM2(0x2C) = 0xFFFFFFFFu;   /* ARR */
-    TIM2(0x14) = 1;             /* EGR.UG: take the prescaler over */
-    TIM2(0x00) = 1;             /* CR1.CEN */
+    TIM2(0x2C) = 0xFFFFFFFFu;    /* ARR */
+    TIM2(0x14) = 1;              /* EGR.UG: take the prescaler over */
+    TIM2(0x00) = 1;              /* CR1.CEN */
 }
 
 uint8_t port_getc(void)

@@ -54,7 +54,10 @@ uint32_t ar_guards_damaged(void)
 #ifndef ARDUINO
 extern uint32_t ar_stack_low[], ar_stack_top[];
 
-uint32_t ar_stack_bytes(void) { return (uint32_t)(uintptr_t)ar_stack_top - (uint32_t)(uintptr_t)ar_stack_low; }
+uint32_t ar_stack_bytes(void)
+{
+    return (uint32_t)(uintptr_t)ar_stack_top - (uint32_t)(uintptr_t)ar_stack_low;
+}
 
 uint32_t ar_stack_used(void)
 {

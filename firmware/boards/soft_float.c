@@ -137,7 +137,8 @@ uint32_t __mulsf3(uint32_t a, uint32_t b)
         return sign;
     }
     int ea, eb;
-    const uint64_t product = (uint64_t)unpack_normal(a, &ea) * unpack_normal(b, &eb); /* top bit at 60 or 61 */
+    const uint64_t product =
+        (uint64_t)unpack_normal(a, &ea) * unpack_normal(b, &eb); /* top bit at 60 or 61 */
     const uint32_t m = (uint32_t)(product >> 31) | ((uint32_t)product << 1 != 0);
     return m >> 30 & 1u ? round_pack(sign, ea + eb - 126, m) : normalise(sign, ea + eb - 126, m);
 }

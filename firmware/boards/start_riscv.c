@@ -23,7 +23,7 @@ __attribute__((aligned(4), noreturn)) static void fault(void) { port_restart(POR
 
 void ar_start_c(void)
 {
-    __asm__ volatile("csrw mtvec, %0" ::"r"(fault));
+    __asm__ volatile(PORT_CSR("csrw mtvec, %0")::"r"(fault));
     prepare_memory();
     main();
     fault();

@@ -30,18 +30,36 @@ _MAIN = """\
 #include "model.h"
 #include "port.h"
 
+#ifndef ARENITE_BOARD
+#define ARENITE_BOARD "{board}"
+#endif
+
 static uint32_t layer_ticks[MODEL_LAYERS ? MODEL_LAYERS : 1];
 
-const ar_firmware ar_this_firmware = {{&model, "{board}", {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}}};
+const ar_firmware ar_this_firmware = {{&model, ARENITE_BOARD, {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}}};
+"""
+
+_MAIN_MONITOR = """
+#ifndef MODEL_OUTPUT_0_SCALE
+#define MODEL_OUTPUT_0_SCALE 1.0
+#define MODEL_OUTPUT_0_ZERO_POINT 0
+#endif
+static uint8_t input_copy[{input_bytes}];
+
+/* The compiler folds the product: no floating point reaches the device. */
+const ar_monitor ar_this_monitor = {{input_copy, sizeof input_copy,
+                                     (int64_t)(MODEL_OUTPUT_0_SCALE * 65536000.0 + 0.5), MODEL_OUTPUT_0_ZERO_POINT}};
 """
 
 _MAIN_BARE = """
+#ifndef ARDUINO /* an Arduino core has a main() of its own, and calls setup() of port_arduino.cpp */
 int main(void)
 {
     port_init();
     ar_prepare();
     ar_serve();
 }
+#endif
 """
 
 _README = """\
@@ -100,12 +118,17 @@ def _project_files(
     protocol: str,
     optimise: str,
     stack_bytes: int,
+    input_bytes: int,
     manifest: Mapping[str, Any],
 ) -> dict[str, str]:
     """The whole project: path to text."""
     boards = families.SOURCE_DIRECTORY
     files = {f"src/{name}": text for name, text in model_sources.items()}
-    files["src/main.c"] = _MAIN.format(board=board.name) + (_MAIN_BARE if board.emulated else "")
+    files["src/main.c"] = _MAIN.format(board=board.name)
+    if protocol == "mlperf":
+        files["src/main.c"] += _MAIN_MONITOR.format(input_bytes=input_bytes)
+    files["src/main.c"] += _MAIN_BARE
+    files["src/port_arduino.cpp"] = (boards / "port_arduino.cpp").read_text("utf-8")
     for path in [*ENGINE_DIRECTORY.glob("*.h"), *(ENGINE_DIRECTORY / name for name in engine_sources)]:
         files[f"lib/arenite/{path.name}"] = path.read_text("utf-8")
     for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol)):
@@ -122,9 +145,7 @@ def _project_files(
             files[f"lib/board/{name}"] = (boards / name).read_text("utf-8")
         files["lib/board/link.ld"] = linker_script(board, stack_bytes)
         build = _recipe(board, sorted(model_sources), sorted(engine_sources), protocol, optimise)
-    else:
-        files["src/port_arduino.cpp"] = (boards / "port_arduino.cpp").read_text("utf-8")
-    files.update(platformio_files(board))
+    files.update(platformio_files(board, stack_bytes))
     files["README.md"] = _README.format(
         title=board.title,
         protocol=protocol,
@@ -189,6 +210,7 @@ def write_project(
     protocol: str = "arenite",
     optimise: str = "balanced",
     stack_bytes: int = DEFAULT_STACK_BYTES,
+    input_bytes: int = 0,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the project; equal arguments give equal bytes.
@@ -201,6 +223,7 @@ def write_project(
         protocol: ``arenite``, or ``mlperf`` for the MLPerf Tiny monitor.
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
         stack_bytes: reserved for the stack.
+        input_bytes: size of all inputs together; only the MLPerf monitor, which keeps a copy of them, needs it.
         manifest: extra fields of ``arenite.json`` (model path, hash, predicted sizes …).
 
     Returns:
@@ -212,8 +235,10 @@ def write_project(
     """
     if protocol not in PROTOCOLS:
         raise UsageError(f"Unknown protocol '{protocol}'.", f"Choose one of {', '.join(PROTOCOLS)}.")
+    if protocol == "mlperf" and input_bytes <= 0:
+        raise UsageError("The MLPerf monitor needs the size of the inputs.", "Give input_bytes.")
     files = _project_files(
-        model_sources, engine_sources, board, protocol, optimise, stack_bytes, manifest or {}
+        model_sources, engine_sources, board, protocol, optimise, stack_bytes, input_bytes, manifest or {}
     )
     _write_tree(Path(directory), files)
     return Path(directory)

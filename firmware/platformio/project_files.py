@@ -30,18 +30,21 @@ board = {name}
 test_framework = custom
 """
 
+_OTHER_FRAMEWORK = """
+; No port for the framework {framework} comes with Arenite: implement lib/agent/port.h for it."""
+
 _REAL = """
 [env:{name}]
 platform = {platform}
 board = {board}
 framework = {framework}
 lib_ignore = board
-build_flags = -O2 -Ilib/arenite -Ilib/agent -Isrc -DARENITE_BOARD='"{name}"'
+build_flags = -Isrc -Ilib/arenite -Ilib/agent -DARENITE_BOARD='"{name}"' -DARENITE_BAUD={baud} -DARENITE_STACK={stack}
 monitor_speed = {baud}
 """
 
 
-def platformio_ini(board: Board) -> str:
+def platformio_ini(board: Board, stack_bytes: int) -> str:
     """``platformio.ini`` with ``board`` as the default, and an environment per real board that PlatformIO knows."""
     text = _HEAD.format(default=board.name)
     if board.emulated:
@@ -49,12 +52,15 @@ def platformio_ini(board: Board) -> str:
     for real in all_boards():
         if real.platformio is not None:
             io = real.platformio
+            if io.framework != "arduino":
+                text += _OTHER_FRAMEWORK.format(framework=io.framework)
             text += _REAL.format(
                 name=real.name,
                 platform=io.platform,
                 board=io.board,
                 framework=io.framework,
                 baud=real.uart.baud,
+                stack=stack_bytes,
             )
     return text
 
@@ -71,9 +77,9 @@ def board_json(board: Board) -> str:
     return json.dumps(description, indent=2) + "\n"
 
 
-def platformio_files(board: Board) -> Mapping[str, str]:
+def platformio_files(board: Board, stack_bytes: int) -> Mapping[str, str]:
     """Path in the project to text, for everything that only PlatformIO reads."""
-    files = {"platformio.ini": platformio_ini(board)}
+    files = {"platformio.ini": platformio_ini(board, stack_bytes)}
     if board.emulated:
         files["platform/platform.json"] = (_PLATFORM / "platform.json").read_text("utf-8")
         files["platform/platform.py"] = (_PLATFORM / "platform.py.in").read_text("utf-8")

@@ -1,0 +1,278 @@
+/* The device's side of the MLPerf Tiny monitor: text commands that end in '%', answers that end in "m-ready".
+ *
+ * Commands: name, profile, timestamp, db load N, db HEX, infer N W, results, help. One of our own: raw prints the
+ * outputs as hexadecimal bytes, so that a host can compare every bit of them.
+ */
+#include "agent.h"
+#include "port.h"
+
+#define LINE_MAX 256u
+
+static char line[LINE_MAX];
+static uint32_t expected, loaded; /* bytes of input that "db load" announced, and that have arrived */
+
+static uint64_t clock_ticks; /* device time, extended past the 32 bits of the counter */
+static uint32_t clock_latest;
+
+static void put_text(const char *text)
+{
+    while (*text) {
+        port_putc((uint8_t)*text++);
+    }
+}
+
+static void put_number(uint64_t value)
+{
+    char digits[21];
+    uint32_t at = sizeof digits - 1;
+    digits[at] = 0;
+    do {
+        digits[--at] = (char)('0' + value % 10u);
+        value /= 10u;
+    } while (value);
+    put_text(digits + at);
+}
+
+static void put_hex(uint8_t byte)
+{
+    port_putc((uint8_t)"0123456789abcdef"[byte >> 4]);
+    port_putc((uint8_t)"0123456789abcdef"[byte & 15u]);
+}
+
+/* `text`, a number, `end` and the line's end. */
+static void say(const char *text, uint64_t number, const char *end)
+{
+    put_text(text);
+    put_number(number);
+    put_text(end);
+    put_text("\r\n");
+}
+
+static void say_name(const char *text, const char *name)
+{
+    put_text(text);
+    put_text(name);
+    put_text("]\r\n");
+}
+
+static void complain(const char *what) { say_name("e-[", what); }
+
+static void clock_advance(uint64_t known)
+{
+    const uint32_t now = port_ticks();
+    clock_ticks += known ? known : now - clock_latest;
+    clock_latest = now;
+}
+
+static void lap(void)
+{
+    clock_advance(0);
+    say("m-lap-us-", clock_ticks / PORT_TICKS_PER_US, "");
+}
+
+static const char *after(const char *text, const char *prefix)
+{
+    while (*prefix) {
+        if (*text++ != *prefix++) {
+            return 0;
+        }
+    }
+    return text;
+}
+
+/* A decimal number at *text, which moves behind it and the space that follows. */
+static uint32_t number_at(const char **text)
+{
+    uint32_t value = 0;
+    for (; **text >= '0' && **text <= '9'; (*text)++) {
+        value = value * 10u + (uint32_t)(**text - '0');
+    }
+    while (**text == ' ') {
+        (*text)++;
+    }
+    return value;
+}
+
+static int nibble(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Put what was loaded into the inputs, one after the other: an inference may overwrite them. */
+static void fill_inputs(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    const uint8_t *from = ar_this_monitor.input;
+    for (uint32_t k = 0; k < model->input_count; k++) {
+        for (uint32_t i = 0; i < model->inputs[k].bytes; i++) {
+            ((uint8_t *)model->inputs[k].data)[i] = *from++;
+        }
+    }
+}
+
+static void load(const char *text)
+{
+    const char *size = after(text, "load ");
+    if (size) {
+        expected = number_at(&size);
+        loaded = 0;
+        if (expected == 0 || expected > ar_this_monitor.input_bytes) {
+            expected = 0;
+            complain("the inputs are not that large");
+            return;
+        }
+        say("m-[Expecting ", expected, " bytes]");
+        return;
+    }
+    for (; *text; text += 2) {
+        const int high = nibble(text[0]), low = high < 0 ? -1 : nibble(text[1]);
+        if (low < 0 || loaded >= expected) {
+            complain(low < 0 ? "not hexadecimal" : "more bytes than announced");
+            return;
+        }
+        ar_this_monitor.input[loaded++] = (uint8_t)(high * 16 + low);
+    }
+    if (expected && loaded == expected) {
+        put_text("m-load-done\r\n");
+    }
+}
+
+/* Element `i` of an output in thousandths of its real value. */
+static int64_t thousandths(const ar_io *output, uint32_t i)
+{
+    const uint8_t *p = output->data;
+    int64_t value;
+    if (output->dtype == AR_FLOAT32) {
+        const uint32_t bits = ((const uint32_t *)output->data)[i];
+        const int exponent = (int)(bits >> 23 & 255u) - 150;
+        value = (int64_t)((bits & 0x7FFFFFu) | 0x800000u) * 1000;
+        value = exponent < -34 ? 0
+                : exponent < 0 ? (value + ((int64_t)1 << (-exponent - 1))) >> -exponent
+                               : value << (exponent < 28 ? exponent : 28);
+        return bits >> 31 ? -value : value;
+    }
+    if (output->dtype == AR_INT8) {
+        value = (int8_t)p[i];
+    } else if (output->dtype == AR_INT16) {
+        value = (int16_t)(p[2 * i] | p[2 * i + 1] << 8);
+    } else if (output->dtype == AR_INT32) {
+        value = ((const int32_t *)output->data)[i];
+    } else {
+        value = p[i];
+    }
+    value = (value - ar_this_monitor.zero_point) * ar_this_monitor.scale_thousandths_q16;
+    return (value + 0x8000) >> 16;
+}
+
+static void results(void)
+{
+    const ar_io *output = ar_this_firmware.model->outputs;
+    const uint32_t wide = output->dtype == AR_FLOAT32 || output->dtype == AR_INT32 ? 4
+                          : output->dtype == AR_INT16                              ? 2
+                                                                                   : 1;
+    put_text("m-results-[");
+    for (uint32_t i = 0; i < output->bytes / wide; i++) {
+        const int64_t value = thousandths(output, i);
+        const uint64_t size = value < 0 ? (uint64_t)-value : (uint64_t)value;
+        const uint32_t rest = (uint32_t)(size % 1000u);
+        put_text(i ? "," : "");
+        put_text(value < 0 ? "-" : "");
+        put_number(size / 1000u);
+        put_text(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");
+        put_number(rest);
+    }
+    put_text("]\r\n");
+}
+
+static void raw(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    put_text("m-raw-[");
+    for (uint32_t k = 0; k < model->output_count; k++) {
+        for (uint32_t i = 0; i < model->outputs[k].bytes; i++) {
+            put_hex(((const uint8_t *)model->outputs[k].data)[i]);
+        }
+    }
+    put_text("]\r\n");
+}
+
+/* The counter may wrap once between two readings, so the clock takes an inference's own 64-bit count. */
+static void run(uint32_t times)
+{
+    ar_run measured;
+    while (times--) {
+        fill_inputs();
+        clock_advance(0);
+        ar_infer(1, &measured);
+        clock_advance(measured.total + measured.init);
+    }
+}
+
+static void infer(const char *text)
+{
+    /* Without numbers: once, after ten runs that warm caches up. */
+    const uint32_t times = *text ? number_at(&text) : 1;
+    const uint32_t warm_up = *text ? number_at(&text) : 10;
+    say("m-warmup-start-", warm_up, "");
+    run(warm_up);
+    put_text("m-warmup-done\r\n");
+    say("m-infer-start-", times, "");
+    lap();
+    clock_latest = port_ticks(); /* printing the lap is not the model's time */
+    run(times);
+    lap();
+    put_text("m-infer-done\r\n");
+    results();
+}
+
+static void obey(void)
+{
+    const char *rest;
+    if (after(line, "name")) {
+        say_name("m-name-dut-[", ar_this_firmware.board);
+    } else if (after(line, "profile")) {
+        put_text("m-profile-[MLPerf Tiny monitor of Arenite]\r\n");
+        say_name("m-model-[", ar_this_firmware.model->name);
+    } else if (after(line, "timestamp")) {
+        lap();
+    } else if ((rest = after(line, "db ")) != 0) {
+        load(rest);
+    } else if ((rest = after(line, "infer")) != 0) {
+        infer(*rest == ' ' ? rest + 1 : rest);
+    } else if (after(line, "results")) {
+        results();
+    } else if (after(line, "raw")) {
+        raw();
+    } else if (after(line, "help")) {
+        put_text("m-[name profile timestamp db infer results raw]\r\n");
+    } else {
+        complain("unknown command");
+    }
+}
+
+void ar_serve(void)
+{
+    uint32_t length = 0;
+    for (;;) {
+        const char c = (char)port_getc();
+        if (c == '%') {
+            line[length < LINE_MAX ? length : 0] = 0;
+            if (length >= LINE_MAX) {
+                complain("the command is too long");
+            } else {
+                obey();
+            }
+            put_text("m-ready\r\n");
+            length = 0;
+        } else if (c != '\r' && c != '\n') {
+            if (length < LINE_MAX) {
+                line[length] = c;
+            }
+            length += length < LINE_MAX;
+        }
+    }
+}

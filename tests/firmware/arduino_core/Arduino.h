@@ -1,0 +1,16 @@
+/* A stand-in for an Arduino core, just wide enough for port_arduino.cpp: its Serial is a file descriptor. */
+#pragma once
+#include <stdint.h>
+
+struct SerialPort {
+    void begin(unsigned long baud);
+    int available();
+    int read();
+    void write(uint8_t byte);
+    void flush();
+};
+extern SerialPort Serial;
+unsigned long micros();
+void yield();
+void setup();
+void loop();

@@ -1,0 +1,47 @@
+#include "Arduino.h"
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+SerialPort Serial;
+static int line;
+
+void SerialPort::begin(unsigned long) {}
+int SerialPort::available()
+{
+    pollfd wanted = {line, POLLIN, 0};
+    if (poll(&wanted, 1, 100) > 0 && (wanted.revents & POLLHUP)) {
+        exit(0);
+    }
+    return wanted.revents & POLLIN ? 1 : 0;
+}
+int SerialPort::read()
+{
+    uint8_t byte;
+    return ::read(line, &byte, 1) == 1 ? byte : -1;
+}
+void SerialPort::write(uint8_t byte)
+{
+    while (::write(line, &byte, 1) != 1) {
+    }
+}
+void SerialPort::flush() {}
+
+unsigned long micros()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<unsigned long>(now.tv_sec) * 1000000ul +
+           static_cast<unsigned long>(now.tv_nsec / 1000);
+}
+void yield() {}
+
+int main(int count, char **arguments)
+{
+    line = count > 1 ? atoi(arguments[1]) : 0;
+    setup();
+    for (;;) {
+        loop();
+    }
+}

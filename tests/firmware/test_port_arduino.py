@@ -1,0 +1,88 @@
+"""The Arduino port: built against a stand-in core, it serves a model over a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+import tty
+from pathlib import Path
+
+import pytest
+
+from arenite.firmware.generator.project import write_project
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.transport import SerialTransport
+from arenite.profiles.boards import load_board
+from tests import toy_model
+
+CORE = Path(__file__).parent / "arduino_core"
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+
+
+def compile_as_arduino_core_would(project: Path, out: Path) -> Path:
+    """The sources that PlatformIO gives to a real board: src, lib/arenite and lib/agent, but not lib/board."""
+    include = [f"-I{project / folder}" for folder in ("src", "lib/arenite", "lib/agent")]
+    define = ["-DARDUINO=10819", '-DARENITE_BOARD="stand_in"']
+    objects = []
+    sources = [*project.glob("src/*.c*"), *project.glob("lib/arenite/*.c"), *project.glob("lib/agent/*.c")]
+    for source in [*sources, CORE / "core.cpp"]:
+        compiler = ["g++", "-std=c++11"] if source.suffix == ".cpp" else ["gcc", "-std=c99"]
+        target = out / f"{source.name}.o"
+        command = [
+            *compiler,
+            "-O2",
+            *WARNINGS,
+            *include,
+            f"-I{CORE}",
+            *define,
+            "-c",
+            str(source),
+            "-o",
+            str(target),
+        ]
+        subprocess.run(command, check=True)
+        objects.append(str(target))
+    program = out / "device"
+    subprocess.run(["g++", "-o", str(program), *objects], check=True)
+    return program
+
+
+def test_it_serves_a_model(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", toy_model.sources(), [], load_board("qemu_mps2_an386"))
+    program = compile_as_arduino_core_would(project, tmp_path)
+    device_end, host_end = pty.openpty()
+    tty.setraw(host_end)
+    process = subprocess.Popen([str(program), str(device_end)], pass_fds=[device_end])
+    try:
+        with SerialTransport(os.ttyname(host_end)) as line:
+            device = DeviceClient(line)
+            info = device.connect(toy_model.HASH)
+            assert (info.board, info.tick_hz) == ("stand_in", 1_000_000)
+            samples = [bytes(range(8)), bytes(8)]
+            outputs = []
+            for sample in samples:
+                device.write_input(0, sample)
+                device.infer(fresh=False)
+                outputs.append(device.read_output(0, 8))
+            assert outputs == toy_model.expected(samples, fresh=False)
+            memory = device.memory()
+            assert memory.guards_damaged == 0
+            assert 0 < memory.stack_used <= memory.stack_bytes
+    finally:
+        process.kill()
+        process.wait()
+        os.close(device_end)
+        os.close(host_end)
+
+
+def test_an_emulated_project_names_every_arduino_board(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", toy_model.sources(), [], load_board("qemu_mps2_an386"))
+    text = (project / "platformio.ini").read_text()
+    board = load_board("nucleo_l4r5zi")
+    assert board.platformio is not None
+    assert f"[env:{board.name}]\nplatform = {board.platformio.platform}\n" in text
+    assert "default_envs = qemu_mps2_an386" in text
