@@ -94,15 +94,17 @@ def compare_one(
         want = reference.run(inputs, reset=fresh)
         got = native.run(inputs, reset=fresh)
         for o, (a, b) in enumerate(zip(want, got, strict=True)):
-            # Bytes, not values: -0.0 and NaN payloads count too.
-            differ = np.flatnonzero(
-                np.ascontiguousarray(a).reshape(-1).view(np.uint8)
-                != np.ascontiguousarray(b).reshape(-1).view(np.uint8)
-            )
-            if differ.size:
-                first = int(differ[0]) // a.itemsize
-                elements = len(np.unique(differ // a.itemsize))
-                found.append(
-                    Mismatch(case, o, run, elements, (first, a.reshape(-1)[first], b.reshape(-1)[first]))
-                )
+            mismatch = mismatch_of(case, o, run, a, b)
+            found += [mismatch] if mismatch else []
     return found
+
+
+def mismatch_of(case: int, output: int, run: int, want: np.ndarray, got: np.ndarray) -> Mismatch | None:
+    """The difference between two arrays of one shape and type; None when every byte is equal."""
+    # Bytes, not values: -0.0 and NaN payloads count too.
+    a, b = np.ascontiguousarray(want).reshape(-1), np.ascontiguousarray(got).reshape(-1)
+    differ = np.unique(np.flatnonzero(a.view(np.uint8) != b.view(np.uint8)) // a.itemsize)
+    if not differ.size:
+        return None
+    first = int(differ[0])
+    return Mismatch(case, output, run, differ.size, (first, a[first], b[first]))

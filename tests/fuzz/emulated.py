@@ -1,0 +1,190 @@
+"""The differential fuzzer on emulated boards: many random graphs in one firmware, over the real serial protocol.
+
+    python -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 500 --seed 0
+
+All graphs of a batch are linked into one firmware behind one descriptor: its first input selects the graph to run,
+the others are the inputs and outputs of all graphs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import DTYPES, Model
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.project import write_project
+from arenite.host.bench.reference import Reference
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import DeviceClient
+from arenite.profiles.boards import load_board
+
+from tests.fuzz.__main__ import random_model
+from tests.fuzz.cases import load_all
+from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
+
+#: The protocol counts inputs and outputs in one byte each.
+MOST_TENSORS = 255
+
+_SELECTOR = """\
+#include "model.h"
+
+{externs}
+
+static const ar_model *const models[] = {{{models}}};
+static uint32_t which;
+static struct {{
+    uint32_t head[AR_GUARD_WORDS], arena[1], tail[AR_GUARD_WORDS];
+}} guarded;
+static ar_io inputs[{inputs}];
+static ar_io outputs[{outputs}];
+
+/* Run the selected graph; its arena is filled first, so that a kernel that reads what nobody wrote is caught. */
+static void run(void)
+{{
+    const ar_model *m = models[which];
+    uint32_t i;
+    for (i = 0; i < m->layer_count; i++) {{
+        m->layers[i]();
+    }}
+}}
+
+static void reset(void)
+{{
+    uint32_t m, i, in = 1, out = 0;
+    inputs[0].data = &which;
+    inputs[0].bytes = 4;
+    inputs[0].dtype = AR_INT32;
+    for (m = 0; m < sizeof models / sizeof models[0]; m++) {{
+        for (i = 0; i < models[m]->input_count; i++) {{
+            inputs[in++] = models[m]->inputs[i];
+        }}
+        for (i = 0; i < models[m]->output_count; i++) {{
+            outputs[out++] = models[m]->outputs[i];
+        }}
+        if (models[m]->reset) {{
+            models[m]->reset();
+        }}
+    }}
+}}
+
+static const ar_layer_fn layers[] = {{run}};
+const ar_model model = {{
+    .name = "fuzz", .inputs = inputs, .outputs = outputs, .layers = layers, .reset = reset, .guards = guarded.head,
+    .arena_bytes = 4, .layer_count = 1, .input_count = {inputs}, .output_count = {outputs},
+}};
+"""
+
+_HEADER = """\
+#ifndef MODEL_H
+#define MODEL_H
+#include "arenite.h"
+#define MODEL_LAYERS 1
+extern const ar_model model;
+#endif
+"""
+
+
+def sources(batch: Sequence[Generated]) -> dict[str, str]:
+    """The files of a firmware that holds every graph of the batch."""
+    files = {name: text for g in batch for name, text in g.sources().items()}
+    inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
+    outputs = sum(len(g.model.main.outputs) for g in batch)
+    files["model.h"] = _HEADER
+    files["model.c"] = _SELECTOR.format(
+        externs="\n".join(f"extern const ar_model {g.prefix}model;" for g in batch),
+        models=", ".join(f"&{g.prefix}model" for g in batch),
+        inputs=inputs,
+        outputs=outputs,
+    )
+    return files
+
+
+def compare_emulated(models: Sequence[Model], board_name: str, *, seed: int = 0) -> list[Mismatch]:
+    """Run every graph once on the emulated board and in LiteRT; return every difference."""
+    board = load_board(board_name)
+    batch = [lower(m, f"m{k}_") for k, m in enumerate(models)]
+    engine = sorted({s for g in batch for s in g.engine_sources})
+    found = []
+    with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
+        project = write_project(
+            Path(folder) / "p", sources(batch), engine, board, optimise="speed", stack_bytes=4096
+        )
+        with start(board, direct_build(project)) as machine:
+            client = DeviceClient(machine.transport)
+            client.hello()
+            client.infer(
+                fresh=True
+            )  # fills the table of inputs and outputs; runs graph 0 on whatever is there
+            first_in, first_out = 1, 0
+            for k, g in enumerate(batch):
+                graph = g.model.main
+                rng = np.random.default_rng([seed, k])
+                inputs = [random_input(graph.tensors[i], rng) for i in graph.inputs]
+                client.write_input(0, np.uint32(k).tobytes())
+                for position, value in enumerate(inputs):
+                    client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
+                client.infer(fresh=True)
+                want = Reference(to_flatbuffer(g.model)).run(inputs)
+                for position, index in enumerate(graph.outputs):
+                    t = graph.tensors[index]
+                    raw = client.read_output(first_out + position, t.nbytes)
+                    got = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
+                    mismatch = mismatch_of(k, position, 0, want[position], got)
+                    found += [mismatch] if mismatch else []
+                first_in += len(graph.inputs)
+                first_out += len(graph.outputs)
+    return found
+
+
+def batches(models: Sequence[Model], most_bytes: int) -> list[list[Model]]:
+    """Split the graphs so that each firmware fits the board and the protocol's counts."""
+    made: list[list[Model]] = [[]]
+    inputs, outputs, size = 1, 0, 0
+    for m in models:
+        graph = m.main
+        need = sum(t.nbytes for t in graph.tensors if t.data is None)
+        more = (len(graph.inputs), len(graph.outputs))
+        if made[-1] and (
+            inputs + more[0] > MOST_TENSORS or outputs + more[1] > MOST_TENSORS or size + need > most_bytes
+        ):
+            made.append([])
+            inputs, outputs, size = 1, 0, 0
+        made[-1].append(m)
+        inputs, outputs, size = inputs + more[0], outputs + more[1], size + need
+    return made
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz.emulated", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--board", default="qemu_mps2_an386")
+    parser.add_argument("--cases", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--op", action="append", help="only these operators")
+    args = parser.parse_args(argv)
+    ops = args.op or sorted(load_all())
+    models = [random_model(args.seed, k, ops, 3) for k in range(args.cases)]
+    counts = Counter(op.name for m in models for op in m.main.ops)
+    failures = done = 0
+    for batch in batches(models, load_board(args.board).ram_bytes // 2):
+        for mismatch in compare_emulated(batch, args.board, seed=args.seed):
+            failures += 1
+            print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
+        done += len(batch)
+    print(
+        f"{args.board}, seed {args.seed}: {done} graphs over {len(counts)} operators, {failures} mismatches"
+    )
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
