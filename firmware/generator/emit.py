@@ -101,38 +101,41 @@ def _model(g: Generated) -> str:
         "\n".join(
             [f'#include "{p}model.h"\n', *(f'#include "{h}"' for h in headers), f'#include "{p}weights.h"']
         ),
-        "/* A section of its own: the arena need not be cleared at start, every tensor is written before it is read. */\n"
+        "/* A section of its own: the arena need not be cleared at start, every tensor is written before it is read."
+        " */\n"
         "#if defined(__ELF__) && !defined(AR_HOST)\n"
         '#define AR_ARENA_SECTION __attribute__((section(".bss.ar_arena")))\n'
         "#else\n#define AR_ARENA_SECTION\n#endif\n\n"
         "/* The arena between two rows of guard words. */\n"
         "static struct {\n    uint32_t head[AR_GUARD_WORDS];\n"
         f"    uint8_t arena[{max(size, 4)}];\n    uint32_t tail[AR_GUARD_WORDS];\n"
-        f"}} {p}memory AR_ARENA_SECTION __attribute__((aligned(16)));\n\n#define AT(offset) ((void *)({p}memory.arena + (offset)))",
+        f"}} {p}memory AR_ARENA_SECTION __attribute__((aligned(16)));\n\n"
+        f"#define AT(offset) ((void *)({p}memory.arena + (offset)))",
     ]
     parts += [_layer(g, layer) for layer in g.layers]
-    names = ", ".join(f"layer_{layer.index}" for layer in g.calls)
-    parts.append(f"static const ar_layer_fn layers[] = {{{names or '0'}}};")
+    names = ", ".join(f"{p}layer_{layer.index}" for layer in g.calls)
+    parts.append(f"static const ar_layer_fn {p}layers[] = {{{names or '0'}}};")
     for kind in ("input", "output"):
         rows = [
             f"    {{{_io_address(g, t)}, {t.nbytes}, {TYPE_CODES[t.dtype]}}}, /* {_one_line(t.name)} */"
             for which, _, t in _io_names(g)
             if which == kind
         ]
-        parts.append(f"static const ar_io {kind}s[] = {{\n" + "\n".join(rows) + "\n};")
+        parts.append(f"static const ar_io {p}{kind}s[] = {{\n" + "\n".join(rows) + "\n};")
     if g.variables:
         parts.append(_reset(g))
-    parts.append(f"static const char name[] = {_c_string(g.name)};")
+    parts.append(f"static const char {p}name[] = {_c_string(g.name)};")
     hashed = ", ".join(f"{b:#04x}" for b in g.sha256[:8])
+    reset = f"{p}reset" if g.variables else "0"
     io = g.model.main
     parts.append(
         f"const ar_model {p}model = {{\n"
-        f"    .name = name,\n    .hash = {{{hashed}}},\n    .inputs = inputs,\n    .outputs = outputs,\n"
-        f"    .layers = layers,\n    .reset = {'reset' if g.variables else '0'},\n    .guards = {p}memory.head,\n"
+        f"    .name = {p}name,\n    .hash = {{{hashed}}},\n    .inputs = {p}inputs,\n    .outputs = {p}outputs,\n"
+        f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {p}memory.head,\n"
         f"    .arena_bytes = {max(size, 4)},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n}};"
     )
-    calls = "\n".join(f"    layer_{layer.index}();" for layer in g.calls)
+    calls = "\n".join(f"    {p}layer_{layer.index}();" for layer in g.calls)
     parts.append(f"void {p}model_invoke(void)\n{{\n{calls}\n}}")
     return "\n\n".join(parts) + "\n"
 
@@ -147,7 +150,7 @@ def _layer(g: Generated, layer: Layer) -> str:
     comment = f"/* {layer.index:3d}  {layer.comment} */"
     if layer.call is None:
         return f"{comment}\n/* no code needed */"
-    name = f"layer_{layer.index}"
+    name = f"{g.prefix}layer_{layer.index}"
     values = _struct(layer.call.fields, g, 1)
     return (
         f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};\n\n"
@@ -202,21 +205,24 @@ def _value(value: Any, g: Generated, depth: int) -> str:
 
 def _reset(g: Generated) -> str:
     """The table of variables, and the function that gives each its first value."""
+    p = g.prefix
     tables = []
     rows = []
     for k, v in enumerate(g.variables):
         initial = "0"
         if v.fill is None:
-            initial = f"initial_{k}"
+            initial = f"{p}initial_{k}"
             tables.append(
                 f"static const uint8_t {initial}[{v.nbytes}] = {{{', '.join(map(str, v.initial))}}};"
             )
         rows.append(
             f"    {{AT({v.offset}), {initial}, {v.nbytes}, {v.fill or 0}}}, /* {_one_line(v.name)} */"
         )
-    tables.append("static const ar_state states[] = {\n" + "\n".join(rows) + "\n};")
-    tables.append(f"static const ar_reset_state_params reset_params = {{states, {len(g.variables)}}};")
-    return "\n".join(tables) + "\n\nstatic void reset(void)\n{\n    ar_reset_state(&reset_params);\n}"
+    tables.append(f"static const ar_state {p}states[] = {{\n" + "\n".join(rows) + "\n};")
+    tables.append(f"static const ar_reset_state_params {p}reset_params = {{{p}states, {len(g.variables)}}};")
+    return (
+        "\n".join(tables) + f"\n\nstatic void {p}reset(void)\n{{\n    ar_reset_state(&{p}reset_params);\n}}"
+    )
 
 
 def _one_line(text: str) -> str:

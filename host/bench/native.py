@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,50 +89,64 @@ def build(models: Sequence[Generated], cache: Path) -> list[NativeModel]:
     Raises ``ToolError`` with the compiler's first message when a source does not compile.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(f"{name}\n{body}" for g in models for name, body in sorted(g.sources().items()))
+    text = unit(models)
     tag = hashlib.sha256((text + _engine_digest()).encode()).hexdigest()[:16]
     library = cache / f"models-{tag}.so"
     if not library.exists():
-        folder = cache / f"src-{tag}-{os.getpid()}"
-        folder.mkdir(exist_ok=True)
-        files = []
-        for g in models:
-            for name, body in g.sources().items():
-                (folder / name).write_text(body)
-                if name.endswith(".c"):
-                    files.append(str(folder / name))
+        source = cache / f"models-{tag}-{os.getpid()}.c"
+        source.write_text(text)
         engine = engine_archive(cache)
-        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", f"-I{ENGINE}", f"-I{folder}"]
         temporary = f"{library}.{os.getpid()}"
-        _cc([*WARNINGS, *flags, *files, str(engine), "-o", temporary])
+        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", f"-I{ENGINE}"]
+        _cc([*WARNINGS, *flags, str(source), str(engine), "-o", temporary])
         os.replace(temporary, library)
-        shutil.rmtree(folder)
+        source.unlink()
     loaded = ctypes.CDLL(str(library))
     return [NativeModel(loaded, g) for g in models]
 
 
+def unit(models: Sequence[Generated]) -> str:
+    """The sources of all models as one C file: starting the compiler costs far more than what it compiles."""
+    parts = []
+    for g in models:
+        files = g.sources()
+        # The only macro whose meaning differs from model to model is the one for addresses in the arena.
+        parts.append("#undef AT")
+        for name in ("model.h", "weights.h", "weights.c", "model.c"):
+            lines = files[g.prefix + name].splitlines()
+            parts += [line for line in lines if not any(f'#include "{own}"' in line for own in files)]
+    return "\n".join(parts) + "\n"
+
+
 def engine_archive(cache: Path) -> Path:
-    """The whole engine as a static library, compiled once per state of its sources."""
+    """The whole engine as a static library; each source is compiled once per state of it and of the headers."""
     archive = cache / f"engine-{_engine_digest()[:16]}.a"
     if archive.exists():
         return archive
-    folder = cache / f"engine-{os.getpid()}"
+    headers = _digest_of(sorted(ENGINE.glob("*.h")))
+    folder = cache / "objects"
     folder.mkdir(parents=True, exist_ok=True)
     objects = []
     for source in sorted(ENGINE.glob("*.c")):
-        obj = folder / (source.stem + ".o")
-        _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", f"-I{ENGINE}", "-c", str(source), "-o", str(obj)])
+        obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
+        if not obj.exists():
+            made = f"{obj}.{os.getpid()}"
+            _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", f"-I{ENGINE}", "-c", str(source), "-o", made])
+            os.replace(made, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"
     subprocess.run(["ar", "rcs", temporary, *objects], check=True)
     os.replace(temporary, archive)
-    shutil.rmtree(folder)
     return archive
 
 
 def _engine_digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted([*ENGINE.glob("*.c"), *ENGINE.glob("*.h")]):
+    return _digest_of(sorted([*ENGINE.glob("*.c"), *ENGINE.glob("*.h")]))
+
+
+def _digest_of(paths: Sequence[Path], start: str = "") -> str:
+    digest = hashlib.sha256(start.encode())
+    for path in paths:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
