@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tests.fuzz.graphs import assert_bit_exact
 
 SAME, VALID = 0, 1
 RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
+_IN, _OUT = Quantization((0.05,), (-7,)), Quantization((0.3,), (11,))
 
 
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
@@ -43,10 +45,10 @@ def conv(
     stride: int = 1,
     dilation: int = 1,
     activation: int = 0,
-    in_quant: Quantization = Quantization((0.05,), (-7,)),
-    out_quant: Quantization = Quantization((0.3,), (11,)),
+    in_quant: Quantization = _IN,
+    out_quant: Quantization = _OUT,
     bias: bool = True,
-    **options: int,
+    **options: Any,
 ) -> Model:
     """One CONV_2D or DEPTHWISE_CONV_2D with weights over the whole range."""
     b = GraphBuilder(np.random.default_rng(3))
@@ -109,7 +111,7 @@ def transposed(
     weights = b.const(b.rng.integers(-127, 128, (out[3], kernel, kernel, shape[3])), "int8", quant)
     bias = b.const(b.rng.integers(-9000, 9000, out[3]), "int32", quant)
     y = b.tensor(out, "int8", Quantization((0.2,), (-3,)))
-    options = {"padding": padding, "stride_h": stride, "stride_w": stride}
+    options: dict[str, Any] = {"padding": padding, "stride_h": stride, "stride_w": stride}
     b.op(
         "TRANSPOSE_CONV", [b.const(out, "int32"), weights, x, bias], [y], "TransposeConvOptions", 3, **options
     )

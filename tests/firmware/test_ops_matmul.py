@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from arenite.converters.graph import Model, Quantization
@@ -12,6 +14,8 @@ from tests.firmware.test_ops_convolutions import changed, refused, scales, with_
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare, lower
 from tests.fuzz.graphs import assert_bit_exact
+
+_OUT = Quantization((0.4,), (-9,))
 
 
 @pytest.mark.parametrize("name", ["FULLY_CONNECTED", "BATCH_MATMUL"])
@@ -34,7 +38,7 @@ def fully_connected(
     in_scale: float = 0.05,
     weight_scales: tuple[float, ...] = (0.01,),
     weight_zero: int = 0,
-    out_quant: Quantization = Quantization((0.4,), (-9,)),
+    out_quant: Quantization = _OUT,
     weights: np.ndarray | None = None,
     activation: int = 0,
     bias: bool = True,
@@ -122,7 +126,7 @@ def test_fully_connected_refusals() -> None:
 
 
 def matmul(
-    lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...], *, dtype: str = "int8", **options: bool
+    lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...], *, dtype: str = "int8", **options: Any
 ) -> Model:
     b = GraphBuilder()
     zero = 0 if dtype == "int16" else 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from arenite.converters.graph import Model, Quantization
@@ -75,7 +77,7 @@ def row_operator(
     dtype: str = "int8",
     zero: int = 0,
     out_quant: Quantization | None = None,
-    **options: float,
+    **options: Any,
 ) -> Model:
     b = GraphBuilder()
     x = b.input(shape, dtype, Quantization((float(np.float32(scale)),), (zero,)))
