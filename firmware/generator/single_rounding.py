@@ -15,6 +15,8 @@ from arenite.firmware.generator.quant import quantize_multiplier
 
 #: Multipliers tried, relative to the nearest one. A slightly larger one turns ties of negative sums away from zero.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
+#: Channels proven at a time, which bounds the memory of the proof.
+_BLOCK = 512
 
 
 def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -43,6 +45,21 @@ def proven_multipliers(
     ``lowest`` and ``highest`` bound each channel's accumulator (int32 range); ``levels`` are the scaled values at
     which the clamped output steps up. All arrays are per channel except ``levels``.
     """
+    multipliers, shifts = [], []
+    for start in range(0, len(scales), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        found = _prove(scales[block], lowest[block], highest[block], levels)
+        if found is None:
+            return None
+        multipliers.append(found[0])
+        shifts.append(found[1])
+    return np.concatenate(multipliers), np.concatenate(shifts)
+
+
+def _prove(
+    scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """``proven_multipliers`` for one block of channels."""
     pairs = [quantize_multiplier(float(s)) for s in scales]
     base = np.array([m for m, _ in pairs], np.int64)
     shift = np.array([s for _, s in pairs], np.int64)

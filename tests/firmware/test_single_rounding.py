@@ -64,6 +64,19 @@ def test_proven_multipliers_hold_for_every_accumulator() -> None:
     assert checked >= 190
 
 
+def test_many_channels_are_proven_in_blocks() -> None:
+    count = 1300
+    scales = np.linspace(0.001, 0.01, count)
+    bound = np.full(count, 20_000)
+    levels = np.arange(-127, 128)
+    found = proven_multipliers(scales, -bound, bound, levels)
+    assert found is not None
+    for k in (0, 511, 512, 1299):
+        alone = proven_multipliers(scales[k : k + 1], -bound[:1], bound[:1], levels)
+        assert alone is not None
+        assert (found[0][k], found[1][k]) == (alone[0][0], alone[1][0])
+
+
 def test_no_multiplier_where_steps_are_too_fine() -> None:
     """Sums up to 2^31 with output steps in between: 31 bits cannot place all of them."""
     scale, limit = 0.7e-7, 2**31 - 1

@@ -67,10 +67,12 @@ class GraphBuilder:
         tensors always get 0). Tensors have at most ``max_elements`` elements.
         """
         ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
+        made = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
         fitting = [
             t.index
             for t in self.tensors
-            if t.data is None
+            if t.index in made
+            and t.data is None
             and not t.is_variable
             and t.dtype in dtypes
             and len(t.shape) in ranks
@@ -103,7 +105,7 @@ class GraphBuilder:
             zero_point = (
                 0
                 if dtype == "int16"
-                else int(self.rng.choice([low, 0, high, self.rng.integers(low, high + 1)]))
+                else int(self.rng.choice([low, 0, high, int(self.rng.integers(low, high + 1))]))
             )
         if scale is None:
             scale = float(np.exp(self.rng.uniform(np.log(1e-3), np.log(0.5))))
