@@ -15,6 +15,7 @@ from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import DTYPES, Model, Op, Subgraph, Tensor
 from arenite.converters.passes.evaluate import EvaluationError, evaluate
 from arenite.converters.passes.prune import EFFECTS, compact, live_ops
+from arenite.converters.shapes import infer
 
 #: Operators whose value depends on the shape of their input only.
 SHAPE_ONLY = frozenset({"SHAPE", "RANK", "ZEROS_LIKE"})
@@ -68,11 +69,6 @@ SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
     "TRANSPOSE_CONV": (0,),
 }
 
-#: Operators that keep every element; where the counts disagree, the file's shapes are an exporter's guess.
-_KEEPS_ELEMENTS = frozenset(
-    {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE"}
-)
-
 #: A constant larger than this would never fit a device: the operator is left to be refused or run there.
 _LARGEST = 64 << 20
 
@@ -114,26 +110,18 @@ def _prune(model: Model, which: int, notes: list[str], why: str) -> Model:
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
-    """Shapes as LiteRT computes them, where the file's own contradict each other.
-
-    Converters write 1 for a dimension they do not know, also where it is a product of known ones.
-    """
+    """Shapes as LiteRT computes them, where the file has guesses."""
     graph = model.main
-    doubtful = [
-        op
-        for op in graph.ops
-        if op.name in _KEEPS_ELEMENTS
-        and graph.tensors[op.inputs[0]].elements != graph.tensors[op.outputs[0]].elements
-    ]
-    if not doubtful:
+    doubtful = next((op for op in graph.ops if _guessed(graph, op)), None)
+    if doubtful is None:
         return model
-    op, out = doubtful[0], graph.tensors[doubtful[0].outputs[0]]
     try:
         shapes = evaluate(model).shapes
     except EvaluationError as error:
+        out = graph.tensors[doubtful.outputs[0]]
         raise UnsupportedModelError(
-            f"operator {op.index} {op.name}, tensor {out.index} '{out.name}': shape {list(out.shape)} does not hold "
-            f"the input's {graph.tensors[op.inputs[0]].elements} elements, and LiteRT does not run the model: {error}.",
+            f"operator {doubtful.index} {doubtful.name}, tensor {out.index} '{out.name}': is not of the shape "
+            f"{list(out.shape)} that the file states, and LiteRT does not run the model: {error}.",
             "Export the model with fixed shapes.",
         ) from error
     tensors = list(graph.tensors)
@@ -145,6 +133,22 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
                 f"Tensor {t.index} '{t.name}' has the shape {list(found)}, not {list(t.shape)} as the file says."
             )
     return _with(model, 0, replace(graph, tensors=tuple(tensors)))
+
+
+def _guessed(graph: Subgraph, op: Op) -> bool:
+    """Whether an output has 1 in the file where the operator makes another dimension.
+
+    Converters write 1 for a dimension they do not know, also where it is a product of known ones (batch x time).
+    """
+    try:
+        shapes = infer(graph, op)
+    except UnsupportedModelError:
+        return False  # damaged, or fed by a guess; what cannot be run is refused later, with all shapes known
+    for index, shape in zip(op.outputs, shapes or (), strict=False):
+        stated = graph.tensors[index].shape
+        if stated != shape and len(stated) == len(shape):
+            return all(a in (b, 1) for a, b in zip(stated, shape, strict=True))
+    return False
 
 
 def _foldable(graph: Subgraph) -> list[Op]:

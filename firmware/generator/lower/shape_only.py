@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register
+from arenite.converters.graph import DTYPES, Op, Subgraph
+from arenite.firmware.generator.lower.base import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_dtype,
+)
 
 
 def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
@@ -17,6 +24,19 @@ def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
 
 class ShapeOnly(Lowering):
     supports = "any type; needs no code when the planner lets input and output share an address"
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        if DTYPES[source.dtype] is None:
+            raise refuse(op, source, f"has type {source.dtype}", "Quantise the model to int8 or int16.")
+        require_dtype(op, target, (source.dtype,))
+        if source.elements != target.elements:
+            raise refuse(
+                op,
+                target,
+                f"shape {list(target.shape)} does not hold {source.elements} elements",
+                "Export again.",
+            )
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)

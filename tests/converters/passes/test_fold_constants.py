@@ -202,6 +202,15 @@ def test_a_shape_that_the_exporter_guessed_is_put_right() -> None:
     same(model, folded)
 
 
+def test_a_shape_that_is_simply_wrong_is_left_to_be_refused() -> None:
+    b = GraphBuilder()
+    x = b.input((2, 4), "int8", b.quant())
+    y = b.tensor((3, 2), "int8", b[x].quant)
+    b.op("TRANSPOSE", [x, b.const([1, 0], "int32")], [y], "TransposeOptions")
+    model = b.build()
+    assert fold_constants(model) == (model, ())
+
+
 def test_constants_that_litert_cannot_evaluate_are_refused() -> None:
     b = GraphBuilder()
     x = b.input((1, 6), "int8", b.quant())

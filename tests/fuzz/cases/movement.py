@@ -366,3 +366,41 @@ def batch_to_space(b: GraphBuilder) -> None:
     x = block_input(b, ("int8", "int8", "int16", "int32", "int64", "float32"), shape)
     inputs = [x, b.const(blocks, "int32"), b.const(p, "int32")]
     b.op("BATCH_TO_SPACE_ND", inputs, [like(b, x, (n, *image, c))], "BatchToSpaceNDOptions", version=3)
+
+
+@case("RESHAPE")
+def reshape(b: GraphBuilder) -> None:
+    x = b.pick(ANY, [0, 1, 2, 3, 4, 5])
+    rest, shape = b[x].elements, []
+    while rest > 1:
+        shape.append(int(b.rng.choice([d for d in range(2, rest + 1) if rest % d == 0])))
+        rest //= shape[-1]
+    if b.rng.random() < 0.3 or not shape:
+        shape.insert(int(b.rng.integers(0, len(shape) + 1)), 1)
+    given = list(shape)
+    if b.rng.random() < 0.5:
+        given[int(b.rng.integers(0, len(given)))] = -1
+    inputs = [x, b.const(given, "int32")] if b.rng.random() < 0.7 else [x]
+    b.op("RESHAPE", inputs, [like(b, x, shape)], "ReshapeOptions", new_shape=tuple(given))
+
+
+@case("SQUEEZE")
+def squeeze(b: GraphBuilder) -> None:
+    shape = [int(v) for v in b.rng.choice([1, 1, 2, 5], int(b.rng.integers(1, 6)))]
+    dtype = str(b.rng.choice(ANY))
+    x = b.input(shape, dtype, b.quant(dtype) if dtype in ("int8", "int16") else None)
+    ones = [k for k, d in enumerate(shape) if d == 1]
+    gone = [k for k in ones if b.rng.random() < 0.6]
+    y = like(b, x, [d for k, d in enumerate(shape) if k not in (gone or ones)])
+    given = tuple(signed(b, k, len(shape)) for k in gone)
+    b.op("SQUEEZE", [x], [y], "SqueezeOptions", version=1, squeeze_dims=given)
+
+
+@case("EXPAND_DIMS")
+def expand_dims(b: GraphBuilder) -> None:
+    x = b.pick(ANY, [0, 1, 2, 3, 4])
+    shape = b[x].shape
+    axis = int(b.rng.integers(0, len(shape) + 1))
+    given = b.const(signed(b, axis, len(shape) + 1), str(b.rng.choice(["int32", "int64"])))
+    y = like(b, x, (*shape[:axis], 1, *shape[axis:]))
+    b.op("EXPAND_DIMS", [x, given], [y], "ExpandDimsOptions", version=1)
