@@ -13,9 +13,9 @@ from arenite.converters.planner.order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
 from arenite.converters.planner.search import Placement, place
 
-#: Default budgets: states of the order search, and placements of the offset search for each way of sharing tried.
+#: Default budgets: states of the order search, and blocks placed by the offset search over all ways of sharing tried.
 ORDER_BUDGET = 3000
-OFFSET_BUDGET = 10000
+OFFSET_BUDGET = 12000
 
 #: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing lowers the sum of live bytes,
 #: but ties blocks to one address, which can leave holes; so all are tried until one meets the bound.
@@ -104,7 +104,7 @@ def _best_candidate(
             buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
             if best is not None and live_bound(buffers, max(len(order), 1)) >= best.placement.arena:
                 continue
-            placement = place(buffers, budget=budget)
+            placement = place(buffers, budget=(budget - nodes + 1) // 2)
             nodes += placement.nodes
             if best is None or placement.arena < best.placement.arena:
                 best = _Candidate(order, buffers, pairs, placement)

@@ -7,6 +7,7 @@ a is below b, the size of a at its largest while both live; 0 when they never me
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,4 +97,40 @@ def quick(problem: Layout) -> list[int]:
             if sequence[: len(out)] == out:
                 break
             sequence = out + [b for b in sequence if b not in out]
+    return best
+
+
+def climb(problem: Layout, start: Sequence[int], rounds: int) -> list[int]:
+    """Improve the placement ``start``: in each round one block comes earlier in the sequence of a first fit, or two
+    swap places; what is no worse is kept. Stops at the bound.
+
+    The choices are random but the same every time. Mostly a block at the top, or one that lives with it, is moved:
+    nothing else can lower the arena.
+    """
+    rng = random.Random(0)
+
+    def pick(count: int) -> int:
+        return int(rng.random() * count)
+
+    sequence = sorted(range(len(start)), key=lambda b: (start[b], b))
+    best = offsets = first_fit(problem, sequence)
+    for _ in range(rounds):
+        height = problem.top(offsets)
+        if height <= problem.bound:
+            break
+        changed = list(sequence)
+        if rng.random() < 0.75:
+            high = [b for b in sequence if offsets[b] + problem.buffers[b].size == height]
+            block = high[pick(len(high))]
+            near = (block, *problem.neighbours[block])
+            place = changed.index(near[pick(len(near))])
+            changed.insert(pick(place + 1), changed.pop(place))
+        else:
+            a, b = pick(len(changed)), pick(len(changed))
+            changed[a], changed[b] = changed[b], changed[a]
+        moved = first_fit(problem, changed)
+        if problem.top(moved) <= height:
+            sequence, offsets = changed, moved
+        if problem.top(moved) < problem.top(best):
+            best = moved
     return best

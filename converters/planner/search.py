@@ -2,26 +2,32 @@
 
 Any placement can be pushed down until every block lies at 0 or on another one. Sorted by offset, such a *settled*
 placement is a sequence in which every block begins at the lowest address above all earlier ones that it meets in time.
-The search goes through these sequences, depth first, and cuts those that
+The search goes through these sequences, depth first, for one size of the arena at a time, and cuts those that
 
 * go down again (a settled placement has been sorted by offset), or swap two equal blocks or two at one address;
 * leave a hole below the new block into which another waiting block would fit whole: moved down there it gives a
   placement with a smaller sum of offsets, so that some best placement has no such hole;
-* cannot end below the best arena known: at each step of time, what waits must still go above the lowest place left.
+* cannot end within the arena: at each step of time, what waits must still go above the lowest place left.
 
-Blocks that live throughout go to the bottom first, and blocks that never meet in time, even through others, are
-separate problems. When the search ends within its budget of nodes, the best placement is optimal. The method is that of
-minimalloc (Moffitt, 2023), for blocks whose size may change over time.
+When a block has been placed, those that wait often fall into groups that no longer meet in time. Each group is solved
+by itself; when one cannot be, the block that split it off is moved, and the groups solved in between are left alone.
+
+Blocks that live throughout go to the bottom first. When the search ends within its budget of nodes, the best placement
+is optimal. The method is that of minimalloc (Moffitt, 2023), for blocks whose size may change over time.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arenite.converters.planner.lifetimes import Buffer
-from arenite.converters.planner.offsets import Layout, layout, quick
+from arenite.converters.planner.offsets import Layout, climb, layout, quick
+
+#: Rounds of improving a simple placement, before the exact search begins.
+_ROUNDS = 600
 
 
 @dataclass(frozen=True)
@@ -74,130 +80,178 @@ def _separate(buffers: Sequence[Buffer], which: Sequence[int]) -> list[list[int]
 def solve(problem: Layout, *, enough: int, budget: int) -> tuple[list[int], int, int]:
     """(offsets, proven lower bound, nodes). An arena of ``enough`` bytes is as good as a smaller one."""
     best = quick(problem)
-    goal = max(enough, problem.bound)
-    if problem.top(best) <= goal or budget <= 0:
-        return best, problem.bound, 0
+    if problem.top(best) > max(enough, problem.bound):
+        best = min(best, climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
     unit = math.gcd(*(size for b in problem.buffers for _, _, size in b.pieces))
-    # The hardest question first: is there one at the bound? Mostly there is, and a tight limit cuts most.
-    search = _Search(problem, unit)
-    found = search.run(goal, goal, budget // 2)
-    if found is not None:
-        return found, problem.bound, search.nodes
-    bound = (goal // unit + 1) * unit if search.exhausted else problem.bound
-    nodes = search.nodes
-    if problem.top(best) <= bound:
-        return best, bound, nodes
-    search = _Search(problem, unit)
-    found = search.run(problem.top(best) - unit, max(goal, bound), budget - nodes)
-    best = found if found is not None else best
-    if search.exhausted or problem.top(best) <= bound:
-        bound = max(bound, problem.top(best))
-    return best, bound, nodes + search.nodes
+    low = problem.bound  # no arena below this
+    limit = max(enough, low) // unit * unit  # the hardest question first: mostly the answer is yes
+    open_below = low  # arenas below this have been given up
+    search = _Search(problem)
+    while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
+        found = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)
+        if found is not None:
+            best = found
+        elif search.exhausted:
+            low = limit + unit
+        else:
+            open_below = limit + unit
+        high = problem.top(best) - unit
+        limit = max(low, open_below, enough // unit * unit)
+        limit += (high - limit) // (2 * unit) * unit
+    return best, min(low, problem.top(best)), search.nodes
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Waiting blocks that meet in time, directly or through each other, by start."""
+
+    members: tuple[int, ...]
+    low: int  # no block of the group goes below this
+    last: int  # the block placed there, which split the group off; -1 for none
+    parent: int  # the depth at which that was; -1 for none
+
+
+@dataclass
+class _Level:
+    """A depth of the search: the group that is being solved, and what has not been tried for its lowest block."""
+
+    group: _Group
+    others: tuple[_Group, ...]  # to be solved afterwards
+    options: list[int]
+    block: int = -1  # the one placed now
+    floors: list[tuple[int, int]] = field(default_factory=list)  # what it changed
 
 
 class _Search:
-    """One depth-first search. After ``run``: ``nodes`` tried, ``exhausted`` when nothing was left out."""
+    """Depth-first search for one arena size at a time; ``nodes`` counts the blocks placed in all of them."""
 
-    def __init__(self, problem: Layout, unit: int) -> None:
-        self.problem, self.unit = problem, unit
+    def __init__(self, problem: Layout) -> None:
+        self.problem = problem
         self.nodes, self.exhausted = 0, False
         self.n = len(problem.buffers)
-        self.sections = _sections(problem.buffers)
+        self.twin = _twins(problem.buffers)
+        self.steps, self.sections = _sections(problem.buffers)
         self.at: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
         for s, section in enumerate(self.sections):
             for b, size in section:
                 self.at[b].append((s, size))
-        self.twin = _twins(problem.buffers)
+        self.floor: list[int] = []  # lowest address above every placed neighbour
+        self.offset: list[int] = []
+        self.waiting: list[int] = []  # bytes per section
 
-    def run(self, limit: int, goal: int, budget: int) -> list[int] | None:
-        """The best placement of at most ``limit`` bytes, or None; ends at once with one of at most ``goal``."""
-        gap, neighbours, buffers = self.problem.gap, self.problem.neighbours, self.problem.buffers
-        floor = [0] * self.n  # lowest address above every placed neighbour
-        offset = [-1] * self.n
-        waiting = [sum(size for _, size in section) for section in self.sections]
-        best: list[int] | None = None
-        path: list[tuple[int, list[tuple[int, int]]]] = []  # placed block, floors before it
-        options = [self._options(offset, floor, waiting, -1, limit)]
-        while options:
-            if not options[-1]:
-                options.pop()
-                if path:
-                    b, before = path.pop()
-                    offset[b] = -1
-                    for s, size in self.at[b]:
-                        waiting[s] += size
-                    for a, old in before:
-                        floor[a] = old
-                continue
-            b = options[-1].pop()
-            if floor[b] + buffers[b].size > limit:
-                continue
-            if self.nodes >= budget:
-                return best
-            self.nodes += 1
-            offset[b] = floor[b]
-            before = []
-            for a in neighbours[b]:
-                high = offset[b] + gap[b][a]
-                if offset[a] < 0 and floor[a] < high:
-                    before.append((a, floor[a]))
-                    floor[a] = high
-            for s, size in self.at[b]:
-                waiting[s] -= size
-            path.append((b, before))
-            if len(path) == self.n:
-                best = list(offset)
-                top = self.problem.top(best)
-                if top <= goal:
-                    self.exhausted = top <= self.problem.bound
-                    return best
-                limit = top - self.unit
-                options.append([])
-            else:
-                options.append(self._options(offset, floor, waiting, b, limit))
-        self.exhausted = True
-        return best
+    def run(self, limit: int, budget: int) -> list[int] | None:
+        """A placement of at most ``limit`` bytes; None when there is none (``exhausted``), or none was found before
+        ``nodes`` reached ``budget``."""
+        self.floor, self.offset = [0] * self.n, [-1] * self.n
+        self.waiting = [sum(size for _, size in section) for section in self.sections]
+        self.exhausted = False
+        start = sorted(range(self.n), key=lambda b: (self.problem.buffers[b].start, b))
+        pending = self._split(start, 0, -1, -1)
+        levels: list[_Level] = []
+        while pending:
+            levels.append(_Level(pending[-1], pending[:-1], self._options(pending[-1])))
+            while True:
+                level = levels[-1]
+                if level.block >= 0:
+                    self._lift(level)
+                if not level.options:
+                    # What is below the group is to blame: the block that split it off, and only through that the rest.
+                    while len(levels) > level.group.parent + 1:
+                        if levels[-1].block >= 0:
+                            self._lift(levels[-1])
+                        levels.pop()
+                    if not levels:
+                        self.exhausted = True
+                        return None
+                    continue
+                if self.nodes >= budget:
+                    return None
+                self.nodes += 1
+                if self._drop(level, level.options.pop(), limit):
+                    rest = [b for b in level.group.members if b != level.block]
+                    low = self.offset[level.block]
+                    pending = level.others + self._split(rest, low, level.block, len(levels) - 1)
+                    break
+        return list(self.offset)
 
-    def _options(
-        self, offset: list[int], floor: list[int], waiting: list[int], last: int, limit: int
-    ) -> list[int]:
-        """The blocks to try next, best one last; none when the limit is out of reach."""
-        low = offset[last] if last >= 0 else 0
-        for section, left in zip(self.sections, waiting, strict=True):
+    def _drop(self, level: _Level, b: int, limit: int) -> bool:
+        """Place ``b`` on its floor; False when the rest of its group cannot end within ``limit``."""
+        gap, buffers = self.problem.gap, self.problem.buffers
+        level.block, level.floors = b, []
+        low = self.offset[b] = self.floor[b]
+        for a in self.problem.neighbours[b]:
+            high = low + gap[b][a]
+            if self.offset[a] < 0 and self.floor[a] < high:
+                level.floors.append((a, self.floor[a]))
+                self.floor[a] = high
+        for s, size in self.at[b]:
+            self.waiting[s] -= size
+        if low + buffers[b].size > limit:
+            return False
+        members = level.group.members
+        first = bisect_left(self.steps, buffers[members[0]].start)
+        last = bisect_left(self.steps, max(buffers[m].end for m in members))
+        for s in range(first, last):
+            left = self.waiting[s]
             if left:
-                lowest = min(floor[b] for b, _ in section if offset[b] < 0)
+                lowest = min(self.floor[m] for m, _ in self.sections[s] if self.offset[m] < 0)
                 if max(lowest, low) + left > limit:
-                    return []
-        buffers = self.problem.buffers
-        open_blocks = [b for b in range(self.n) if offset[b] < 0]
-        # A waiting block that would end at or below ``ceiling`` must not be passed over.
-        ceiling = min(floor[b] + buffers[b].size for b in open_blocks)
+                    return False
+        return True
+
+    def _lift(self, level: _Level) -> None:
+        """Undo ``_drop``."""
+        for a, old in level.floors:
+            self.floor[a] = old
+        for s, size in self.at[level.block]:
+            self.waiting[s] += size
+        self.offset[level.block] = -1
+        level.block = -1
+
+    def _split(self, members: Sequence[int], low: int, last: int, parent: int) -> tuple[_Group, ...]:
+        """``members``, by start, as groups; the smallest last, which is solved first: if it fails, it fails early."""
+        parts: list[list[int]] = []
+        end = -1
+        for b in members:
+            buffer = self.problem.buffers[b]
+            if buffer.start >= end:
+                parts.append([])
+            parts[-1].append(b)
+            end = max(end, buffer.end)
+        parts.sort(key=len, reverse=True)
+        return tuple(_Group(tuple(part), low, last, parent) for part in parts)
+
+    def _options(self, group: _Group) -> list[int]:
+        """The blocks that may be the lowest of the group, best one last."""
+        floor, offset, buffers = self.floor, self.offset, self.problem.buffers
+        # A block that would end at or below this must not be passed over.
+        ceiling = min(floor[b] + buffers[b].size for b in group.members)
         found = []
-        for b in open_blocks:
-            if floor[b] < low or (floor[b] == low and last > b):
+        for b in group.members:
+            if floor[b] < group.low or (floor[b] == group.low and group.last > b):
                 continue
             if floor[b] >= ceiling or (self.twin[b] >= 0 and offset[self.twin[b]] < 0):
                 continue
             found.append(b)
-        found.sort(key=lambda b: (-floor[b], buffers[b].size, buffers[b].end - buffers[b].start, b))
+        found.sort(key=lambda b: (-floor[b], buffers[b].end - buffers[b].start, buffers[b].size, b))
         return found
 
 
-def _sections(buffers: Sequence[Buffer]) -> list[list[tuple[int, int]]]:
-    """(block, size) of the blocks alive, at the steps where no other step has them all as large."""
+def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:
+    """Steps, and the (block, size) alive there, where no other kept step has them all as large."""
     steps = max((b.end for b in buffers), default=0)
     alive: list[dict[int, int]] = [{} for _ in range(steps)]
     for b, buffer in enumerate(buffers):
         for start, end, size in buffer.pieces:
             for t in range(start, end):
                 alive[t][b] = size
-    kept: list[dict[int, int]] = []
-    for here in alive:
-        if any(_within(here, other) for other in kept):
+    kept: list[int] = []
+    for t, here in enumerate(alive):
+        if any(_within(here, alive[other]) for other in kept):
             continue
-        kept = [other for other in kept if not _within(other, here)]
-        kept.append(here)
-    return [sorted(here.items()) for here in kept]
+        kept = [other for other in kept if not _within(alive[other], here)]
+        kept.append(t)
+    return kept, [sorted(alive[t].items()) for t in kept]
 
 
 def _within(here: dict[int, int], other: dict[int, int]) -> bool:
