@@ -79,15 +79,17 @@ def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = 
     """Compare ``needs`` with the memory of ``board``.
 
     ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): where one takes
-    less of what is missing, the reason names it and what it would take.
+    little enough of what is missing, the reason names it and what it would take.
     """
     reasons = []
     ram_short = needs.ram - board.ram_bytes
     if ram_short > 0:
-        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, needs.ram, "ram"))
+        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, board.ram_bytes, "ram"))
     flash_short = needs.flash - board.flash_bytes
     if flash_short > 0:
-        reasons.append(f"needs {flash_short:,} B more flash" + _better(alternatives, needs.flash, "flash"))
+        reasons.append(
+            f"needs {flash_short:,} B more flash" + _better(alternatives, board.flash_bytes, "flash")
+        )
     if ram_short > 0 and any(r.kind == "psram" and r.size >= needs.arena for r in board.ram[1:]):
         reasons.append("the arena would fit the board's PSRAM, which the generated project does not use")
     latency_ms = needs.instructions * needs.cycles_per_instruction / board.clock_hz * 1e3
@@ -97,8 +99,9 @@ def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = 
     return Verdict(board, needs, not (ram_short > 0 or flash_short > 0), latency_ms, energy, tuple(reasons))
 
 
-def _better(alternatives: Sequence[tuple[str, Needs]], now: int, what: str) -> str:
-    best = min(alternatives, key=lambda a: getattr(a[1], what), default=None)
-    if best is None or getattr(best[1], what) >= now:
-        return ""
-    return f": try {best[0]} (then {getattr(best[1], what):,} B)"
+def _better(alternatives: Sequence[tuple[str, Needs]], available: int, what: str) -> str:
+    """The first alternative that would fit, as the end of a reason; nothing when none does."""
+    for option, other in alternatives:
+        if getattr(other, what) <= available:
+            return f": try {option} (then {getattr(other, what):,} B)"
+    return ""

@@ -66,11 +66,13 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
                 f"{v.board.flash_bytes:,}",
                 f"~{v.latency_ms:,.1f}",
                 "-" if v.energy_mj is None else f"~{v.energy_mj:,.3f}",
-                "; ".join(v.reasons),
             )
         )
-    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ", "")
+    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ")
     show(table(f"{prepared.path.name}: arena {prepared.plan.arena_bytes:,} B", columns, rows))
+    for v in found:
+        for reason in v.reasons:
+            show(f"{v.board.name}: {reason}")
     show(
         "~ estimated: real boards add their framework's start-up code; time and energy are never measured here."
     )

@@ -12,7 +12,7 @@ from rich.table import Table
 
 #: Progress and warnings; standard output stays clean for results.
 stderr = Console(stderr=True, highlight=False)
-stdout = Console(highlight=False)
+stdout = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def print_json(value: Any) -> None:
@@ -27,7 +27,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     for k, column in enumerate(columns):
         cells = [row[k] for row in texts]
         numeric = bool(cells) and all(c in ("", "-") or c.strip("~+-")[:1].isdigit() for c in cells)
-        made.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in texts:
         made.add_row(*row)
     return made

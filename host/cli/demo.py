@@ -1,0 +1,77 @@
+"""``arenite demo``: the whole way once, with a real network and real labelled inputs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+from arenite.converters.atomic import write_atomic
+from arenite.converters.fit import Verdict
+from arenite.host.bench.run import Options
+from arenite.host.bench.run import bench as run_bench
+from arenite.host.bench.samples import load_samples
+from arenite.host.cli.bench import show_bench
+from arenite.host.cli.fit import show_fits
+from arenite.host.cli.options import optimise_option
+from arenite.host.cli.output import note, show
+from arenite.host.cli.progress import Steps
+from arenite.host.fit import verdicts
+from arenite.host.prepare import prepare
+from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.page import bench_page
+from arenite.models import zoo
+from arenite.models.samples import DEMO_MODEL, save_samples
+from arenite.profiles.boards import all_boards, load_board
+
+#: Boards of the closing table: the emulated ones and one of each kind that people have on the desk.
+SHOWN = (
+    "qemu_mps2_an386",
+    "qemu_netduinoplus2",
+    "qemu_microbit",
+    "nucleo_l4r5zi",
+    "nucleo_f446re",
+    "nucleo_h743zi",
+    "nucleo_u575zi_q",
+    "bluepill_f103c8",
+    "nano33ble",
+    "pico",
+    "rpipico2",
+    "teensy41",
+    "esp32dev",
+    "esp32-s3-devkitc-1",
+    "esp32-c3-devkitm-1",
+    "bbcmicrobit_v2",
+)
+
+
+@click.command()
+@click.option("--board", default="qemu_mps2_an386", show_default=True, help="A board of `arenite boards`.")
+@click.option("--port", help="Serial port of a real board.")
+@click.option("--report", type=click.Path(path_type=Path), default=Path("out/demo.html"), show_default=True)
+@optimise_option
+def demo(board: str, port: str | None, report: Path, optimise: str) -> int:
+    """Fetch an image classifier from the zoo, check which boards it fits, generate and build its firmware, start it,
+    send it labelled pictures over the serial port, check each answer byte for byte, and report.
+    """
+    chosen = load_board(board)
+    note(f"Model: {DEMO_MODEL} from the zoo ({zoo.entry(DEMO_MODEL).source})")
+    prepared = prepare(zoo.fetch(DEMO_MODEL))
+    fits = verdicts(prepared, all_boards(), optimise)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    with tempfile.TemporaryDirectory() as folder:
+        samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
+    note(f"Inputs: {len(samples)} labelled pictures; board: {chosen.name}")
+    with Steps(chosen.name) as steps:
+        result = run_bench(prepared, chosen, samples, Options(optimise, port=port), steps)
+    drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+    write_atomic(report, bench_page(result, [v.to_json() for v in fits], drawing, prepared.notes))
+    show_fits(prepared, [v for v in fits if v.board.name in _shown(fits)])
+    show_bench(result)
+    show(f"Report: {report}")
+    return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
+
+
+def _shown(fits: list[Verdict]) -> set[str]:
+    known = {v.board.name for v in fits}
+    return set(SHOWN) & known
