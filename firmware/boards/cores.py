@@ -106,7 +106,7 @@ _CORES = {
             "xtensa-lx106",
             "xtensa-lx106-elf-",
             "gcc-xtensa-lx106",
-            ("-mlongcalls", "-mtext-section-literals"),
+            ("-mtext-section-literals",),
             "start_xtensa.S",
             1.4,
             "Xtensa LX106, five-stage in-order: single-cycle ALU, load-use and taken-branch stalls",

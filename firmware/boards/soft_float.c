@@ -111,7 +111,7 @@ uint32_t __addsf3(uint32_t a, uint32_t b)
     }
     int ea, eb;
     const uint32_t ma = unpack(a, &ea);
-    const uint32_t mb = shift_sticky(unpack(b, &eb), 0);
+    const uint32_t mb = unpack(b, &eb);
     const uint32_t aligned = shift_sticky(mb, ea - eb);
     if (!subtract) {
         const uint32_t sum = ma + aligned; /* below 2^32: both are below 2^31 */

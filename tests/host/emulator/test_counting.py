@@ -1,0 +1,53 @@
+"""The counter of every emulated board counts instructions: a loop of known length is measured exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from arenite.firmware.generator.project import write_project
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import DeviceClient
+from arenite.profiles.boards import Board, all_boards, load_board
+
+from tests import toy_model
+
+EMULATED = [board.name for board in all_boards() if board.emulated]
+# Two instructions per turn on every core; the number of turns is the first input byte, in units of UNIT.
+UNIT = 400_009
+# GCC's Thumb-1 takes the older syntax, in which "sub" sets the flags.
+THUMB_1 = ("1: sub %0, #1\\n bne 1b", '"+l"', '"cc"')
+THUMB_2 = ("1: subs %0, #1\\n bne 1b", '"+l"', '"cc"')
+OTHERS = ("1: addi %0, %0, -1\\n bnez %0, 1b", '"+r"', "")
+
+
+def counting_layer(board: Board) -> str:
+    """C that runs the loop."""
+    loop, operand, clobbers = OTHERS
+    if board.core.startswith("cortex"):
+        loop, operand, clobbers = THUMB_1 if board.core == "cortex-m0" else THUMB_2
+    return (
+        f"uint32_t turns = {UNIT}u * AT(0)[0];\n"
+        f'    __asm__ volatile("{loop}" : {operand}(turns) : : {clobbers});'
+    ).replace(" : : );", ");")
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", EMULATED)
+def test_a_hundred_million_instructions_are_counted_exactly(name: str, tmp_path: Path) -> None:
+    board = load_board(name)
+    write_project(tmp_path / "project", toy_model.sources(counting_layer(board)), [], board)
+    assert board.emulator is not None
+    numerator, denominator = board.emulator.ticks_numerator, board.emulator.ticks_denominator
+    with start(board, direct_build(tmp_path / "project")) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        ticks = []
+        for turns in (1, 126):
+            device.write_input(0, bytes([turns] * 8))
+            run = device.infer()
+            assert device.layer_ticks(3)[2] <= run.total
+            ticks.append(device.layer_ticks(3)[2])
+    counted = (ticks[1] - ticks[0]) * denominator / numerator
+    assert abs(counted - 2 * 125 * UNIT) <= 1

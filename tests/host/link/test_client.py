@@ -1,0 +1,251 @@
+"""The device client against firmware in an emulator: what goes wrong on a line, and in a device."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import threading
+import tty
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from arenite.converters.errors import DeviceError
+from arenite.host.emulator.machine import start
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.frames import encode_frame
+from arenite.host.link.transport import SerialTransport
+from arenite.profiles.boards import load_board
+
+from tests import toy_model
+from tests.host.link.faulty_line import FaultyLine, RandomFaults
+
+pytestmark = pytest.mark.qemu
+BOARD = "qemu_mps2_an386"
+Firmware = Callable[..., Path]
+FAULT_BOARDS = ["qemu_mps2_an386", "qemu_microbit", "qemu_netduinoplus2", "qemu_riscv32", "qemu_xtensa_lx106"]
+TRAP = "__builtin_trap();"
+SPIN = "for (volatile int i = 1; i;) {\n    }"
+
+
+def use_stack(count: int) -> str:
+    """C that writes ``count`` bytes of stack."""
+    fill = f"for (int i = 0; i < {count}; i++) {{\n        big[i] = 1;\n    }}"
+    return f"volatile uint8_t big[{count}];\n    {fill}\n    (void)big[0];"
+
+
+def run_carried(device: DeviceClient, count: int, seed: int) -> tuple[list[bytes], list[bytes]]:
+    """``count`` inferences whose state is carried: one that ran twice would show in all that follow."""
+    rng = random.Random(seed)
+    samples = [rng.randbytes(8) for _ in range(count)]
+    outputs = []
+    for index, sample in enumerate(samples):
+        device.write_input(0, sample)
+        device.infer(fresh=index == 0)
+        outputs.append(device.read_output(0, 8))
+    return outputs, toy_model.expected(samples, fresh=False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_result_survives_a_bad_line(firmware: Firmware, seed: int) -> None:
+    faults = RandomFaults(0.005, seed), RandomFaults(0.005, seed + 100)
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
+        with line, SerialTransport(line.port) as host:
+            device = DeviceClient(host, resend_s=0.1, attempts=40)
+            device.connect(toy_model.HASH)
+            outputs, expected = run_carried(device, 40, seed)
+            assert outputs == expected
+    assert faults[0].count > 5 and faults[1].count > 5
+    assert device.statistics.resent > 0
+
+
+def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None:
+    lost: list[bytes] = []
+
+    def lose_every_second_infer_reply(data: bytes) -> bytes:
+        # Frames of 16 bytes and a CRC: only INFER's reply is that long here, and it arrives in one piece or a few.
+        pending.extend(data)
+        out = bytearray()
+        while 0 in pending:
+            end = pending.index(0) + 1
+            frame = bytes(pending[:end])
+            del pending[:end]
+            is_infer = len(frame) == 22 and lost[-1:] != [frame]
+            if is_infer:
+                lost.append(frame)
+            else:
+                out += frame
+        return bytes(out)
+
+    pending = bytearray()
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_host=lose_every_second_infer_reply)
+        with line, SerialTransport(line.port) as host:
+            device = DeviceClient(host, resend_s=0.1)
+            device.connect(toy_model.HASH)
+            outputs, expected = run_carried(device, 10, 7)
+            assert outputs == expected
+    assert len(lost) >= 10
+    assert device.statistics.resent >= 10
+
+
+@pytest.mark.parametrize("name", FAULT_BOARDS)
+def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: str) -> None:
+    with start(load_board(name), firmware(name, TRAP)) as machine:
+        device = DeviceClient(machine.transport, resend_s=0.3)
+        device.connect(toy_model.HASH)
+        device.write_input(0, bytes(8))
+        with pytest.raises(DeviceError, match="restarted during the run, because of a fault"):
+            device.infer()
+        assert device.connect(toy_model.HASH).model == "toy"
+        assert device.memory().started_by.startswith("a fault")
+
+
+def test_a_hang_is_reported_within_the_time_given(firmware: Firmware) -> None:
+    with start(load_board(BOARD), firmware(BOARD, SPIN)) as machine:
+        device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=1.5)
+        device.connect(toy_model.HASH)
+        with pytest.raises(DeviceError, match="hangs: no answer"):
+            device.infer()
+
+
+def test_a_restart_that_was_asked_for_is_noticed_too(firmware: Firmware) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport, resend_s=0.3)
+        device.connect(toy_model.HASH)
+        device.restart()
+        with pytest.raises(DeviceError, match="restarted during the run, because of a request"):
+            device.read_output(0, 8)
+
+
+def test_other_firmware_is_refused(firmware: Firmware) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport)
+        with pytest.raises(DeviceError, match=r"runs other firmware: model 'toy' \(0102030405060708\)"):
+            device.connect(b"\xaa" * 32)
+
+
+def test_another_protocol_version_is_refused(firmware: Firmware) -> None:
+    sentence = "speaks version 9 of the protocol, this program version 1"
+    with (
+        start(load_board(BOARD), firmware(BOARD, version=9)) as machine,
+        pytest.raises(DeviceError, match=sentence),
+    ):
+        DeviceClient(machine.transport).hello()
+
+
+def test_a_write_past_the_arena_damages_a_guard(firmware: Firmware) -> None:
+    with start(
+        load_board(BOARD), firmware(BOARD, "volatile int past = 33;\n    AT(0)[past] = 1;")
+    ) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        device.infer()
+        assert device.memory().guards_damaged == 1
+
+
+@pytest.mark.parametrize("name", ["qemu_mps2_an386", "qemu_riscv32", "qemu_xtensa_lx106"])
+def test_the_high_water_mark_sees_what_a_layer_used(firmware: Firmware, name: str) -> None:
+    fill = use_stack(1000)
+    with start(load_board(name), firmware(name, fill)) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        before = device.memory()
+        device.infer()
+        after = device.memory()
+        assert before.stack_used < 300
+        assert 1000 <= after.stack_used < 1300
+        assert not after.stack_overflowed
+
+
+def test_a_stack_that_leaves_its_region_is_seen(firmware: Firmware) -> None:
+    fill = use_stack(2040)
+    with start(load_board(BOARD), firmware(BOARD, fill)) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        device.infer()
+        assert device.memory().stack_overflowed
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"\0" * 50,
+        bytes(range(1, 256)) * 4,
+        encode_frame(bytes([1, 5, 1, 0]))[:-3],
+        encode_frame(bytes([1, 3, 0, 0]) + b"x" * 400),
+        encode_frame(b"\x01\x63\x00\x00"),
+        encode_frame(bytes([1, 4, 0, 0]) + b"\xff\xff\xff\xff\xff\xff\xff\xff"),
+        encode_frame(bytes([1, 3, 0, 0])),
+    ],
+    ids=["zeros", "noise", "truncated", "oversized", "unknown", "far", "no offset"],
+)
+def test_junk_changes_nothing(firmware: Firmware, junk: bytes) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport, resend_s=0.2)
+        device.connect(toy_model.HASH)
+        device.write_input(0, bytes(8))
+        machine.transport.write(junk)
+        device.infer()
+        assert device.read_output(0, 8) == b"\1" * 8
+        assert device.memory().guards_damaged == 0
+
+
+def test_a_tensor_that_is_not_there_is_refused(firmware: Firmware) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        for index, size in [(0, 9), (1, 1)]:
+            with pytest.raises(DeviceError, match="no such tensor, or it is smaller"):
+                device.read_output(index, size)
+        with pytest.raises(DeviceError, match="no such tensor, or it is smaller"):
+            device.write_input(0, bytes(9))
+
+
+def test_a_missing_port_is_one_sentence() -> None:
+    with pytest.raises(DeviceError, match="There is no serial port /dev/ttyNOPE99"):
+        SerialTransport("/dev/ttyNOPE99")
+
+
+def test_a_silent_port_is_one_sentence() -> None:
+    near, far = pty.openpty()
+    tty.setraw(far)
+    try:
+        with SerialTransport(os.ttyname(far)) as line, pytest.raises(DeviceError, match="Nothing answers on"):
+            DeviceClient(line).hello(timeout_s=0.3)
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+def test_a_device_that_talks_something_else_is_one_sentence() -> None:
+    near, far = pty.openpty()
+    tty.setraw(far)
+    done = threading.Event()
+
+    def chatter() -> None:
+        while not done.wait(0.02):
+            os.write(near, b"Hello from a sketch\r\n\0")
+
+    talker = threading.Thread(target=chatter)
+    talker.start()
+    try:
+        with SerialTransport(os.ttyname(far)) as line, pytest.raises(DeviceError, match="is too noisy"):
+            DeviceClient(line).hello(timeout_s=0.5)
+    finally:
+        done.set()
+        talker.join()
+        os.close(near)
+        os.close(far)
+
+
+def test_a_port_that_goes_away_is_one_sentence(firmware: Firmware) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport, resend_s=0.2)
+        device.connect(toy_model.HASH)
+        machine.process.kill()
+        machine.process.wait()
+        with pytest.raises(DeviceError, match=r"went away|no answer to request"):
+            device.infer()

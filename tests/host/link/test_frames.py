@@ -1,0 +1,69 @@
+"""COBS and frames: what goes in comes out, and damage never passes for data."""
+
+from __future__ import annotations
+
+import pytest
+from arenite.host.link import cobs
+from arenite.host.link.frames import MAX_ENCODED, Damaged, FrameDecoder, encode_frame
+from hypothesis import given
+from hypothesis import strategies as st
+
+BYTES = st.binary(max_size=700) | st.lists(st.sampled_from([b"\0", b"a" * 253, b"b" * 254, b"c" * 255])).map(
+    b"".join
+)
+
+
+@given(BYTES)
+def test_cobs_round_trip(data: bytes) -> None:
+    encoded = cobs.encode(data)
+    assert 0 not in encoded
+    assert len(encoded) <= len(data) + len(data) // 254 + 1
+    assert cobs.decode(encoded) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "encoded"),
+    [
+        (b"", b"\x01"),
+        (b"\0", b"\x01\x01"),
+        (b"\x11\x22\0\x33", b"\x03\x11\x22\x02\x33"),
+        (bytes(range(1, 255)), b"\xff" + bytes(range(1, 255))),
+        (bytes(range(1, 256)), b"\xff" + bytes(range(1, 255)) + b"\x02\xff"),
+    ],
+)
+def test_cobs_known_packets(data: bytes, encoded: bytes) -> None:
+    assert cobs.encode(data) == encoded
+
+
+@pytest.mark.parametrize("packet", [b"", b"\x03\x11", b"\x02\0", b"\x05abc"])
+def test_cobs_refuses_what_is_no_packet(packet: bytes) -> None:
+    with pytest.raises(ValueError, match="COBS"):
+        cobs.decode(packet)
+
+
+@given(st.lists(st.binary(min_size=4, max_size=250), min_size=1, max_size=6), st.integers(1, 40))
+def test_frames_arrive_in_any_pieces(payloads: list[bytes], piece: int) -> None:
+    stream = b"".join(map(encode_frame, payloads))
+    decoder = FrameDecoder()
+    got = [f for at in range(0, len(stream), piece) for f in decoder.feed(stream[at : at + piece])]
+    assert got == payloads
+
+
+@given(st.binary(min_size=4, max_size=250), st.data())
+def test_a_changed_byte_never_passes(payload: bytes, data: st.DataObject) -> None:
+    frame = bytearray(encode_frame(payload))
+    at = data.draw(st.integers(1, len(frame) - 2))
+    frame[at] ^= data.draw(st.integers(1, 255))
+    whole = [f for f in FrameDecoder().feed(bytes(frame)) if not isinstance(f, Damaged)]
+    assert whole == []
+
+
+@given(st.binary(max_size=300), st.binary(min_size=4, max_size=250))
+def test_a_frame_after_noise_arrives(noise: bytes, payload: bytes) -> None:
+    assert payload in list(FrameDecoder().feed(noise + encode_frame(payload)))
+
+
+def test_endless_noise_does_not_fill_memory() -> None:
+    decoder = FrameDecoder()
+    assert [type(f) for f in decoder.feed(b"x" * (MAX_ENCODED + 1))] == [Damaged]
+    assert list(decoder.feed(encode_frame(b"abcd"))) == [b"abcd"]
