@@ -83,8 +83,8 @@ class NativeModel:
         return results
 
 
-def build(models: Sequence[Generated], cache: Path) -> list[NativeModel]:
-    """Compile ``models`` (each with its own prefix) and load them.
+def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
+    """Compile ``models`` (each with its own prefix) and load them; ``keep`` leaves the library in ``cache``.
 
     Raises ``ToolError`` with the compiler's first message when a source does not compile.
     """
@@ -102,6 +102,8 @@ def build(models: Sequence[Generated], cache: Path) -> list[NativeModel]:
         os.replace(temporary, library)
         source.unlink()
     loaded = ctypes.CDLL(str(library))
+    if not keep:
+        library.unlink(missing_ok=True)
     return [NativeModel(loaded, g) for g in models]
 
 

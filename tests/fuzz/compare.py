@@ -64,13 +64,17 @@ def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(low, high + 1, tensor.shape).astype(dtype)
 
 
-def compare(models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE) -> list[Mismatch]:
+def compare(
+    models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE, keep: bool = True
+) -> list[Mismatch]:
     """Run every model ``runs`` times on random inputs in both engines; return every difference.
+
+    ``keep`` leaves the compiled models in the cache, for the next run of the same test.
 
     A model with variables keeps them between these runs, and then runs once more after a reset.
     """
     generated = [lower(m, f"m{k}_") for k, m in enumerate(models)]
-    natives = build(generated, cache)
+    natives = build(generated, cache, keep=keep)
     found = []
     for k, (model, native) in enumerate(zip(models, natives, strict=True)):
         found += compare_one(k, model, native, np.random.default_rng([seed, k]), runs)

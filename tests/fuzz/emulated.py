@@ -26,7 +26,7 @@ from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
 
-from tests.fuzz.__main__ import random_model
+from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.converters.graph import Model
 
-from tests.fuzz.__main__ import random_model
+from tests.fuzz.campaign import random_model
 from tests.fuzz.compare import compare
 
 

@@ -26,7 +26,7 @@ def shrink(model: Model) -> Model:
 
 def mismatches(model: Model) -> bool:
     try:
-        return bool(compare([model], runs=4))
+        return bool(compare([model], runs=16, keep=False))
     except (ArenaError, AssertionError):
         return False
 

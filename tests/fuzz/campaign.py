@@ -1,0 +1,160 @@
+"""A run over many random graphs: batches in worker processes, so that a kernel that crashes takes only its own down."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model
+
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import load_all
+from tests.fuzz.compare import compare
+from tests.fuzz.shrink import shrink
+
+T = TypeVar("T")
+
+
+def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
+    """The graph of one case: a function of its arguments alone."""
+    cases = load_all()
+    rng = np.random.default_rng([seed, case])
+    b = GraphBuilder(rng)
+    # Each operator comes first in its turn, so that all of them are covered evenly.
+    cases[ops[case % len(ops)]](b)
+    for _ in range(int(rng.integers(0, length))):
+        cases[str(rng.choice(ops))](b)
+    return b.build()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Graphs ``first`` to ``first + count - 1`` of a seed: one compiler run."""
+
+    seed: int
+    first: int
+    count: int
+    ops: tuple[str, ...]
+    length: int
+    save: Path  # where shrunk mismatches go
+
+    def model(self, number: int) -> Model:
+        return random_model(self.seed, number, list(self.ops), self.length)
+
+    def one(self, number: int) -> Batch:
+        return Batch(self.seed, number, 1, self.ops, self.length, self.save)
+
+
+@dataclass
+class Result:
+    graphs: int = 0
+    operators: Counter[str] = field(default_factory=Counter)  # graphs that hold each operator
+    failures: list[str] = field(default_factory=list)  # a paragraph each
+
+    def add(self, other: Result) -> None:
+        self.graphs += other.graphs
+        self.operators.update(other.operators)
+        self.failures += other.failures
+
+
+def run_batch(batch: Batch) -> Result:
+    """Build, compare, and shrink what differs; mismatches of one graph count once."""
+    numbers = range(batch.first, batch.first + batch.count)
+    models = [batch.model(number) for number in numbers]
+    result = Result(batch.count)
+    for model in models:
+        result.operators.update({op.name for op in model.main.ops})
+    seen = set()
+    for mismatch in compare(models, seed=batch.seed + batch.first, runs=2, keep=False):
+        if mismatch.case not in seen:
+            seen.add(mismatch.case)
+            number = batch.first + mismatch.case
+            small = shrink(models[mismatch.case])
+            path = saved(batch, number, small)
+            shape = [op.name for op in small.main.ops]
+            result.failures.append(
+                f"seed {batch.seed} graph {number}: {mismatch}\n  shrunk to {shape}, saved as {path}"
+            )
+    return result
+
+
+def saved(batch: Batch, number: int, model: Model) -> Path:
+    batch.save.mkdir(parents=True, exist_ok=True)
+    path = batch.save / f"seed{batch.seed}-graph{number}.tflite"
+    path.write_bytes(to_flatbuffer(model))
+    return path
+
+
+def describe_failure(batch: Batch, problem: str) -> Result:
+    """The result of a graph that could not be compared at all."""
+    path = saved(batch, batch.first, batch.model(batch.first))
+    return Result(1, failures=[f"seed {batch.seed} graph {batch.first}: {problem}\n  saved as {path}"])
+
+
+class Worker:
+    """One process at a time, replaced by a new one when it dies."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def call(self, function: Callable[[Batch], Result], batch: Batch) -> Result:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context)
+        try:
+            return self._pool.submit(function, batch).result()
+        except BrokenProcessPool:
+            self._pool = None
+            raise
+
+    def run(self, batch: Batch) -> Result:
+        """Run a batch; when it crashes or cannot be built, run its graphs one by one to name the guilty."""
+        try:
+            return self.call(run_batch, batch)
+        except BrokenProcessPool:
+            problem = "the process crashed"
+        except Exception as error:
+            # The worker's own traceback comes as the cause; its end tells where.
+            problem = "\n".join("".join(traceback.format_exception(error.__cause__ or error)).splitlines()[-6:])
+        if batch.count == 1:
+            return describe_failure(batch, problem)
+        total = Result()
+        for number in range(batch.first, batch.first + batch.count):
+            total.add(self.run(batch.one(number)))
+        return total
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def run_all(batches: list[Batch], jobs: int) -> Iterator[Result]:
+    """Run the batches on ``jobs`` processes; results come in the order in which they are ready."""
+    local = threading.local()
+    workers: list[Worker] = []
+
+    def run(batch: Batch) -> Result:
+        if not hasattr(local, "worker"):
+            local.worker = Worker()
+            workers.append(local.worker)
+        result: Result = local.worker.run(batch)
+        return result
+
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            for done in as_completed([threads.submit(run, batch) for batch in batches]):
+                yield done.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for worker in workers:
+                worker.close()

@@ -1,0 +1,71 @@
+"""The fuzzer itself: it notices a wrong kernel, shrinks and saves the graph, and survives a crash."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arenite.converters.importers.tflite import load
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.reduce import Mean
+
+from tests.fuzz.__main__ import main
+from tests.fuzz.campaign import Batch, Result, Worker, run_batch
+
+
+def batch(folder: Path, *ops: str, count: int = 4) -> Batch:
+    return Batch(7, 10, count, ops, 3, folder)
+
+
+def test_same_numbers_same_graphs(tmp_path: Path) -> None:
+    first, second = (batch(tmp_path, "MEAN", "ADD").model(11) for _ in range(2))
+    assert [op.name for op in first.main.ops] == [op.name for op in second.main.ops]
+    assert [t.shape for t in first.main.tensors] == [t.shape for t in second.main.tensors]
+
+
+def test_wrong_results_are_found_shrunk_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Mean.lower
+
+    def wrong(self: Mean, ctx: LowerContext) -> KernelCall:
+        call = right(self, ctx)
+        fields: Mapping[str, Any] = call.fields
+        if "output_offset" in fields:
+            fields = {**fields, "output_offset": fields["output_offset"] ^ 1}
+        return replace(call, fields=fields)
+
+    monkeypatch.setattr(Mean, "lower", wrong)
+    result = run_batch(batch(tmp_path, "REDUCE_MAX", "MEAN", count=8))
+    assert result.graphs == 8
+    assert result.failures
+    for path in tmp_path.glob("*.tflite"):
+        assert [op.name for op in load(path).main.ops] == ["MEAN"]
+    assert len(list(tmp_path.glob("*.tflite"))) == len(result.failures)
+
+
+def crash(_: Batch) -> Result:
+    os._exit(11)
+
+
+def count_only(given: Batch) -> Result:
+    return Result(given.count)
+
+
+def test_a_crash_takes_down_only_its_own_process(tmp_path: Path) -> None:
+    worker = Worker()
+    with pytest.raises(BrokenProcessPool):
+        worker.call(crash, batch(tmp_path, "MEAN"))
+    assert worker.call(count_only, batch(tmp_path, "MEAN")).graphs == 4
+    worker.close()
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--cases", "6", "--op", "MEAN", "--op", "SUM", "--batch", "3", "--jobs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "seed 0: 6 graphs over 2 operators, 0 mismatches" in out
+    with pytest.raises(SystemExit):
+        main(["--op", "NO_SUCH_OP"])
