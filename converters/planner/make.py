@@ -14,7 +14,7 @@ from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
 from arenite.converters.planner.search import Placement, place
 
 #: Default budgets: states of the order search, and blocks placed by the offset search over all ways of sharing tried.
-ORDER_BUDGET = 3000
+ORDER_BUDGET = 10000
 OFFSET_BUDGET = 12000
 
 #: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing lowers the sum of live bytes,

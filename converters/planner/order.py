@@ -16,7 +16,7 @@ from arenite.converters.planner.bound import graph_bound
 from arenite.converters.planner.lifetimes import Demand, shared_pairs
 
 #: States kept per level by the beam search that takes over when the exact search runs out of nodes.
-_BEAM = 16
+_BEAM = 32
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,10 @@ class _Costs:
         after = live + fresh - unread - sum(demand.values[v].size for v in dying)
         return during + self.fixed, after - (0 if state else self.unread)
 
+    def lasting(self, state: int, live: int) -> int:
+        """Live bytes that do not end with whatever operator comes next, as unread inputs do with the first one."""
+        return live if state else live - self.unread
+
     def peak(self, order: tuple[int, ...]) -> int:
         peak, state, live = self.start + self.fixed, 0, self.start
         for k in order:
@@ -86,8 +90,10 @@ def best_order(demand: Demand, *, budget: int, in_place: bool = True) -> OrderRe
     if own == bound:
         return OrderResult(demand.ops, own, bound, 0)
     order, bound, nodes = _best_first(costs, own, bound, budget)
-    if order is None and bound < own:
-        order = _beam(costs, own)
+    if order is None:
+        peak = own
+        while bound < peak and (better := _beam(costs, peak)) is not None:
+            order, peak = better, costs.peak(better)
     if order is None:
         return OrderResult(demand.ops, own, bound, nodes)
     return OrderResult(order, costs.peak(order), bound, nodes)
@@ -117,9 +123,8 @@ def _best_first(
         nodes += 1
         moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
         # An operator that fits under the peak and leaves no more bytes than it found can go first: moved to the front
-        # of any completion it only lowers what lives until its old place. (Unread inputs end with any first operator.)
-        lasting = live if state else live - costs.unread
-        free = [m for m in moves if m[1] <= peak and m[2] <= lasting]
+        # of any completion it only lowers what lives until its old place.
+        free = [m for m in moves if m[1] <= peak and m[2] <= costs.lasting(state, live)]
         for p, during, after in free[:1] or moves:
             new, high = state | 1 << p, max(peak, during)
             if high < limit and high < best.get(new, limit):
@@ -138,19 +143,16 @@ def _path(costs: _Costs, came: dict[int, tuple[int, int]], state: int) -> tuple[
 
 
 def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
-    """An order with a peak below ``limit`` that a beam search finds, if any."""
-    level: list[tuple[int, int, int, tuple[int, ...]]] = [
-        (costs.start + costs.fixed, costs.start, 0, ())
-    ]  # peak, live, state, path of positions
-    for _ in costs.demand.ops:
-        found: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
-        for peak, live, state, path in level:
-            for p in costs.ready(state):
-                during, after = costs.step(state, live, p)
-                new = (max(peak, during), after, state | 1 << p, (*path, p))
-                if new[0] < limit and (new[2] not in found or new < found[new[2]]):
-                    found[new[2]] = new
+    """An order with a peak below ``limit`` that a beam search finds, if any: at each level it keeps the states with the
+    fewest live bytes among those that are reached below the limit."""
+    level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
+    while level and len(level[0][2]) < len(costs.demand.ops):
+        found: dict[int, tuple[int, int, tuple[int, ...]]] = {}
+        for live, state, path in level:
+            moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
+            moves = [m for m in moves if m[1] < limit]
+            free = [m for m in moves if m[2] <= costs.lasting(state, live)]
+            for p, _, after in free[:1] or moves:
+                found.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
         level = sorted(found.values())[:_BEAM]
-    if not level:
-        return None
-    return tuple(costs.demand.ops[p] for p in level[0][3])
+    return tuple(costs.demand.ops[p] for p in level[0][2]) if level else None
