@@ -6,7 +6,8 @@
 
 /* The products of one output: `rows` by `columns` taps that lie inside the image. Padding adds the real value 0,
  * so the taps outside are left out. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const int8_t *w, ar_taps rows, ar_taps columns)
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w, ar_taps rows,
+                          ar_taps columns)
 {
     /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter alike. */
     const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
@@ -18,7 +19,8 @@ static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const in
     const int32_t offset = p->input_offset;
     int32_t acc = 0;
 
-    in += rows.first * next_row + columns.first * next_run;
+    /* `at` alone may lie before the image: it is where the first tap would be without padding. */
+    const int8_t *in = image + (at + rows.first * next_row + columns.first * next_run);
     w += (rows.first * p->k_w + columns.first) * p->k_c;
     for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * p->k_c) {
         const int8_t *a = in;
@@ -47,17 +49,17 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
             for (int32_t x = 0; x < p->out_w; x++) {
                 const int32_t x0 = x * p->stride_w - p->pad_left;
                 const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
-                const int8_t *in = image + (y0 * p->in_w + x0) * p->in_c;
+                int32_t at = (y0 * p->in_w + x0) * p->in_c;
                 const int8_t *filter = p->weights;
                 int32_t left = group_outputs;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
-                    int32_t acc = window_sum(p, in, filter, rows, columns);
+                    int32_t acc = window_sum(p, image, at, filter, rows, columns);
                     acc += bias ? bias[c] : 0;
                     acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
                     *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
                     if (--left == 0) { /* the next group reads the next channels */
                         left = group_outputs;
-                        in += p->k_c;
+                        at += p->k_c;
                     }
                 }
             }

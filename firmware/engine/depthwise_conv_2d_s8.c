@@ -5,7 +5,8 @@
 #include "window.h"
 
 /* One output channel: the taps inside the image; padding adds the real value 0. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const int8_t *w, ar_taps rows, ar_taps columns)
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w, ar_taps rows,
+                          ar_taps columns)
 {
     const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
     const int32_t next_column = p->dilation_w * p->in_c;
@@ -13,7 +14,8 @@ static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *in, const in
     const int32_t offset = p->input_offset;
     int32_t acc = 0;
 
-    in += rows.first * next_row + columns.first * next_column;
+    /* `at` alone may lie before the image: it is where the first tap would be without padding. */
+    const int8_t *in = image + (at + rows.first * next_row + columns.first * next_column);
     w += (rows.first * p->k_w + columns.first) * out_c;
     for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * out_c) {
         const int8_t *a = in;
@@ -38,16 +40,16 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
             for (int32_t x = 0; x < p->out_w; x++) {
                 const int32_t x0 = x * p->stride_w - p->pad_left;
                 const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
-                const int8_t *in = image + (y0 * p->in_w + x0) * p->in_c;
+                int32_t at = (y0 * p->in_w + x0) * p->in_c;
                 int32_t left = p->k_c; /* outputs of one input channel: the multiplier */
                 for (int32_t c = 0; c < p->out_c; c++) {
-                    int32_t acc = window_sum(p, in, p->weights + c, rows, columns);
+                    int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
                     acc += bias ? bias[c] : 0;
                     acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
                     *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
                     if (--left == 0) {
                         left = p->k_c;
-                        in++;
+                        at++;
                     }
                 }
             }
