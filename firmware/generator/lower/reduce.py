@@ -27,10 +27,7 @@ def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
     inp, axes = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     values = require_constant(op, axes, "the axes")
     rank = len(inp.shape)
-    found = {int(a) + rank if a < 0 else int(a) for a in values.reshape(-1)} if rank else set()
-    if any(not 0 <= a < rank for a in found):
-        raise refuse(op, axes, f"axes {values.reshape(-1).tolist()} do not fit rank {rank}", "Fix the axes.")
-    return sorted(found)
+    return sorted({int(a) % rank for a in values.reshape(-1)}) if rank else []
 
 
 def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]:
