@@ -80,8 +80,9 @@ def test_every_int8_quotient() -> None:
         y = b.const(divisors, "int8", q(0.02, zero))
         b.op("DIV", [x, y], [b.tensor((256, 255), "int8", q(scale, -5))], "DivOptions", 2)
         for name in ("FLOOR_DIV", "FLOOR_MOD"):
-            nonzero = b.const(BYTES[BYTES != 0].reshape(1, 255), "int8")
-            b.op(name, [x, nonzero], [b.tensor((256, 255), "int8")])
+            # LiteRT leaves the smallest integer over -1 to the compiler: it depends on the length of the row.
+            nonzero = BYTES[(BYTES != 0) & ((BYTES != -1) | (name == "FLOOR_MOD"))].reshape(1, -1)
+            b.op(name, [x, b.const(nonzero, "int8")], [b.tensor((256, nonzero.size), "int8")])
         cases.append((b.build(), [BYTES.reshape(ROWS)]))
     assert_exact(cases)
 

@@ -242,11 +242,13 @@ def select(b: GraphBuilder) -> None:
 
 
 def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
-    """Constant divisors, never zero: TFLite stops there."""
+    """Constant divisors, never zero, where TFLite stops; nor a plain -1, by which it divides the smallest integer as
+    the computer and the vector length please."""
     values = np.array(random_input(Tensor(-1, "", partner_shape(b, shape), dtype), b.rng))
-    zero = quant.zero_point[0] if quant is not None else 0
-    step = -1 if zero > 0 else 1
-    return b.const(np.where(values == zero, zero + step, values), dtype, quant)
+    if quant is None:
+        return b.const(np.where((values == 0) | (values == -1), 2, values), dtype)
+    zero = quant.zero_point[0]
+    return b.const(np.where(values == zero, zero + (-1 if zero > 0 else 1), values), dtype, quant)
 
 
 def plain_division(b: GraphBuilder, name: str, options_type: str) -> None:
