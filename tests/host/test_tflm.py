@@ -7,17 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arenite.converters.errors import UsageError
-from arenite.converters.graph import Model, Quantization
+from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.planner import OpNeeds, Plan, plan
 from arenite.host.bench import tflm
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm import TflmJob, TflmResult, run_tflm
-from arenite.host.bench.tflm_check import KNOWN_DIFFERENCES, OpVerdict, check, random_runs
+from arenite.host.bench.tflm_check import KNOWN_DIFFERENCES, all_values, check_all, random_runs
 
 from tests.converters import small_models
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import load_all
+from tests.host.tflm_models import AGREEING, DIFFERING
 from tests.shared import shared_model
 
 needs_tflm = pytest.mark.skipif(
@@ -59,6 +62,13 @@ def _run(models: Mapping[str, Model]) -> dict[str, tuple[Model, bytes, list[list
     }
 
 
+def _runs(name: str, model: Model) -> list[list[np.ndarray]]:
+    runs = random_runs(model, 4)
+    if name == "RSQRT":  # defined for positive values only
+        return [[np.clip(a, 1, None).astype(a.dtype) for a in run] for run in runs]
+    return runs
+
+
 @needs_tflm
 def test_small_images_give_the_same_bytes() -> None:
     for name, (model, image, runs, result) in _run({n: small_models.ALL[n]() for n in SMALL}).items():
@@ -81,34 +91,52 @@ def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
 @needs_tflm
 def test_real_operators_that_differ_are_the_known_ones() -> None:
     """Each operator alone, so that a difference is laid at its own door."""
-    verdicts: list[OpVerdict] = []
-    for name in SHARED:
-        model = load_any(shared_model(name))
-        verdicts += check(model, random_runs(model, 2))
+    models = [load_any(shared_model(name)) for name in SHARED]
+    verdicts = [v for vs in check_all([(m, random_runs(m, 2)) for m in models]) for v in vs]
     assert not [v for v in verdicts if v.refused]
     assert {v.name for v in verdicts if v.different} == {"FULLY_CONNECTED"}
     assert max(v.largest for v in verdicts) == 1.0
 
 
-def fully_connected() -> Model:
-    """Small sums and a multiplier near 1/50: about one result in sixty lies where rounding twice shows."""
-    n = small_models.Net(21)
-    x = n.input((1, 2))
-    w = n.tensor((64, 2), data=n.rng.integers(-127, 128, (64, 2)), quant=Quantization((0.01,), (0,)))
-    y = n.op(
-        "FULLY_CONNECTED", [x, w, n.bias(x, w, 64)], (1, 64), options="FullyConnectedOptions",
-        quant=Quantization((0.0103,), (4,)),
-    )  # fmt: skip
-    return n.model([y])
+@needs_tflm
+def test_documented_differences_are_there() -> None:
+    """Each sentence of the documentation has its witness; when TFLM changes, this says which one is stale."""
+    built = {name: make() for name, make in DIFFERING.items()}
+    verdicts = check_all([(model, _runs(name, model)) for name, model in built.items()])
+    found = {name: vs[0] for name, vs in zip(built, verdicts, strict=True)}
+    assert {name for name, v in found.items() if not v.different} == set()
+    assert {v.name for v in found.values()} == set(KNOWN_DIFFERENCES)
+    assert {n: v.largest for n, v in found.items() if "at most 1" in KNOWN_DIFFERENCES[v.name]} == {
+        "FULLY_CONNECTED": 1.0, "FULLY_CONNECTED int16": 1.0, "RELU": 1.0,
+    }  # fmt: skip
 
 
 @needs_tflm
-def test_fully_connected_rounds_otherwise_in_tflm() -> None:
-    """The difference that is documented is there, and it is one step at most."""
-    model = fully_connected()
-    (verdict,) = check(model, random_runs(model, 40))
-    assert verdict.different > 0 and verdict.largest == 1.0
-    assert "rounds once" in KNOWN_DIFFERENCES["FULLY_CONNECTED"]
+def test_the_same_operators_agree_outside_the_documented_cases() -> None:
+    built = {name: make() for name, make in AGREEING.items()}
+    verdicts = check_all([(model, random_runs(model, 4)) for model in built.values()])
+    found = {name: (v.different, v.refused) for name, (v,) in zip(built, verdicts, strict=True)}
+    assert found == dict.fromkeys(built, (0, ""))
+
+
+@needs_tflm
+def test_no_other_operator_differs() -> None:
+    """Two random models of each operator that Arenite runs, where TFLM runs them at all."""
+    models = []
+    for name, case in load_all().items():
+        for seed in range(2):
+            builder = GraphBuilder(np.random.default_rng([seed, len(name)]))
+            case(builder)
+            model = builder.build()
+            runs = random_runs(model, 1)
+            try:
+                all_values(model, runs[0])
+            except ModelError:  # values without a result, such as the root of a negative number
+                continue
+            models.append((model, runs))
+    verdicts = [v for vs in check_all(models) for v in vs]
+    assert {v.name for v in verdicts if v.different} <= set(KNOWN_DIFFERENCES)
+    assert len({v.name for v in verdicts if not v.refused}) > 20
 
 
 @needs_tflm
