@@ -24,6 +24,8 @@ class Project:
     board: Board
     generated: Generated
     prediction: Prediction
+    optimise: str
+    protocol: str
 
 
 def generate_project(
@@ -31,7 +33,7 @@ def generate_project(
 ) -> Project:
     """Write the project.
 
-    Raises ``DoesNotFitError``, with the number of missing bytes, before anything is written when the board is too small.
+    When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
     """
     generated = prepared.generate()
     verdict = fit(needs(generated, board, optimise), board)
@@ -57,4 +59,4 @@ def generate_project(
             "predicted": asdict(prediction),
         },
     )
-    return Project(directory, board, generated, prediction)
+    return Project(directory, board, generated, prediction, optimise, protocol)

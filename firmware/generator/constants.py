@@ -55,7 +55,7 @@ class ConstantPool:
             stored = stored.view(np.uint8)
         key = (stored.dtype.name, stored.tobytes(), is_weight)
         if key not in self._seen:
-            symbol = re.sub(r"\W", "_", f"layer{layer}_{hint}")
+            symbol = re.sub(r"\W", "_", f"{'model' if is_weight else 'layer'}{layer}_{hint}")
             taken = {c.symbol for c in self.constants}
             if symbol in taken:
                 symbol = next(s for n in range(2, 10_000) if (s := f"{symbol}_{n}") not in taken)

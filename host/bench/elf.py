@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arenite.converters.errors import ToolError
 
@@ -27,18 +30,24 @@ class ElfSizes:
 
 
 def read_elf(path: Path) -> ElfSizes:
-    """Sizes of the sections of Arenite's linker scripts; ``ToolError`` for a file that is no such ELF."""
+    """Sizes of a linked firmware; ``ToolError`` for a file that is none.
+
+    Arenite's linker scripts keep arena, weights and stack in sections of their own. Under another script (a real
+    board's framework) they are found by their symbols, and what the framework brings counts as code and static data.
+    """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
     try:
         with path.open("rb") as stream:
-            sections = {s.name: s["sh_size"] for s in ELFFile(stream).iter_sections()}
+            elf = ELFFile(stream)
+            sections = {s.name: s["sh_size"] for s in elf.iter_sections()}
+            return _own(sections) if ".arena" in sections else _framework(elf)
     except (OSError, ELFError) as error:
         raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
-    if ".arena" not in sections:
-        raise ToolError(f"{path} has no .arena section.", "It was not linked with a generated linker script.")
 
+
+def _own(sections: Mapping[str, int]) -> ElfSizes:
     def total(*names: str) -> int:
         return sum(sections.get(n, 0) for n in names)
 
@@ -49,3 +58,22 @@ def read_elf(path: Path) -> ElfSizes:
         static=total(".data", ".bss", ".noinit") + GUARD_BYTES,
         stack_reserved=total(".stack"),
     )
+
+
+def _framework(elf: Any) -> ElfSizes:
+    """Any other firmware: flash is what is loaded, RAM what is writable, the model's parts by symbol."""
+    allocated, writable = 2, 1
+    flash = ram = 0
+    for section in elf.iter_sections():
+        if section["sh_flags"] & allocated:
+            flash += 0 if section["sh_type"] == "SHT_NOBITS" else section["sh_size"]
+            ram += section["sh_size"] if section["sh_flags"] & writable else 0
+    table = elf.get_section_by_name(".symtab")
+    symbols = list(table.iter_symbols()) if table is not None else []
+    arena = sum(s["st_size"] for s in symbols if s.name == "memory") - GUARD_BYTES
+    if arena <= 0:
+        raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
+    weights = sum(
+        s["st_size"] for s in symbols if re.match(r"model\d+_", s.name)
+    )
+    return ElfSizes(weights, flash - weights, arena, ram - arena, stack_reserved=0)

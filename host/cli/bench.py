@@ -116,6 +116,7 @@ def show_bench(result: dict[str, Any]) -> None:
                 f"p50 {counts['p50']:,}  p95 {counts['p95']:,}  p99 {counts['p99']:,}",
             )
         )
+    if result["init"]["instructions"] is not None:
         rows.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
     if inference["cycles"] is not None:
         rows.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
@@ -126,7 +127,7 @@ def show_bench(result: dict[str, Any]) -> None:
             "arena B",
             f"{memory['arena']:,} (lower bound {memory['arena_lower_bound']:,}, {memory['arena_status']})",
         ),
-        ("stack B", f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"),
+        ("stack B", stack),
         ("static RAM B", f"{memory['static']:,} (predicted {memory['predicted_static']:,})"),
         ("RAM in all B", f"{memory['ram_total']:,}"),
         ("flash: weights B", f"{flash['weights']:,} (predicted {flash['predicted_weights']:,})"),

@@ -40,8 +40,8 @@ def bench_page(
     name = str(model["path"]).rsplit("/", 1)[-1]
     parts = [
         f"<h1>{escape(name)}</h1>",
-        f'<p class="sub">on {escape(board["name"])} ({escape(board["core"])}), SHA-256 {escape(model["sha256"][:16])}…, '
-        f"{model['macs']:,} multiply-accumulates</p>",
+        f'<p class="sub">on {escape(board["name"])} ({escape(board["core"])}), '
+        f"SHA-256 {escape(model['sha256'][:16])}…, {model['macs']:,} multiply-accumulates</p>",
         _cards(result),
     ]
     if notes:
@@ -129,6 +129,12 @@ def _stack_bar(parts: Mapping[str, int]) -> str:
     return f'<div class="bar">{"".join(spans)}</div><p>{"".join(keys)}<b>total {total:,} B</b></p>'
 
 
+def _head(*columns: str) -> str:
+    """A table's first row; a column that ends in ":n" is numeric."""
+    cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
+    return f"<tr>{''.join(cells)}</tr>"
+
+
 def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
     largest = max((layer["instructions"] or 0 for layer in layers), default=0) or 1
     rows = []
@@ -136,11 +142,12 @@ def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
         count = layer["instructions"] or 0
         per_mac = f"{count / layer['macs']:.2f}" if layer["macs"] else "-"
         rows.append(
-            f'<tr><td class="n">{layer["index"]}</td><td>{escape(layer["op"])}</td><td>{escape(layer.get("shape", ""))}</td>'
+            f'<tr><td class="n">{layer["index"]}</td><td>{escape(layer["op"])}</td>'
+            f"<td>{escape(layer.get('shape', ''))}</td>"
             f'<td class="n">{layer["macs"]:,}</td><td class="n">{count:,}</td><td class="n">{per_mac}</td>'
             f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
         )
-    head = '<tr><th class="n">#</th><th>operator</th><th>output</th><th class="n">MACs</th><th class="n">instructions</th><th class="n">per MAC</th><th></th></tr>'
+    head = _head("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "")
     return f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
 
 
@@ -155,7 +162,7 @@ def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
             f'<td class="n">{about}{f["flash"]["needed"]:,}</td><td class="n">{f["flash"]["available"]:,}</td>'
             f'<td class="n">~{f["latency_ms"]["value"]:,.1f}</td><td>{escape("; ".join(f["reasons"]))}</td></tr>'
         )
-    head = '<tr><th>board</th><th>fits</th><th class="n">RAM B</th><th class="n">of</th><th class="n">flash B</th><th class="n">of</th><th class="n">ms</th><th></th></tr>'
+    head = _head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "ms:n", "")
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
         '<p class="kind">~ estimated: real boards add their framework\'s start-up code; times are estimates.</p>'
