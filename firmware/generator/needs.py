@@ -10,6 +10,9 @@ from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe, refuse
 from arenite.firmware.generator.state import check_state
 
+#: Fused activations that the schema knows but no quantised kernel applies (an LSTM names its own TANH).
+_NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
+
 
 def lowering_of(op: Op) -> Lowering:
     """The lowering of ``op``; ``UnsupportedModelError`` when there is none."""
@@ -27,6 +30,10 @@ def check_supported(model: Model) -> None:
     check_shapes(model.main)
     for op in model.main.ops:
         check_op(model.main, op)
+        activation = op.options.get("fused_activation_function", 0)
+        if activation in _NEVER_FUSED and not op.name.endswith("LSTM"):
+            name = _NEVER_FUSED[activation]
+            raise refuse(op, None, f"has the fused activation {name}", f"Export {name} as an operator of its own.")
         for t in model.main.out_tensors(op):
             if not t.itemsize and op.name != "VAR_HANDLE":
                 raise refuse(op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8.")
