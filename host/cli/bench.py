@@ -122,6 +122,9 @@ def show_bench(result: dict[str, Any]) -> None:
         rows.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
     if latency is not None:
         rows.append(("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}"))
+    stack = f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"
+    if memory["stack_kind"] != "measured":
+        stack = f"{memory['stack']:,} predicted; this protocol cannot measure it"
     rows += [
         (
             "arena B",
