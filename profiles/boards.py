@@ -88,6 +88,14 @@ class Emulator:
     arguments: tuple[str, ...] = ()
     serial_index: int = 0  # which of the machine's UARTs the firmware talks on
 
+    def instructions(self, ticks: int) -> int:
+        """Instructions in which the firmware's counter advances by ``ticks``; within one of the exact number."""
+        return round(ticks * self.ticks_denominator / self.ticks_numerator)
+
+    def instructions_in_us(self, microseconds: int) -> int:
+        """Instructions that last this long in virtual time (the MLPerf monitor tells whole microseconds)."""
+        return round(microseconds * 1000 / 2**self.icount_shift)
+
 
 @dataclass(frozen=True)
 class Power:

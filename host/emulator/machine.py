@@ -96,7 +96,9 @@ def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float
         if found := _PORT.search(seen):
             return found.group(1).decode()
     lines = seen.decode("utf-8", "replace").strip().splitlines()
-    said = lines[-1] if lines else "it said nothing."
+    said = next(
+        (line for line in lines if line.startswith(program)), lines[-1] if lines else "it said nothing."
+    )
     raise ToolError(f"{program} did not start: {said}", "`arenite doctor` checks the emulators.")
 
 

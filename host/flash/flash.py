@@ -16,7 +16,8 @@ from pathlib import Path
 from arenite.converters.errors import DeviceError, ToolError, UsageError
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import read_manifest
-from arenite.host.link.client import DeviceClient, DeviceInfo
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.mlperf import MonitorClient
 from arenite.profiles.boards import Board
 
 UPLOAD_TIMEOUT_S = 300.0
@@ -110,7 +111,7 @@ def flash(directory: Path, board: Board, port: str | None = None, *, tool: str |
     directory = Path(directory)
     elf = built_elf(directory)
     if board.emulated:
-        greet(board, elf)
+        greet(board, elf, read_manifest(directory)["protocol"])
         return
     command = upload_command(Upload(directory, board, elf, port), tool)
     try:
@@ -128,10 +129,13 @@ def flash(directory: Path, board: Board, port: str | None = None, *, tool: str |
     time.sleep(1.0)  # a board that was just flashed restarts, and its USB port may come back late
 
 
-def greet(board: Board, elf: Path) -> DeviceInfo:
-    """Start an emulated board with ``elf``, learn what it is, and stop it."""
+def greet(board: Board, elf: Path, protocol: str) -> None:
+    """Start an emulated board with ``elf``, make sure that it answers, and stop it."""
     with start(board, elf) as machine:
-        return DeviceClient(machine.transport).hello()
+        if protocol == "mlperf":
+            MonitorClient(machine.transport).connect()
+        else:
+            DeviceClient(machine.transport).hello()
 
 
 def built_elf(directory: Path) -> Path:

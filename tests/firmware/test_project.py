@@ -1,0 +1,126 @@
+"""Generated projects: the same bytes for the same input, and sentences when a build cannot work."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from arenite.converters.errors import ArenaError, DoesNotFitError, ToolError, UsageError
+from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.generator.project import write_project
+from arenite.host.flash.build import build, direct_build, read_manifest
+from arenite.profiles.boards import all_boards, load_board
+from elftools.elf.elffile import ELFFile
+
+from tests import toy_model
+
+BOARD = "qemu_mps2_an386"
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+
+
+def write(directory: Path, board: str = BOARD, extra: str = "", **options: object) -> Path:
+    return write_project(directory, toy_model.sources(extra), [], load_board(board), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("board", [BOARD, "nucleo_l4r5zi"])
+def test_equal_arguments_give_equal_bytes(tmp_path: Path, board: str) -> None:
+    write(tmp_path / "a", board, manifest={"model": "m"})
+    write(tmp_path / "b", board, manifest={"model": "m"})
+    first = tree(tmp_path / "a")
+    assert first == tree(tmp_path / "b")
+    assert sorted(first) == json.loads(first["arenite.json"])["files"]
+
+
+def test_a_second_project_in_the_same_place_leaves_nothing_of_the_first(tmp_path: Path) -> None:
+    write(tmp_path / "p", "qemu_riscv32", protocol="mlperf", input_bytes=8)
+    (tmp_path / "p/notes.txt").write_text("mine")
+    write(tmp_path / "p")
+    write(tmp_path / "fresh")
+    assert tree(tmp_path / "p") == tree(tmp_path / "fresh") | {"notes.txt": b"mine"}
+
+
+def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match="is no Arenite project"):
+        write(tmp_path)
+    assert list(tree(tmp_path)) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("wrong", [{"protocol": "telnet"}, {"optimise": "more"}, {"protocol": "mlperf"}])
+def test_wrong_options_are_refused_before_anything_is_written(tmp_path: Path, wrong: dict[str, str]) -> None:
+    with pytest.raises(UsageError):
+        write(tmp_path / "p", **wrong)
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("optimise", OPTIMISE_MODES)
+def test_weights_arena_and_stack_have_sections_of_their_own(tmp_path: Path, optimise: str) -> None:
+    project = write(tmp_path / "p", optimise=optimise, stack_bytes=512)
+    with direct_build(project).open("rb") as stream:
+        sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}
+    assert (sizes[".weights"], sizes[".arena"], sizes[".stack"]) == (16, 32 + 2 * 16, 512)
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", [b.name for b in all_boards() if b.emulated])
+def test_serial_and_start_up_stay_small(tmp_path: Path, name: str) -> None:
+    """Everything in flash but the model: the budget is 2.5 KB on Thumb-2, a little more on the others."""
+    with direct_build(write(tmp_path / "p", name)).open("rb") as stream:
+        elf = ELFFile(stream)
+        flash = sum(elf.get_section_by_name(part)["sh_size"] for part in (".vectors", ".text"))
+    assert flash < 2560
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(("board", "region"), [("qemu_microbit", "SRAM"), ("qemu_netduinoplus2", "SRAM")])
+@pytest.mark.parametrize("builder", [direct_build, build])
+def test_a_model_that_is_too_large_says_by_how_much(tmp_path: Path, board: str, region: str, builder) -> None:
+    sources = toy_model.sources("big[AT(0)[0]] = 1;")
+    room = load_board(board).ram_bytes
+    sources["model.c"] = sources["model.c"].replace(
+        '#include "model.h"', f'#include "model.h"\nstatic volatile uint8_t big[{room}];'
+    )
+    write_project(tmp_path / "p", sources, [], load_board(board))
+    with pytest.raises(DoesNotFitError) as caught:
+        builder(tmp_path / "p")
+    missing = re.search(r"misses ([\d,]+) bytes of (\w+)", caught.value.problem)
+    assert missing is not None
+    assert missing.group(2) == region
+    assert 2048 < int(missing.group(1).replace(",", "")) < 3072  # the stack, and the firmware's own data
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("builder", [direct_build, build])
+def test_the_first_compiler_error_is_what_is_told(tmp_path: Path, builder) -> None:
+    with pytest.raises(ToolError, match=r"model\.c:\d+.*error: 'nonsense' undeclared"):
+        builder(write(tmp_path / "p", extra="nonsense = 1;"))
+
+
+@pytest.mark.parametrize("builder", [direct_build, build])
+def test_a_missing_compiler_names_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder
+) -> None:
+    project = write(tmp_path / "p")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="arm-none-eabi-gcc is missing") as caught:
+        builder(project)
+    assert "apt install gcc-arm-none-eabi" in caught.value.hint
+
+
+def test_a_folder_that_is_no_project_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no arenite\.json"):
+        read_manifest(tmp_path)
+    (tmp_path / "arenite.json").write_text("{")
+    with pytest.raises(UsageError, match="is damaged"):
+        read_manifest(tmp_path)
+
+
+def test_a_real_board_is_not_built_directly(tmp_path: Path) -> None:
+    with pytest.raises(ArenaError, match="is a real board"):
+        direct_build(write(tmp_path / "p", "nucleo_l4r5zi"))

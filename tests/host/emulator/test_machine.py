@@ -1,0 +1,73 @@
+"""Starting emulators, and what is said when that fails."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from arenite.converters.errors import ToolError, UsageError
+from arenite.firmware.generator.project import write_project
+from arenite.host.emulator.machine import command_line, start
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import DeviceClient
+from arenite.profiles.boards import load_board
+
+from tests import toy_model
+
+BOARD = load_board("qemu_mps2_an386")
+
+
+@pytest.fixture(scope="module")
+def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("machine") / "project"
+    return direct_build(write_project(directory, toy_model.sources(), [], BOARD))
+
+
+@pytest.mark.qemu
+def test_it_is_quick_and_gone_afterwards(elf: Path) -> None:
+    begun = time.monotonic()
+    with start(BOARD, elf) as machine:
+        assert DeviceClient(machine.transport).hello().model == "toy"
+        assert time.monotonic() - begun < 5.0
+        process, port = machine.process, Path(machine.port)
+        assert port.exists()
+    assert process.poll() is not None
+    assert not port.exists()
+
+
+@pytest.mark.qemu
+def test_it_is_gone_after_an_error_too(elf: Path) -> None:
+    with pytest.raises(RuntimeError, match="mine"), start(BOARD, elf) as machine:
+        process = machine.process
+        raise RuntimeError("mine")
+    assert process.poll() is not None
+
+
+@pytest.mark.qemu
+def test_what_qemu_complains_of_is_told(elf: Path) -> None:
+    assert BOARD.emulator is not None
+    board = replace(BOARD, emulator=replace(BOARD.emulator, machine="mps2-an999"))
+    with pytest.raises(ToolError, match=r"did not start: .*unsupported machine type"), start(board, elf):
+        pass
+
+
+def test_a_missing_emulator_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name, package in [("qemu_mps2_an386", "qemu-system-arm"), ("qemu_riscv32", "qemu-system-misc")]:
+        with pytest.raises(ToolError, match=r"qemu-system-\w+ is missing") as caught:
+            command_line(load_board(name), tmp_path / "x.elf")
+        assert caught.value.hint == f"Install it: apt install {package}"
+
+
+def test_a_real_board_is_not_emulated(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a real board"):
+        command_line(load_board("nucleo_l4r5zi"), tmp_path / "x.elf")
+
+
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs QEMU")
+def test_a_missing_image_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="There is no firmware"), start(BOARD, tmp_path / "none.elf"):
+        pass
