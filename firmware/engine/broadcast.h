@@ -11,11 +11,12 @@
 #define AR_BROADCAST_OUTER 5 /* most dimensions outside a row */
 
 typedef struct {
-    const int32_t *outer;  /* [outer_count][4], fastest first: size, then what is added to the address of each
+    const int32_t *outer; /* [outer_count][4], fastest first: size, then what is added to the address of each
                             * input (bytes) when the dimension advances and all faster ones start again */
-    uint32_t inner;        /* elements of a row */
+    uint32_t inner;       /* elements of a row */
     uint8_t outer_count;
-    uint8_t inner_step[3]; /* per input: 1 when it advances along a row, 0 when one element serves the whole row */
+    uint8_t inner_step
+        [3]; /* per input: 1 when it advances along a row, 0 when one element serves the whole row */
 } ar_broadcast;
 
 typedef struct {

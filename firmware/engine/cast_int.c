@@ -3,10 +3,7 @@
 #include "element.h"
 
 /* An int64 is two words, the low one first. */
-static uint32_t size_of(uint32_t type)
-{
-    return type == AR_INT64 ? 8 : ar_element_size(type);
-}
+static uint32_t size_of(uint32_t type) { return type == AR_INT64 ? 8 : ar_element_size(type); }
 
 void ar_cast_int(const ar_cast_params *p)
 {

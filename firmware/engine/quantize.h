@@ -9,7 +9,7 @@ typedef struct {
     void *output;
     uint32_t count;
     float scale;
-    int16_t zero_point;
+    int32_t zero_point;
     uint8_t type; /* of the integers: AR_INT8, AR_UINT8 or AR_INT16 */
 } ar_quantize_params;
 

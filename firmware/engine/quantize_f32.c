@@ -15,7 +15,7 @@ void ar_quantize_f32(const ar_quantize_params *p)
         const uint32_t magnitude = ar_float_magnitude(bits, 1);
         /* What does not fit in int32 is its smallest value, and the sum wraps: as LiteRT does it on x86. */
         const uint32_t rounded = bits >> 31 ? 0u - magnitude : magnitude;
-        const int32_t y = (int32_t)(rounded + (uint32_t)(int32_t)p->zero_point);
+        const int32_t y = (int32_t)(rounded + (uint32_t)p->zero_point);
         ar_store(out, p->type, ar_clamp(y, low, high));
         out += ar_element_size(p->type);
     }

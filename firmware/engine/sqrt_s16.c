@@ -19,7 +19,8 @@ static float square_root(float x)
             root >>= 1;
         }
     }
-    const uint32_t rounded = ((uint32_t)root + 1) >> 1; /* 2^23 up to 2^24: the latter carries into the exponent */
+    const uint32_t rounded =
+        ((uint32_t)root + 1) >> 1; /* 2^23 up to 2^24: the latter carries into the exponent */
     return ar_float_from_bits(((uint32_t)((exponent >> 1) + 126) << 23) + rounded);
 }
 
