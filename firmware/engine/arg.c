@@ -1,3 +1,4 @@
+/* ARG_MAX, ARG_MIN: the first of equal ones. */
 #include "element.h"
 #include "select_axis.h"
 

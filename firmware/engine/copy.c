@@ -1,3 +1,4 @@
+/* A block of bytes from one place to another. */
 #include "copy.h"
 
 void ar_copy(const ar_copy_params *p)

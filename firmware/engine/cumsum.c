@@ -1,3 +1,4 @@
+/* CUMSUM, modulo the type's size. */
 #include "select_axis.h"
 
 void ar_cumsum(const ar_cumsum_params *p)

@@ -1,3 +1,4 @@
+/* GATHER, and GATHER_ND with constant indices. */
 #include "gather.h"
 
 #include "copy.h"

@@ -1,3 +1,4 @@
+/* GATHER_ND with computed indices. */
 #include "copy.h"
 #include "gather.h"
 

@@ -1,3 +1,4 @@
+/* ONE_HOT. */
 #include "copy.h"
 #include "gather.h"
 

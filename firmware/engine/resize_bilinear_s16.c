@@ -1,3 +1,4 @@
+/* RESIZE_BILINEAR, int16: positions in 1/1024 pixels, rounded to nearest, ties away from zero. */
 #include "resize.h"
 
 void ar_resize_bilinear_s16(const ar_resize_bilinear_params *p)

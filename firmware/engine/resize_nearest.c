@@ -1,3 +1,4 @@
+/* RESIZE_NEAREST_NEIGHBOR, with the positions in two tables. */
 #include "copy.h"
 #include "resize.h"
 

@@ -1,3 +1,4 @@
+/* Every operator that only moves elements. */
 #include "strided_copy.h"
 
 #include "copy.h"

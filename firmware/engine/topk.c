@@ -1,3 +1,4 @@
+/* TOPK_V2: k passes, each for the next largest; no scratch. */
 #include "element.h"
 #include "select_axis.h"
 

@@ -73,6 +73,7 @@ def _logistic(x: np.float32) -> np.float32:
 class Logistic(SigmoidLike):
     op_name = "LOGISTIC"
     supports = "int8 (output scale 1/256), int16 (output scale 1/32768)"
+    kernels = ("map_8.c", "table_logistic_s16.c")
     transform = staticmethod(_logistic)
     kernel = "table_logistic_s16"
     pot_shifts = (0,)
@@ -91,6 +92,7 @@ class Logistic(SigmoidLike):
 class Tanh(SigmoidLike):
     op_name = "TANH"
     supports = "int8, int16 (output scale 1/32768)"
+    kernels = ("map_8.c", "table_tanh_s16.c")
     transform = staticmethod(lambda x: libm("tanhf")(x))
     kernel = "table_tanh_s16"
     pot_shifts = (0, 1)
@@ -126,12 +128,14 @@ def scale_ratio(inp: Tensor, out: Tensor) -> float:
 class Relu(ReluLike):
     op_name = "RELU"
     supports = "int8, int16"
+    kernels = ("map_8.c", "requantize.c")
 
 
 @register
 class Relu6(ReluLike):
     op_name = "RELU6"
     supports = "int8, int16"
+    kernels = ("map_8.c", "requantize.c")
     high = 6.0
 
 
@@ -139,6 +143,7 @@ class Relu6(ReluLike):
 class Relu0To1(ReluLike):
     op_name = "RELU_0_TO_1"
     supports = "int8"
+    kernels = ("map_8.c",)
     dtypes = ("int8",)
     high = 1.0
 
@@ -147,6 +152,7 @@ class Relu0To1(ReluLike):
 class ReluN1To1(ReluLike):
     op_name = "RELU_N1_TO_1"
     supports = "int8"
+    kernels = ("map_8.c",)
     dtypes = ("int8",)
     low, high = -1.0, 1.0
 
@@ -155,6 +161,7 @@ class ReluN1To1(ReluLike):
 class LeakyRelu(Unary):
     op_name = "LEAKY_RELU"
     supports = "int8, int16; any alpha"
+    kernels = ("leaky_relu_s16.c", "map_8.c")
     dtypes = ("int8", "int16")
 
     def scaling(self, op: Op, inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -213,6 +220,7 @@ def _elu(x: np.float32) -> np.float32:
 class Elu(Unary):
     op_name = "ELU"
     supports = "int8"
+    kernels = ("map_8.c",)
     dtypes = ("int8",)
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
@@ -237,6 +245,7 @@ def _gelu_approximate(x: np.float32) -> np.float32:
 class Gelu(Unary):
     op_name = "GELU"
     supports = "int8, int16; exact and approximate"
+    kernels = ("map_8.c", "map_s16.c")
     dtypes = ("int8", "int16")
 
     def transform(self, op: Op) -> Transform:

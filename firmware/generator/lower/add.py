@@ -149,6 +149,7 @@ class Add(AddLike):
     supports = (
         "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
     )
+    kernels = ("add_pot_s16.c", "add_s16.c", "add_s8.c", "arithmetic_s32.c", "broadcast.c")
     operation = "AR_ADD_S32"
 
 
@@ -158,6 +159,7 @@ class Sub(AddLike):
     supports = (
         "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
     )
+    kernels = ("add_pot_s16.c", "add_s16.c", "add_s8.c", "arithmetic_s32.c", "broadcast.c")
     operation = "AR_SUB_S32"
     sign2 = -1
 
@@ -166,6 +168,7 @@ class Sub(AddLike):
 class SquaredDifference(Binary):
     op_name = "SQUARED_DIFFERENCE"
     supports = "int8, int32; broadcasting"
+    kernels = ("arithmetic_s32.c", "broadcast.c", "squared_difference_s8.c")
     dtypes = ("int8", "int32")
 
     def check(self, graph: Subgraph, op: Op) -> None:

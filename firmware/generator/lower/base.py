@@ -92,6 +92,8 @@ class Lowering:
     op_name: ClassVar[str]
     #: One line for docs/operators.md: types and limits, e.g. "int8 (per channel), int16x8; groups".
     supports: ClassVar[str] = ""
+    #: Engine files that the operator may need, for docs/operators.md; a test compares them with what graphs use.
+    kernels: ClassVar[tuple[str, ...]] = ()
 
     def check(self, graph: Subgraph, op: Op) -> None:
         """Raise through ``refuse`` what this lowering cannot run exactly."""

@@ -28,6 +28,7 @@ _DEPTH_LIMIT = (2**31 - 1) // 255**2
 class BatchMatMul(Lowering):
     op_name = "BATCH_MATMUL"
     supports = "int8 x int8, int16 x int16, int16 x int8; constant or not; transposed and broadcast operands"
+    kernels = ("batch_matmul_s16.c", "batch_matmul_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         lhs, rhs, out = (graph.tensors[i] for i in (*op.inputs, *op.outputs))

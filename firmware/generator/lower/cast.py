@@ -29,6 +29,7 @@ def same_bytes(inp: Tensor, out: Tensor) -> bool:
 class Cast(Lowering):
     op_name = "CAST"
     supports = "bool, int8, uint8, int16, int32, int64 among each other; float32 to and from all but int64"
+    kernels = ("cast_from_f32.c", "cast_int.c", "cast_to_f32.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

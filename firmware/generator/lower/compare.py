@@ -65,6 +65,7 @@ class Compare(Binary):
 class Equal(Compare):
     op_name = "EQUAL"
     supports = "int8 and int16 of any scales, int32, bool; broadcasting; bool output"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     dtypes = ("int8", "int16", "int32", "bool")
     accept = SAME
     scales_int16 = True
@@ -74,6 +75,7 @@ class Equal(Compare):
 class NotEqual(Compare):
     op_name = "NOT_EQUAL"
     supports = "int8 and quantised int16 of any scales, int32, bool; broadcasting; bool output"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     dtypes = ("int8", "int16", "int32", "bool")
     accept = LESS | MORE
     scales_int16 = True
@@ -93,24 +95,28 @@ class NotEqual(Compare):
 @register
 class Less(Compare):
     op_name = "LESS"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     accept = LESS
 
 
 @register
 class LessEqual(Compare):
     op_name = "LESS_EQUAL"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     accept = LESS | SAME
 
 
 @register
 class Greater(Compare):
     op_name = "GREATER"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     accept = MORE
 
 
 @register
 class GreaterEqual(Compare):
     op_name = "GREATER_EQUAL"
+    kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     accept = MORE | SAME
 
 
@@ -135,10 +141,12 @@ class MinimumMaximum(Binary):
 @register
 class Minimum(MinimumMaximum):
     op_name = "MINIMUM"
+    kernels = ("broadcast.c", "minimum_maximum.c")
     maximum = 0
 
 
 @register
 class Maximum(MinimumMaximum):
     op_name = "MAXIMUM"
+    kernels = ("broadcast.c", "minimum_maximum.c")
     maximum = 1

@@ -14,6 +14,7 @@ SUFFIX = {"int8": "s8", "int16": "s16"}
 class Conv2D(Lowering):
     op_name = "CONV_2D"
     supports = "int8 or int16 activations, int8 weights per channel or per tensor; strides, dilation, groups"
+    kernels = ("conv_2d_s16.c", "conv_2d_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         check_convolution(graph, op, 0, 1, 2, axis=0)

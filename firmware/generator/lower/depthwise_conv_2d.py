@@ -15,6 +15,7 @@ class DepthwiseConv2D(Lowering):
     supports = (
         "int8 or int16 activations, int8 weights per channel or per tensor; strides, dilation, multiplier"
     )
+    kernels = ("depthwise_conv_2d_s16.c", "depthwise_conv_2d_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         check_convolution(graph, op, 0, 1, 2, axis=3)

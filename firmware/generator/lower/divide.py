@@ -54,6 +54,7 @@ class PlainDivision(Binary):
 class FloorDiv(PlainDivision):
     op_name = "FLOOR_DIV"
     supports = "int8, int16, int32; divides the stored integers, as TFLite does; broadcasting"
+    kernels = ("broadcast.c", "divide_int.c")
     dtypes = ("int8", "int16", "int32")
     operation = "AR_FLOOR_DIV"
 
@@ -62,6 +63,7 @@ class FloorDiv(PlainDivision):
 class FloorMod(PlainDivision):
     op_name = "FLOOR_MOD"
     supports = "int8, int16, int32; divides the stored integers, as TFLite does; broadcasting"
+    kernels = ("broadcast.c", "divide_int.c")
     dtypes = ("int8", "int16", "int32")
     operation = "AR_FLOOR_MOD"
 
@@ -70,6 +72,7 @@ class FloorMod(PlainDivision):
 class Div(PlainDivision):
     op_name = "DIV"
     supports = "int8, int16 within TFLite's defined range of scales, int32; broadcasting; fused activations"
+    kernels = ("broadcast.c", "divide_int.c", "divide_scaled.c", "exp_fixed.c")
     dtypes = ("int8", "int16", "int32")
     operation = "AR_DIV"
 
@@ -129,6 +132,7 @@ def _largest_magnitude(tensor: Tensor) -> int:
 class Pow(Binary):
     op_name = "POW"
     supports = "int32; broadcasting; exponents from zero up"
+    kernels = ("broadcast.c", "pow_s32.c")
     dtypes = ("int32",)
 
     def check(self, graph: Subgraph, op: Op) -> None:

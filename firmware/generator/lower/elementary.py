@@ -41,6 +41,7 @@ def negate_call(ctx: LowerContext, only_negative: bool) -> KernelCall:
 class Abs(Unary):
     op_name = "ABS"
     supports = "int8, int16, int32"
+    kernels = ("leaky_relu_s16.c", "map_8.c", "negate.c")
     dtypes = ("int8", "int16", "int32")
 
     def scaling(self, inp: Tensor, out: Tensor) -> tuple[int, int]:
@@ -65,6 +66,7 @@ class Abs(Unary):
 class Neg(Unary):
     op_name = "NEG"
     supports = "int8, int16, int32; changes the stored integers, as TFLite does"
+    kernels = ("map_8.c", "negate.c")
     dtypes = ("int8", "int16", "int32")
     quantized = ()
 
@@ -79,6 +81,7 @@ class Neg(Unary):
 class Sqrt(Unary):
     op_name = "SQRT"
     supports = "int8, int16; inputs below zero, which TFLite rejects at run time, count as zero"
+    kernels = ("map_8.c", "sqrt_s16.c")
     dtypes = ("int8", "int16")
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -144,6 +147,7 @@ def inverse_square_root(x: int) -> tuple[int, int]:
 class Rsqrt(Unary):
     op_name = "RSQRT"
     supports = "int8, int16; inputs below zero, which TFLite rejects at run time, give the largest output"
+    kernels = ("map_8.c", "map_s16.c")
     dtypes = ("int8", "int16")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
@@ -173,6 +177,7 @@ class Rsqrt(Unary):
 class Exp(Unary):
     op_name = "EXP"
     supports = "int8, int16"
+    kernels = ("map_8.c", "map_s16.c")
     dtypes = ("int8", "int16")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
@@ -186,6 +191,7 @@ class Exp(Unary):
 class Log(Unary):
     op_name = "LOG"
     supports = "int8, int16; the smallest output for inputs from zero down"
+    kernels = ("map_8.c", "map_s16.c")
     dtypes = ("int8", "int16")
 
     def transform(self, out: Tensor) -> Transform:

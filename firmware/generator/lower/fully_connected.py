@@ -26,7 +26,10 @@ _DEFAULT_FORMAT, _INT32 = 0, 2
 @register
 class FullyConnected(Lowering):
     op_name = "FULLY_CONNECTED"
-    supports = "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point)"
+    supports = (
+        "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point)"
+    )
+    kernels = ("fully_connected_s16.c", "fully_connected_s8.c", "fully_connected_s8_real.c", "real_scale.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]

@@ -49,6 +49,7 @@ class Gather(Lowering):
         "any type; indices int16, int32 or int64, constant or computed (a computed one outside of the dimension is"
         " clamped, where LiteRT stops); batch dimensions"
     )
+    kernels = ("gather.c",)
 
     def dims(self, graph: Subgraph, op: Op) -> tuple[int, int]:
         """Axis and number of batch dimensions, counted from the front."""
@@ -95,6 +96,7 @@ class Gather(Lowering):
 class GatherNd(Lowering):
     op_name = "GATHER_ND"
     supports = "any type; indices int16, int32 or int64, constant or computed (clamped like GATHER's)"
+    kernels = ("gather.c", "gather_nd.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         x, indices = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
@@ -148,6 +150,7 @@ class GatherNd(Lowering):
 class OneHot(Lowering):
     op_name = "ONE_HOT"
     supports = "int8, int32, int64, bool, float32; constant depth; indices int32 or int64"
+    kernels = ("one_hot.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         indices, _, on, off = (graph.tensors[i] for i in op.inputs)

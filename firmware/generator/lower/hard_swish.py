@@ -56,6 +56,7 @@ def hard_swish(x: int, inp: Tensor, out: Tensor) -> int:
 class HardSwish(Unary):
     op_name = "HARD_SWISH"
     supports = "int8"
+    kernels = ("map_8.c",)
     dtypes = ("int8",)
 
     def check(self, graph: Subgraph, op: Op) -> None:

@@ -21,6 +21,7 @@ _DEPTH_LIMIT = (2**31 - 1) // 255**2
 class L2Normalization(Lowering):
     op_name = "L2_NORMALIZATION"
     supports = "int8; along the last axis"
+    kernels = ("exp_fixed.c", "l2_normalization_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

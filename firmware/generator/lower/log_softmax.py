@@ -25,6 +25,7 @@ _SCALE, _ZERO = 16 / 256, 127
 class LogSoftmax(Lowering):
     op_name = "LOG_SOFTMAX"
     supports = "int8; along the last axis, below 4096 classes"
+    kernels = ("exp_fixed.c", "log_softmax_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

@@ -33,12 +33,14 @@ class Logical(Binary):
 @register
 class LogicalAnd(Logical):
     op_name = "LOGICAL_AND"
+    kernels = ("broadcast.c", "logical.c")
     truth = 0b1000
 
 
 @register
 class LogicalOr(Logical):
     op_name = "LOGICAL_OR"
+    kernels = ("broadcast.c", "logical.c")
     truth = 0b1110
 
 
@@ -46,6 +48,7 @@ class LogicalOr(Logical):
 class LogicalNot(Logical):
     op_name = "LOGICAL_NOT"
     supports = "bool"
+    kernels = ("broadcast.c", "logical.c")
     truth = 0b0001  # of the same input twice
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
@@ -106,12 +109,14 @@ class SelectLike(Lowering):
 class SelectV2(SelectLike):
     op_name = "SELECT_V2"
     supports = "values of any type; broadcasting"
+    kernels = ("broadcast.c", "select.c")
 
 
 @register
 class Select(SelectLike):
     op_name = "SELECT"
     supports = "values of any type; condition of the same shape, scalar, or one per first dimension"
+    kernels = ("broadcast.c", "select.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)

@@ -139,6 +139,7 @@ class UnidirectionalSequenceLstm(Lowering):
         "int8 activations and weights per tensor, int16 cell state; batch or time major, coupled gates, peephole,"
         " projection, layer normalisation, clipping"
     )
+    kernels = ("exp_fixed.c", "gate_s16.c", "inv_sqrt.c", "lstm_cell.c", "lstm_norm_s8.c", "lstm_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         m = lstm_of(graph, op)

@@ -129,6 +129,7 @@ def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
 class Movement(Lowering):
     """An operator that moves elements. A subclass implements ``pairs``; a shape that does not fit is refused."""
 
+    kernels = ("copy.c", "strided_copy.c")
     dtypes: ClassVar[Sequence[str]] = ANY_TYPE
     #: Positions of the inputs whose elements are moved; the others only say how.
     moved: ClassVar[Sequence[int] | None] = (0,)

@@ -18,6 +18,7 @@ from arenite.firmware.generator.quant import activation_range, quantize_multipli
 class Mul(Binary):
     op_name = "MUL"
     supports = "int8, int16, int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    kernels = ("arithmetic_s32.c", "broadcast.c", "mul_s16.c", "mul_s8.c")
     dtypes = ("int8", "int16", "int32")
 
     def check(self, graph: Subgraph, op: Op) -> None:

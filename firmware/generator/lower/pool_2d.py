@@ -56,10 +56,12 @@ class Pool2D(Lowering):
 @register
 class AveragePool2D(Pool2D):
     op_name = "AVERAGE_POOL_2D"
+    kernels = ("average_pool_2d_s16.c", "average_pool_2d_s8.c")
     kernel = "average_pool_2d"
 
 
 @register
 class MaxPool2D(Pool2D):
     op_name = "MAX_POOL_2D"
+    kernels = ("max_pool_2d_s16.c", "max_pool_2d_s8.c")
     kernel = "max_pool_2d"

@@ -22,6 +22,7 @@ from arenite.firmware.generator.quant import quantize_multiplier
 class Prelu(Lowering):
     op_name = "PRELU"
     supports = "int8, int16 (alpha int8); alpha broadcasts"
+    kernels = ("broadcast.c", "prelu.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, alpha, out = (graph.tensors[i] for i in (*op.inputs[:2], op.outputs[0]))

@@ -57,6 +57,7 @@ def is_flip(inp: Tensor, out: Tensor) -> bool:
 class Quantize(Lowering):
     op_name = "QUANTIZE"
     supports = "float32 to int8, uint8, int16; int8, uint8, int16, int32 among each other where TFLite does"
+    kernels = ("flip_8.c", "map_8.c", "quantize_f32.c", "requantize.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -95,6 +96,7 @@ class Quantize(Lowering):
 class Dequantize(Lowering):
     op_name = "DEQUANTIZE"
     supports = "int8, uint8, int16 to float32"
+    kernels = ("dequantize_f32.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

@@ -129,6 +129,7 @@ class Reduce(Lowering):
 class Mean(Reduce):
     op_name = "MEAN"
     supports = "int8, int16, int32; any constant axes"
+    kernels = ("reduce_mean_s16.c", "reduce_mean_s8.c", "reduce_s32.c")
     dtypes = ("int8", "int16", "int32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -150,6 +151,7 @@ class Sum(Reduce):
         "int8, int32; any constant axes. As in LiteRT's reference kernel, int8 inputs count as unsigned bytes"
         " (-1 is 255); use MEAN where values can be negative"
     )
+    kernels = ("reduce_mean_s8.c", "reduce_s32.c")
     dtypes = ("int8", "int32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -165,6 +167,7 @@ class Sum(Reduce):
 class ReduceProd(Reduce):
     op_name = "REDUCE_PROD"
     supports = "int8, int16, int32; any constant axes"
+    kernels = ("reduce_prod.c", "reduce_s32.c")
     dtypes = ("int8", "int16", "int32")
 
     @staticmethod
@@ -217,12 +220,14 @@ class Extreme(Reduce):
 @register
 class ReduceMax(Extreme):
     op_name = "REDUCE_MAX"
+    kernels = ("reduce_extreme.c",)
     fold = "AR_FOLD_MAX"
 
 
 @register
 class ReduceMin(Extreme):
     op_name = "REDUCE_MIN"
+    kernels = ("reduce_extreme.c",)
     fold = "AR_FOLD_MIN"
 
 
@@ -237,10 +242,12 @@ class Logical(Extreme):
 @register
 class ReduceAny(Logical):
     op_name = "REDUCE_ANY"
+    kernels = ("reduce_extreme.c",)
     fold = "AR_FOLD_MAX"
 
 
 @register
 class ReduceAll(Logical):
     op_name = "REDUCE_ALL"
+    kernels = ("reduce_extreme.c",)
     fold = "AR_FOLD_MIN"

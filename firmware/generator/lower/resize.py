@@ -48,6 +48,7 @@ def bilinear_axis(in_size: int, out_size: int, align_corners: bool, half_pixel: 
 class ResizeBilinear(Resize):
     op_name = "RESIZE_BILINEAR"
     supports = "int8, int16; constant size; align_corners or half_pixel_centers"
+    kernels = ("resize_bilinear_s16.c", "resize_bilinear_s8.c")
     dtypes = ("int8", "int16")
 
     def axes(self, graph: Subgraph, op: Op) -> list[dict[str, int]]:
@@ -107,6 +108,7 @@ def nearest(in_size: int, out_size: int, align_corners: bool, half_pixel: bool) 
 class ResizeNearest(Resize):
     op_name = "RESIZE_NEAREST_NEIGHBOR"
     supports = "int8, int16, int32, float32; constant size; align_corners, half_pixel_centers"
+    kernels = ("resize_nearest.c",)
     dtypes = ("int8", "uint8", "int16", "int32", "float32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:

@@ -64,12 +64,14 @@ class Arg(Lowering):
 @register
 class ArgMax(Arg):
     op_name = "ARG_MAX"
+    kernels = ("arg.c",)
     smallest = 0
 
 
 @register
 class ArgMin(Arg):
     op_name = "ARG_MIN"
+    kernels = ("arg.c",)
     smallest = 1
 
 
@@ -77,6 +79,7 @@ class ArgMin(Arg):
 class TopK(Lowering):
     op_name = "TOPK_V2"
     supports = "int8, int16, int32; constant k; indices int16 or int32"
+    kernels = ("topk.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         x = graph.tensors[op.inputs[0]]
@@ -114,6 +117,7 @@ class TopK(Lowering):
 class CumSum(Lowering):
     op_name = "CUMSUM"
     supports = "int32, int64; constant axis; exclusive, reverse"
+    kernels = ("cumsum.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         x, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

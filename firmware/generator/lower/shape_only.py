@@ -24,6 +24,7 @@ def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
 
 class ShapeOnly(Lowering):
     supports = "any type; needs no code when the planner lets input and output share an address"
+    kernels = ("copy.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

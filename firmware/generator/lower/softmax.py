@@ -29,6 +29,7 @@ DEPTH_LIMIT = 1 << 12
 class Softmax(Lowering):
     op_name = "SOFTMAX"
     supports = "int8, int16; along the last axis, below 4096 classes"
+    kernels = ("exp_fixed.c", "softmax_s16.c", "softmax_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

@@ -37,6 +37,7 @@ def float_product_ratio(a: float, b: float, c: float) -> float:
 class Svdf(Lowering):
     op_name = "SVDF"
     supports = "int8 input and features, int16 state and time weights; fused RELU, as LiteRT demands"
+    kernels = ("svdf_s8.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))

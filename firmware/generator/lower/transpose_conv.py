@@ -21,6 +21,7 @@ _SHAPE, _WEIGHTS, _DATA, _BIAS = range(4)
 class TransposeConv(Lowering):
     op_name = "TRANSPOSE_CONV"
     supports = "int8 or int16 activations, int8 weights per channel or per tensor; constant output shape"
+    kernels = ("transpose_conv_s16.c", "transpose_conv_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         require_constant(op, graph.tensors[op.inputs[_SHAPE]], "the output shape")

@@ -1,11 +1,13 @@
 """State across calls: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
 
-A resource variable is a fixed place in the arena. READ_VARIABLE copies it, so that the value read stays what it was
-when the variable is assigned later on; CALL_ONCE becomes the variables' value after a reset (see ``state``).
+A resource variable is a fixed place in the arena. The value that READ_VARIABLE gives stays what it was when the
+variable is assigned later on: it is a copy, unless the plan knows that every reader comes before, and lets them read the
+variable itself. CALL_ONCE becomes the variables' value after a reset (see ``state``).
 """
 
 from __future__ import annotations
 
+from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext, Lowering, register
 from arenite.firmware.generator.state import handle_names
 
@@ -32,15 +34,21 @@ class VarHandle(Lowering):
 class ReadVariable(Lowering):
     op_name = "READ_VARIABLE"
     supports = "any type; after CALL_ONCE or ASSIGN_VARIABLE gave it a value"
+    kernels = ("copy.c",)
 
-    def lower(self, ctx: LowerContext) -> KernelCall:
-        return copy_bytes(variable_of(ctx), ctx.output_ptr(), ctx.output().nbytes)
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        source, target = variable_of(ctx), ctx.output_ptr()
+        return None if source == target else copy_bytes(source, target, ctx.output().nbytes)
 
 
 @register
 class AssignVariable(Lowering):
     op_name = "ASSIGN_VARIABLE"
     supports = "any type, always the same number of bytes"
+    kernels = ("copy.c",)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         value = ctx.input(1)
