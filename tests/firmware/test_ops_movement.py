@@ -211,6 +211,15 @@ REFUSED = {
         "do not make",
     ),
     "split axis": (one("SPLIT", [1, (4,)], [(2,), (2,)], num_splits=2), "axis 1"),
+    "huge block": (
+        one(
+            "BATCH_TO_SPACE_ND",
+            [(8192, 1, 1, 1), [8192, 1], [[0, 0], [0, 0]]],
+            [(1, 8192, 1, 1)],
+            "BatchToSpaceNDOptions",
+        ),
+        "out of range",
+    ),
     "uneven blocks": (
         one("SPACE_TO_DEPTH", [(1, 3, 2, 1)], [(1, 1, 1, 4)], block_size=2),
         "shapes do not fit",

@@ -165,12 +165,12 @@ class Movement(Lowering):
     ) -> tuple[list[Piece], list[np.ndarray | None], list[np.ndarray]]:
         """The copies, and the arrays that stand for inputs (None for those that are not moved) and outputs."""
         moved = set(self._moved(op))
-        ins = [stand_in(graph.tensors[i]) if i in moved else None for i in op.inputs]
-        outs = [stand_in(graph.tensors[i]) for i in op.outputs]
         try:
+            ins = [stand_in(graph.tensors[i]) if i in moved else None for i in op.inputs]
+            outs = [stand_in(graph.tensors[i]) for i in op.outputs]
             pairs = self.pairs(graph, op, ins, outs)  # type: ignore[arg-type]
             found = [p for source, target in pairs if (p := piece(source, target)) is not None]
-        except (ValueError, IndexError, OverflowError) as error:
+        except (ValueError, IndexError, OverflowError, MemoryError) as error:
             out = graph.tensors[op.outputs[0]]
             raise refuse(op, out, f"the shapes do not fit: {error}", "Export the model again.") from error
         return found, ins, outs
@@ -205,8 +205,10 @@ class Movement(Lowering):
         pointers |= {id(a): ctx.output_ptr(k) for k, a in enumerate(outs)}
 
         def at(array: np.ndarray, offset: int) -> Expr:
-            base = pointers[id(array)] if id(array) in pointers else ctx.table(array, "fill")
-            return Expr(base.text, offset)
+            if id(array) in pointers:
+                return Expr(pointers[id(array)].text, offset)
+            assert array.dtype.kind != "V", "NumPy made a copy where a view was meant"
+            return Expr(ctx.table(array, "fill").text, offset)
 
         if len(found) == 1 and not found[0].dims:
             p = found[0]

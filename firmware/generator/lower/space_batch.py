@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import refuse, register
 from arenite.firmware.generator.lower.movement import Movement, Pair, filled, same_quant
 from arenite.firmware.generator.lower.rearrange import integers
+
+#: Far above what any network uses; every phase of a block is looked at.
+_LARGEST_BLOCK = 4096
 
 
 def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
@@ -19,8 +23,13 @@ def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
     rank = len(image.shape)
     if rank not in (3, 4) or len(blocks) != rank - 2 or len(flat) != 2 * len(blocks):
         raise refuse(op, image, f"needs rank 3 or 4, one or two block sizes, not {blocks}", "Reshape.")
-    if min(blocks) < 1 or min(flat) < 0:
-        raise refuse(op, image, f"block {blocks} or paddings {flat} are negative or 0", "Fix them.")
+    if not 1 <= min(blocks) <= max(blocks) <= _LARGEST_BLOCK or min(flat) < 0:
+        raise refuse(
+            op,
+            image,
+            f"blocks of {blocks} with paddings or crops {flat} are out of range",
+            "Use smaller blocks.",
+        )
     return blocks, list(zip(flat[0::2], flat[1::2], strict=True))
 
 
@@ -93,7 +102,7 @@ class SpaceToBatch(SpaceBatch):
         grid = [d // k for d, k in zip(padded, blocks, strict=True)]
         if any(d % k for d, k in zip(padded, blocks, strict=True)):
             raise ValueError(f"blocks of {blocks} do not divide {padded}")
-        if outs[0].shape != (n * int(np.prod(blocks)), *grid, depth):
+        if outs[0].shape != (n * math.prod(blocks), *grid, depth):
             raise ValueError(f"the output is {list(outs[0].shape)}")
         cells = outs[0].reshape(*blocks, n, *grid, depth)
         pairs = _phases(ins[0], cells, blocks, [b for b, _ in pads])
@@ -111,9 +120,9 @@ class BatchToSpace(SpaceBatch):
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
         blocks, crops = _extra(op, graph)
         batches, *grid, depth = ins[0].shape
-        n = batches // int(np.prod(blocks))
+        n = batches // math.prod(blocks)
         image = [g * k - b - a for g, k, (b, a) in zip(grid, blocks, crops, strict=True)]
-        if n * int(np.prod(blocks)) != batches or outs[0].shape != (n, *image, depth):
+        if n * math.prod(blocks) != batches or outs[0].shape != (n, *image, depth):
             raise ValueError(f"the output is {list(outs[0].shape)}")
         cells = ins[0].reshape(*blocks, n, *grid, depth)
         return [(cell, part) for part, cell in _phases(outs[0], cells, blocks, [b for b, _ in crops])]
