@@ -71,6 +71,12 @@ class _Run:
         self.graph, self.plan, self.needs = graph, plan, needs
         self.persistent, self.folded = persistent, folded
         self.violations: list[str] = []
+        #: handle tensor -> the resource variable behind it
+        self.handles: dict[int, str] = {}
+        for op in graph.ops:
+            if op.name == "VAR_HANDLE":
+                name = f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
+                self.handles.update(dict.fromkeys(op.outputs, name))
         self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants by now
 
     def say(self, sentence: str) -> None:
@@ -164,11 +170,6 @@ class _Run:
 
     def _state_users(self) -> dict[str, set[int]]:
         """Operators by the state that they touch; one that may touch any state belongs to all."""
-        shared_names: dict[int, str] = {}
-        for op in self.graph.ops:
-            if op.name == "VAR_HANDLE":
-                name = f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
-                shared_names.update(dict.fromkeys(op.outputs, name))
         users: dict[str, set[int]] = {"of initialisation": set()}
         for op in self.graph.ops:
             for t in {*op.inputs, *op.outputs} - {-1}:
@@ -176,7 +177,7 @@ class _Run:
                 if tensor.is_variable or (
                     tensor.dtype in ("resource", "variant") and op.name != "VAR_HANDLE"
                 ):
-                    key = shared_names.get(t, f"of {self.tensor_name(t)}")
+                    key = self.handles.get(t, f"of {self.tensor_name(t)}")
                     users.setdefault(key, set()).add(op.index)
         every = {op.index for op in self.graph.ops if op.name == "CALL_ONCE"}
         return {key: (who | every) - self.folded for key, who in users.items()}
@@ -199,8 +200,10 @@ class _Run:
             int, Content
         ] = {}  # what a tensor's bytes are, under the name of who wrote them first
         self.reserved: dict[int, Content] = {}  # cell -> the variable that owns it for the whole run
+        self.version = dict.fromkeys(plan.variable_offsets, 0)  # how often each variable was changed
         for name in plan.variable_offsets:
             self._reserve(("variable", name), f"variable '{name}'")
+            self._change(name)
         for t in plan.offsets:
             if graph.tensors[t].is_variable:
                 self._reserve(("tensor", t), self.tensor_name(t))
@@ -219,7 +222,7 @@ class _Run:
             self._step(graph.ops[k])
         for t in graph.outputs:
             if ("tensor", t) in self.cells:
-                self._read(t, "the caller", "at the end")
+                self._read(t, "the caller", " at the end")
 
     def _reserve(self, key: tuple[str, object], what: str) -> None:
         for c in self.cells[key]:
@@ -242,7 +245,7 @@ class _Run:
             if self.holds[c] != self.content.get(t):
                 span = f"[{self.edges[c]}, {self.edges[c + 1]})"
                 self.say(
-                    f"{who} reads {self.tensor_name(t)} {when}, but {span} holds {self._named(self.holds[c])}."
+                    f"{who} reads {self.tensor_name(t)}{when}, but {span} holds {self._named(self.holds[c])}."
                 )
                 return
 
@@ -261,14 +264,16 @@ class _Run:
         for _, t in inputs:
             self._read(t, who, "")
         busy: dict[int, str] = {}  # cells that this operator already writes
-        same: dict[int, int] = {}  # output -> the input whose bytes it is
+        unwritten: set[int] = set()  # outputs that are there already, under another name
         for o, t in outputs:
             cells = set(self.cells["tensor", t])
             touched = [(p, i) for p, i in inputs if cells & set(self.cells["tensor", i])]
             refused = [(i, why) for p, i in touched if (why := self._why_not(k, p, i, o, t))]
             identical = [i for p, i in touched if self._is_alias(k, p, i, o, t)]
-            if identical:
-                same[t] = identical[0]  # nothing is written at all
+            view = self._view(k, o, t)
+            if view or identical:  # nothing is written at all
+                self.content[t] = view or self.content.get(identical[0], _NOTHING)
+                unwritten.add(t)
             else:
                 for i, why in refused:
                     self.say(
@@ -283,11 +288,29 @@ class _Run:
             self._claim(busy, cells, who, "its scratch")
             self._write(("scratch", k), ("scratch", k), f"The scratch of {who}")
         for _, t in outputs:
-            if t in same:
-                self.content[t] = self.content.get(same[t], ("tensor", t))
-            elif not self.graph.tensors[t].is_variable:
+            if t not in unwritten:
                 self.content[t] = ("tensor", t)
-            self._write(("tensor", t), self.content[t], who)
+                self._write(("tensor", t), self.content[t], who)
+        if op.name not in ("VAR_HANDLE", "READ_VARIABLE"):
+            touched_state = {self.handles[t] for t in op.inputs if t in self.handles}
+            for name in self.version if op.name == "CALL_ONCE" else touched_state & self.version.keys():
+                self._change(name)
+
+    def _change(self, name: str) -> None:
+        """The variable has a new value: what was read from it in its own place is gone."""
+        self.version[name] += 1
+        for c in self.cells["variable", name]:
+            self.holds[c] = ("variable", name, self.version[name])
+
+    def _view(self, k: int, o: int, t: int) -> Content | None:
+        """The content of the variable that output ``t`` is, when operator ``k`` reads it where it lies."""
+        op = self.graph.ops[k]
+        name = self.handles.get(op.input(0), "")
+        if op.name != "READ_VARIABLE" or (0, o) not in self.needs[k].alias or name not in self.version:
+            return None
+        same_place = self.plan.variable_offsets[name] == self.plan.offsets[t]
+        same_size = self.persistent[name] == self.graph.tensors[t].nbytes
+        return ("variable", name, self.version[name]) if same_place and same_size else None
 
     def _claim(self, busy: dict[int, str], cells: set[int], who: str, what: str) -> None:
         for c in cells & set(busy):

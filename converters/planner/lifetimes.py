@@ -8,7 +8,8 @@ arena.
 Two ways of sharing memory shrink the demand:
 
 * *alias*: an output with the bytes of an input (RESHAPE). Both names mean one ``Value``, which lives while either
-  does. It never costs memory, whatever else is decided.
+  does. It never costs memory, whatever else is decided. What is read from a resource variable may be the variable
+  itself, while nothing assigns it.
 * *in place*: an output overwrites an input that nobody reads later. Both keep their own lifetime and size, but are tied
   to one address: a ``Buffer`` is such a chain of values, with a size that can fall from step to step.
 """
@@ -21,9 +22,7 @@ from dataclasses import dataclass
 from arenite.converters.errors import PlanError
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
 from arenite.converters.planner.needs import OpNeeds
-
-#: Operators that touch state which is not one of their tensors; they keep their order towards all others of this kind.
-_STATE_OPS = frozenset({"CALL_ONCE"})
+from arenite.converters.planner.precedence import predecessors, variable_views
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,9 @@ class Demand:
     before: Mapping[int, frozenset[int]]  # operator -> operators that must run earlier (direct ones)
     persistent: Mapping[str, int]  # resource variable -> rounded bytes, > 0
     empty: tuple[int, ...]  # tensors of no bytes
+    views: Mapping[
+        int, str
+    ]  # tensors that are read from a resource variable where it lies; not among the values
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,9 @@ def analyse(
     members: dict[int, list[int]] = {}
     for t in sized:
         members.setdefault(root.get(t, t), []).append(t)
+    before = predecessors(graph, ops, writer)
+    views = variable_views(graph, needs, before, members, persistent or {}) if alias else {}
+    members = {first: tensors for first, tensors in members.items() if first not in views}
     values: list[Value] = []
     value_of: dict[int, int] = {}
     for first, tensors in members.items():
@@ -176,9 +181,10 @@ def analyse(
         scratch={k: rounded(needs[k].scratch) for k in ops if needs[k].scratch > 0},
         in_place={k: _in_place(graph, graph.ops[k], needs[k], values, value_of) for k in ops},
         aliases=aliases,
-        before=_before(graph, ops, writer),
+        before=before,
         persistent={name: rounded(size) for name, size in (persistent or {}).items() if size > 0},
         empty=tuple(t for t in placed if graph.tensors[t].nbytes == 0),
+        views=views,
     )
 
 
@@ -231,36 +237,6 @@ def _in_place(
             continue
         found.append((i, o, value_of[a], value_of[b]))
     return tuple(found)
-
-
-def _before(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int]) -> dict[int, frozenset[int]]:
-    """Direct predecessors: writers of the inputs, and the previous operator on the same state."""
-    before = {}
-    last: dict[object, int] = {}
-    barrier: int | None = None
-    names = {
-        op.outputs[0]: (op.options.get("container") or "", op.options.get("shared_name") or "")
-        for op in graph.ops
-        if op.name == "VAR_HANDLE" and op.outputs
-    }
-    for k in ops:
-        op = graph.ops[k]
-        earlier = {writer[t] for t in op.inputs if t in writer}
-        keys: list[object] = []
-        for t in (*op.inputs, *op.outputs):
-            if t >= 0 and op.name != "VAR_HANDLE":
-                tensor = graph.tensors[t]
-                if tensor.is_variable or tensor.dtype in ("resource", "variant"):
-                    keys.append(names.get(t, t))
-        if (keys or op.name in _STATE_OPS) and barrier is not None:
-            earlier.add(barrier)
-        if op.name in _STATE_OPS:
-            earlier |= set(last.values())
-            barrier = k
-        earlier |= {last[key] for key in keys if key in last}
-        last.update(dict.fromkeys(keys, k))
-        before[k] = frozenset(earlier - {k})
-    return before
 
 
 def shared_pairs(

@@ -61,6 +61,7 @@ def plan(
             scratch_offsets[buffer.scratch] = offset
         if buffer.variable is not None:
             variable_offsets[buffer.variable] = offset
+    offsets.update((t, variable_offsets[name]) for t, name in demand.views.items())
     return Plan(
         order=best.order,
         offsets=dict(sorted(offsets.items())),

@@ -19,5 +19,5 @@ class OpNeeds:
     #: The planner asks that the output is no larger than the input and that nothing reads the input afterwards.
     in_place: tuple[tuple[int, int], ...] = ()
     #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS); at one address no code is needed, and
-    #: the input stays readable afterwards.
+    #: the input stays readable afterwards. For READ_VARIABLE input 0 stands for the variable behind the handle.
     alias: tuple[tuple[int, int], ...] = ()

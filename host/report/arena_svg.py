@@ -156,7 +156,9 @@ def _blocks(
         blocks.append(_Block("scratch", p, p + 1, offset, nbytes, ("scratch", f"{nbytes:,} B"), title))
     for name, offset in plan.variable_offsets.items():
         nbytes, end = persistent[name], max(len(plan.order), 1)
-        title = f"variable {name}\n{_interval(plan, offset, nbytes, 0, end)}"
+        read = [_tensor_line(graph, t) for t, whose in demand.views.items() if whose == name]
+        lines = [f"variable {name}", *(f"read in its place as {line}" for line in read)]
+        title = "\n".join([*lines, _interval(plan, offset, nbytes, 0, end)])
         blocks.append(_Block("variable", 0, end, offset, nbytes, (name, f"{nbytes:,} B"), title))
     return demand, blocks
 

@@ -119,8 +119,9 @@ class _Machine:
         if op.name == "READ_VARIABLE" and self.case.persistent[self.names[op.inputs[0]]]:
             parts.append(self.variable(self.names[op.inputs[0]]))
         for o, t in outputs:
-            name = "RESHAPE" if op.name == "RESHAPE" else f"op {op.index} output {o}"
-            value = parts[0] if name == "RESHAPE" else _digest(name, parts, tensors[t].nbytes)
+            value = _digest(f"op {op.index} output {o}", parts, tensors[t].nbytes)
+            if op.name in ("RESHAPE", "READ_VARIABLE"):
+                value = parts[0] if parts else b""
             self.write(self.plan.offsets[t], value)
         for _, t in inputs:
             if tensors[t].is_variable:
@@ -129,9 +130,12 @@ class _Machine:
 
     def _view(self, op: Op) -> bool:
         """Whether input and output are the same bytes at one address, so that there is nothing to do."""
-        offsets = self.plan.offsets
+        plan = self.plan
+        if op.name == "READ_VARIABLE":
+            place = plan.variable_offsets.get(self.names[op.inputs[0]])
+            return bool(self.case.needs[op.index].alias) and place == plan.offsets[op.outputs[0]]
         return any(
-            offsets.get(op.inputs[p], -1) == offsets[op.outputs[o]]
+            plan.offsets.get(op.inputs[p], -1) == plan.offsets[op.outputs[o]]
             and not self.case.graph.tensors[op.inputs[p]].is_variable
             for p, o in self.case.needs[op.index].alias
         )

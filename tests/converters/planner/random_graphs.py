@@ -107,7 +107,8 @@ def cases(draw: st.DrawFn, max_ops: int = 10, plain: bool = False) -> Case:
         elif kind == "read":
             handle = draw(st.sampled_from(handles))
             size = b.persistent[f"/v{handles.index(handle)}"]
-            live += b.op([handle], [size], name="READ_VARIABLE")
+            needs = OpNeeds(alias=draw(st.sampled_from([(), ((0, 0),)])))
+            live += b.op([handle], [size], name="READ_VARIABLE", needs=needs)
         elif kind == "assign":
             b.op([draw(st.sampled_from(handles)), draw(recent)], [], name="ASSIGN_VARIABLE")
         else:

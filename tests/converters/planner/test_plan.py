@@ -187,6 +187,36 @@ def test_variables_keep_their_bytes_and_their_order() -> None:
     assert made.scratch_offsets.keys() == {3}
 
 
+def test_a_variable_is_read_where_it_lies_until_it_is_assigned() -> None:
+    b = GraphBuilder()
+    x, handle = b.input(32), b.handle("v", 96)
+    (old,) = b.op([handle], [96], name="READ_VARIABLE", needs=VIEW)
+    (flat,) = b.op([old], [96], name="RESHAPE", needs=VIEW)
+    (joined,) = b.op([flat, x], [128], name="CONCATENATION")
+    (kept,) = b.op([joined], [96], name="STRIDED_SLICE", needs=IN_PLACE)
+    b.op([handle, kept], [], name="ASSIGN_VARIABLE")
+    made = planned(b.case([joined]))
+    assert made.offsets[old] == made.offsets[flat] == made.variable_offsets["/v"]
+    assert made.arena_bytes == 96 + 128 + 96
+    assert planned(b.case([joined]), alias=False).arena_bytes == 96 + 128 + 32 + 96
+
+
+@pytest.mark.parametrize(
+    "reason", ["read after the assignment", "assigned itself", "a graph output", "another size"]
+)
+def test_a_variable_that_changes_too_early_is_copied(reason: str) -> None:
+    b = GraphBuilder()
+    x, handle = b.input(96), b.handle("v", 96)
+    (old,) = b.op([handle], [64 if reason == "another size" else 96], name="READ_VARIABLE", needs=VIEW)
+    (y,) = b.op([old], [96])
+    if reason != "another size":
+        b.op([handle, old if reason == "assigned itself" else x], [], name="ASSIGN_VARIABLE")
+    if reason == "read after the assignment":
+        (y,) = b.op([old, y], [96])
+    made = planned(b.case([y, old] if reason == "a graph output" else [y]))
+    assert made.offsets[old] != made.variable_offsets["/v"]
+
+
 def test_variable_tensors_live_for_the_whole_run() -> None:
     b = GraphBuilder()
     x = b.input(64)
