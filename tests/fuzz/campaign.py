@@ -125,7 +125,9 @@ class Worker:
             problem = "the process crashed"
         except Exception as error:
             # The worker's own traceback comes as the cause; its end tells where.
-            problem = "\n".join("".join(traceback.format_exception(error.__cause__ or error)).splitlines()[-6:])
+            problem = "\n".join(
+                "".join(traceback.format_exception(error.__cause__ or error)).splitlines()[-6:]
+            )
         if batch.count == 1:
             return describe_failure(batch, problem)
         total = Result()
