@@ -21,7 +21,7 @@ _DEPTH_LIMIT = (2**31 - 1) // 255**2
 class L2Normalization(Lowering):
     op_name = "L2_NORMALIZATION"
     supports = "int8; along the last axis"
-    kernels = ("exp_fixed.c", "l2_normalization_s8.c")
+    kernels = ("exp_fixed.c", "inv_sqrt.c", "l2_normalization_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -45,7 +45,7 @@ class L2Normalization(Lowering):
         return KernelCall(
             "ar_l2_normalization_s8",
             "l2_normalization.h",
-            ("l2_normalization_s8.c", "exp_fixed.c"),
+            ("l2_normalization_s8.c", "inv_sqrt.c", "exp_fixed.c"),
             "ar_l2_normalization_params",
             {
                 "input": ctx.input_ptr(0),
