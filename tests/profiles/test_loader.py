@@ -1,0 +1,64 @@
+"""The loader of board profiles: what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+import pytest
+from arenite.converters.errors import ProfileError
+from arenite.profiles.boards import BOARD_DIRECTORY, load_board, parse_board
+
+GOOD = (BOARD_DIRECTORY / "qemu_mps2_an386.toml").read_text("utf-8")
+
+
+def test_a_good_profile_is_read_whole() -> None:
+    board = parse_board(GOOD, "x.toml")
+    assert (board.core, board.clock_hz, board.features) == ("cortex-m4f", 25_000_000, {"fpu", "dsp"})
+    assert (board.flash_bytes, board.ram_bytes) == (4 << 20, 4 << 20)
+    assert [region.kind for region in board.ram] == ["sram", "psram"]
+    assert board.emulator is not None
+    assert board.emulator.machine == "mps2-an386"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("clock_hz", "clok_hz", "has no field 'clock_hz'"),
+        ('title = "', 'titel = "x"\ntitle = "', "has an unknown field 'titel'"),
+        ("25000000", '"25 MHz"', "'clock_hz' must be int, not '25 MHz'"),
+        ("25000000", "-1", "'clock_hz' must not be negative"),
+        ("emulated = true", "emulated = 1", "'emulated' must be bool, not 1"),
+        ("emulated = true", "emulated = false", "an emulated board, and no other, needs an"),
+        ('"cortex-m4f"', '"cortex-m99"', "'core' is 'cortex-m99'"),
+        ('["fpu", "dsp"]', '["fpu", "simd"]', "'features' is 'simd'"),
+        ('["fpu", "dsp"]', "[1]", "'features' must be a list of strings"),
+        ("[[flash]]", "[flash]", r"needs at least one \[\[flash\]\]"),
+        ("size = 16777216", "size = 0", "PSRAM has size 0"),
+        ("[uart]", "[uart2]", r"has no \[uart\]"),
+        ("baud = 115200", "baud = 115200\nparity = 1", "has an unknown field 'parity'"),
+        ('name = "qemu_', 'name = "', "start with 'qemu_'"),
+        ("[uart]", "[uart", "is not valid TOML"),
+        ("[emulator]", "emulator = 3\n[x]", "is not a table|is not valid TOML|unknown field"),
+    ],
+)
+def test_a_mistake_is_named_with_its_field(old: str, new: str, problem: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ProfileError, match=problem):
+        parse_board(GOOD.replace(old, new, 1), "x.toml")
+
+
+def test_a_misspelt_field_suggests_the_right_one() -> None:
+    with pytest.raises(ProfileError) as caught:
+        parse_board(GOOD.replace('mcu = "', 'mcuu = "x"\nmcu = "', 1), "x.toml")
+    assert caught.value.hint == "Did you mean 'mcu'?"
+
+
+def test_an_unknown_board_suggests_its_neighbours() -> None:
+    with pytest.raises(ProfileError, match="There is no board 'qemu_mps2_an387'") as caught:
+        load_board("qemu_mps2_an387")
+    assert "qemu_mps2_an386" in caught.value.hint
+
+
+def test_ticks_become_instructions() -> None:
+    emulator = load_board("qemu_mps2_an386").emulator
+    assert emulator is not None
+    assert emulator.instructions(160) == 100
+    assert emulator.instructions_in_us(64) == 1000
