@@ -74,7 +74,7 @@ class Tensor:
 
     index: int
     name: str
-    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0; below 2**31 bytes in all
+    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0; at most 2**27 bytes, constants 2**31 - 1
     dtype: str  # a key of DTYPES
     quant: Quantization | None = None  # only for integer types
     data: np.ndarray | None = None

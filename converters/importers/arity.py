@@ -64,6 +64,7 @@ MIRROR_PAD MirrorPadOptions 2 1
 MUL MulOptions 2 1
 NEG - 1 1
 NOT_EQUAL - 2 1
+ONE_HOT OneHotOptions 4 1
 PACK PackOptions 1+ 1
 PAD - 2 1
 PADV2 - 3 1

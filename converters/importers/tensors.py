@@ -10,9 +10,11 @@ from arenite.converters.importers.quantization import quantization
 from arenite.converters.importers.report import Repairs, counted, malformed, tensor_at, unsupported
 from arenite.converters.importers.schema import TYPE_NAMES
 
-#: Most dimensions of a tensor, and the first number of bytes (or elements) that is too many for one.
+#: Most dimensions of a tensor; the first number of bytes (or elements) that is too many for any; and the most for one
+#: that is computed: 128 MiB hold a float32 RGB frame of 4K.
 MAX_RANK = 8
 MAX_TENSOR_BYTES = 2**31
+MAX_COMPUTED_BYTES = 2**27
 
 _DYNAMIC_HINT = (
     "Convert the model with fixed input shapes; only the batch (first) dimension may be left open."
@@ -45,9 +47,9 @@ def tensor(
     if dtype not in DTYPES:
         raise unsupported(place, "type", f"{dtype} tensors are not known", "Quantise the model to int8.")
     _refuse_exotic(place, table)
-    shape = _shape(place, dtype, table)
-    signature = _signature(place, shape, table, repairs)
     buffer = _buffer(place, table, constants.buffers)
+    shape = _shape(place, dtype, table, constant=bool(buffer))
+    signature = _signature(place, shape, table, repairs)
     is_variable = table["is_variable"]
     if buffer and is_variable:
         raise unsupported(
@@ -92,7 +94,7 @@ def _refuse_exotic(place: str, table: dict[str, Any]) -> None:
         )
 
 
-def _shape(place: str, dtype: str, table: dict[str, Any]) -> tuple[int, ...]:
+def _shape(place: str, dtype: str, table: dict[str, Any], *, constant: bool) -> tuple[int, ...]:
     shape: tuple[int, ...] = table["shape"] or ()
     if len(shape) > MAX_RANK:
         raise unsupported(
@@ -110,8 +112,16 @@ def _shape(place: str, dtype: str, table: dict[str, Any]) -> tuple[int, ...]:
             raise malformed(place, "shape", f"{list(shape)} has a negative dimension")
         elements *= d or 1
     np_dtype = DTYPES[dtype]
-    if elements * (np_dtype.itemsize if np_dtype is not None else 1) >= MAX_TENSOR_BYTES:
+    size = elements * (np_dtype.itemsize if np_dtype is not None else 1)
+    if size >= MAX_TENSOR_BYTES:
         raise malformed(place, "shape", f"{list(shape)} has too many elements: 2 GiB or more of {dtype}")
+    if size > MAX_COMPUTED_BYTES and not constant:
+        raise unsupported(
+            place,
+            "shape",
+            f"{list(shape)} of {dtype} takes {size:,} bytes, at most {MAX_COMPUTED_BYTES:,} are supported",
+            "Shrink the model's input.",
+        )
     return shape
 
 

@@ -19,6 +19,12 @@ from arenite.converters.graph import Model
 TIME_LIMIT = 120
 MEMORY_LIMIT = 8 << 30
 
+#: Most bytes of output values that the child hands over.
+OUTPUT_LIMIT = 256 << 20
+
+#: Argument of the child that asks for shapes alone.
+_SHAPES = "--shapes"
+
 
 class EvaluationError(Exception):
     """LiteRT refused or did not survive the model; the text says how, in one line."""
@@ -29,14 +35,17 @@ class Evaluation:
     """What one inference with inputs of zeros left behind."""
 
     shapes: dict[int, tuple[int, ...]]  # main-subgraph tensor index to shape
-    values: tuple[np.ndarray, ...]  # one per graph output
+    values: tuple[np.ndarray, ...]  # one per graph output; none when only shapes were asked for
 
 
-def evaluate(model: Model) -> Evaluation:
-    """One inference of ``model``, every graph input filled with zeros. Raises ``EvaluationError``."""
+def evaluate(model: Model, *, values: bool = True) -> Evaluation:
+    """One inference of ``model``, every graph input filled with zeros; ``values`` off asks for the shapes alone.
+
+    Raises ``EvaluationError``.
+    """
     try:
         child = subprocess.run(
-            [sys.executable, "-m", "arenite.converters.passes.evaluate"],
+            [sys.executable, "-m", "arenite.converters.passes.evaluate", *([] if values else [_SHAPES])],
             input=to_flatbuffer(model),
             capture_output=True,
             timeout=TIME_LIMIT,
@@ -50,8 +59,8 @@ def evaluate(model: Model) -> Evaluation:
         raise EvaluationError(lines[-1] if lines else f"exit code {child.returncode}")
     with np.load(io.BytesIO(child.stdout), allow_pickle=False) as found:
         shapes = {int(k[6:]): tuple(found[k].tolist()) for k in found if k.startswith("shape_")}
-        values = tuple(found[f"value_{i}"] for i in range(len(model.main.outputs)))
-    return Evaluation(shapes, values)
+        outputs = tuple(found[f"value_{i}"] for i in range(len(model.main.outputs) if values else 0))
+    return Evaluation(shapes, outputs)
 
 
 def _child() -> int:
@@ -75,7 +84,12 @@ def _child() -> int:
             interpreter.set_tensor(d["index"], np.zeros(d["shape"], d["dtype"]))
         interpreter.invoke()
         arrays = {f"shape_{d['index']}": d["shape"] for d in interpreter.get_tensor_details()}
-        for k, d in enumerate(interpreter.get_output_details()):
+        details = [] if _SHAPES in sys.argv else interpreter.get_output_details()
+        size = sum(int(np.prod(d["shape"], dtype=np.int64)) * np.dtype(d["dtype"]).itemsize for d in details)
+        if size > OUTPUT_LIMIT:
+            print(f"its results take {size:,} bytes, the limit is {OUTPUT_LIMIT:,}", file=sys.stderr)
+            return 3
+        for k, d in enumerate(details):
             arrays[f"value_{k}"] = interpreter.get_tensor(d["index"])
     except (ValueError, RuntimeError, MemoryError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)

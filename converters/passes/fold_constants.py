@@ -116,7 +116,7 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
     if doubtful is None:
         return model
     try:
-        shapes = evaluate(model).shapes
+        shapes = evaluate(model, values=False).shapes
     except EvaluationError as error:
         out = graph.tensors[doubtful.outputs[0]]
         raise UnsupportedModelError(

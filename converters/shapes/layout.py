@@ -185,6 +185,14 @@ def gather_nd(s: Site) -> Sequence[Shape]:
     return [(*at[:-1], *x[at[-1] :])]
 
 
+@rule("ONE_HOT")
+def one_hot(s: Site) -> Sequence[Shape]:
+    x, depth = s.shape(0), one(s.ints(1), "the depth")
+    need(depth >= 0 and elements(s.shape(2)) == elements(s.shape(3)) == 1, "depth and values do not fit")
+    axis = axis_of(s.option("axis", -1), len(x) + 1)
+    return [(*x[:axis], depth, *x[axis:])]
+
+
 @rule("TILE")
 def tile(s: Site) -> Sequence[Shape]:
     x, times = s.shape(0), s.ints(1)

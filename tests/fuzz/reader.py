@@ -25,12 +25,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from arenite.converters.errors import ArenaError, ModelError
 from arenite.converters.image import Image, image_bytes, parse_image, to_flatbuffer
 from arenite.converters.importers.verify import _Decoder, _Field, decode
 from arenite.converters.planner import OpNeeds, plan
 
 from tests.converters import small_models
+from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.cases import load_all
 from tests.fuzz.promises import broken_promises
 
 CRASHES = Path(__file__).resolve().parents[2] / ".cache" / "fuzz_reader"
@@ -106,8 +109,9 @@ def seed_of(name: str, data: bytes) -> Seed:
     return Seed(name, data, tuple(sorted(walker.structure)), tuple(sorted(walker.values)))
 
 
-def seeds(folder: Path | None = None) -> list[Seed]:
-    """The small models, plain and as images with a plan, and the model files of ``folder``."""
+def seeds(folder: Path | None = None, *, operators: bool = False) -> list[Seed]:
+    """The small models, plain and as images with a plan; with ``operators`` one random model of each operator that the
+    differential fuzzer builds; and the model files of ``folder``."""
     made = []
     for name, make in small_models.ALL.items():
         model = make()
@@ -115,6 +119,10 @@ def seeds(folder: Path | None = None) -> list[Seed]:
         needs = [OpNeeds(scratch=16 if op.name == "CONV_2D" else 0) for op in model.main.ops]
         planned = plan(model.main, needs, alignment=16, persistent={"/state": 4})
         made.append(seed_of(name + " image", image_bytes(model, planned, source_sha256="0" * 64)))
+    for name, case in sorted(load_all().items()) if operators else []:
+        builder = GraphBuilder(np.random.default_rng(0), max_elements=200)
+        case(builder)
+        made.append(seed_of(name, to_flatbuffer(builder.build())))
     for path in sorted(folder.glob("*.tflite")) if folder is not None else []:
         made.append(seed_of(path.name, path.read_bytes()))
     return made
@@ -325,12 +333,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case, to run one again")
     parser.add_argument("--through", choices=("reader", "writer", "firmware"), default="reader")
+    parser.add_argument("--operators", action="store_true", help="also mutate a model of each operator")
     parser.add_argument("--models", type=Path, help="folder with further .tflite files to mutate")
     parser.add_argument(
         "--crashes", type=Path, default=CRASHES, help=f"where to save files (default {CRASHES})"
     )
     options = parser.parse_args()
-    pool = seeds(options.models)
+    pool = seeds(options.models, operators=options.operators)
     for s in pool:
         decode(s.data)
     _limit()

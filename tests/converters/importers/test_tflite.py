@@ -331,6 +331,11 @@ UNSUPPORTED: list[tuple[str, Callable[[Any], None], str]] = [
         _quant(0, scale=np.array([2.0**-80], np.float32)),
         "tensor 0 't0', field quantization.scale: has the value 8.2",
     ),
+    (
+        "large",
+        _tensor(0, shape=[1, 2**20, 64, 3]),
+        "tensor 0 't0', field shape: [1, 1048576, 64, 3] of int8 takes 201,326,592 bytes",
+    ),
 ]
 
 
