@@ -13,8 +13,11 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
     rng = b.rng
     x = b.pick(dtypes, [1, 2, 3, 4, 5])
     shape, dtype = b[x].shape, b[x].dtype
-    if name == "REDUCE_PROD" and dtype != "int32" and not 1e-6 < b[x].scale < 16:
-        x = b.input(shape, dtype, b.quant(dtype))  # products of products soon leave float32
+    if name == "REDUCE_PROD":
+        if dtype == "int32" and b[x].quant is not None:
+            x = b.input(shape, dtype)  # LiteRT refuses products of quantised int32
+        elif dtype != "int32" and not 1e-6 < b[x].scale < 16:
+            x = b.input(shape, dtype, b.quant(dtype))  # products of products soon leave float32
     rank = len(shape)
     if rank == 4 and rng.random() < 0.3:
         axes = [1, 2]
