@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from arenite.converters.graph import Model, Subgraph
+from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import live_bytes
 from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
-from arenite.firmware.generator.state import resource_sizes
+from arenite.converters.planner.precedence import handle_names
 
 #: kind -> (legend, light fill, dark fill)
 _KINDS = {
@@ -64,9 +64,9 @@ def arena_svg(
     graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], *, persistent: Mapping[str, int] | None = None
 ) -> str:
     """An SVG element that shows ``plan``. ``persistent`` gives the bytes of the resource variables; by default they are
-    taken from the operators that read and assign them."""
+    taken from the operators that read and assign them, and a variable that has none is not drawn."""
     if persistent is None:
-        persistent = resource_sizes(Model((graph,))) if plan.variable_offsets else {}
+        persistent = _variable_sizes(graph)
     demand, blocks = _blocks(graph, plan, needs, persistent)
     steps = max(len(plan.order), 1)
     wide = min(max(960 / steps, 22.0), 96.0)
@@ -122,7 +122,7 @@ def _blocks(
         alignment=plan.alignment,
         persistent=persistent,
         folded=[op.index for op in graph.ops if op.index not in running],
-        alias=any((i, o) in needs[k].alias for k, i, o in plan.sharing),
+        alias=_has_aliases(graph, plan, needs),
     )
     spans = value_spans(demand, plan.order)
     shared = {
@@ -155,12 +155,35 @@ def _blocks(
         title = f"scratch of {graph.ops[k].name}\n{_interval(plan, offset, nbytes, p, p + 1)}"
         blocks.append(_Block("scratch", p, p + 1, offset, nbytes, ("scratch", f"{nbytes:,} B"), title))
     for name, offset in plan.variable_offsets.items():
+        if name not in persistent:
+            continue
         nbytes, end = persistent[name], max(len(plan.order), 1)
         read = [_tensor_line(graph, t) for t, whose in demand.views.items() if whose == name]
         lines = [f"variable {name}", *(f"read in its place as {line}" for line in read)]
         title = "\n".join([*lines, _interval(plan, offset, nbytes, 0, end)])
         blocks.append(_Block("variable", 0, end, offset, nbytes, (name, f"{nbytes:,} B"), title))
     return demand, blocks
+
+
+def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> bool:
+    """Whether the plan was made with aliases: it has a view, or a variable that is read in its place."""
+    places = set(plan.variable_offsets.values())
+    return any((i, o) in needs[k].alias for k, i, o in plan.sharing) or any(
+        plan.offsets.get(t) in places and graph.tensors[t].nbytes > 0
+        for op in graph.ops
+        if op.name == "READ_VARIABLE"
+        for t in op.outputs
+    )
+
+
+def _variable_sizes(graph: Subgraph) -> dict[str, int]:
+    names = handle_names(graph)
+    sizes = {}
+    for op in graph.ops:
+        if op.input(0) in names and op.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+            tensor = op.outputs[0] if op.name == "READ_VARIABLE" else op.input(1)
+            sizes[names[op.input(0)]] = graph.tensors[tensor].nbytes
+    return sizes
 
 
 def _tensor_line(graph: Subgraph, t: int) -> str:

@@ -72,6 +72,22 @@ def test_two_names_of_one_block_and_in_place_are_told() -> None:
     assert len(titles) == 9 and not any("in place" in t or "several" in t for t in titles)
 
 
+def test_variables_that_are_initialised_once_or_read_in_their_place_are_drawn() -> None:
+    b = GraphBuilder()
+    b.op([], [], name="CALL_ONCE", options={"init_subgraph_index": 1})
+    handle, unused = b.handle("state", 96), b.handle("unused", 32)
+    (old,) = b.op([handle], [96], name="READ_VARIABLE", needs=OpNeeds(alias=((0, 0),)))
+    (y,) = b.op([old], [16])
+    case = b.case([y])
+    made = plan(case.graph, case.needs, persistent=case.persistent)
+    assert made.offsets[old] == made.variable_offsets["/state"] and unused not in made.offsets
+    titles = blocks(drawn(case, made))
+    assert len(titles) == 2  # the variable and the output; nothing tells the size of the unused variable
+    assert any(f"read in its place as #{old} t{old}" in t for t in titles)
+    text = arena_svg(case.graph, made, case.needs, persistent=case.persistent)
+    assert "variable /unused" in text
+
+
 def test_names_are_escaped_and_control_characters_replaced() -> None:
     case = example()
     tensors = tuple(replace(t, name=f"<script>&\"'\x00{t.index}") for t in case.graph.tensors)
