@@ -70,7 +70,9 @@ def tensor(
 def empty_constant(t: Tensor) -> np.ndarray:
     """The value of a constant that has no bytes to store, because one of its dimensions is 0."""
     dtype = DTYPES[t.dtype]
-    return np.zeros(t.shape if dtype is not None else 0, dtype if dtype is not None else np.uint8)
+    value = np.zeros(t.shape if dtype is not None else 0, dtype if dtype is not None else np.uint8)
+    value.flags.writeable = False
+    return value
 
 
 def _refuse_exotic(place: str, table: dict[str, Any]) -> None:

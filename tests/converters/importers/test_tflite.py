@@ -552,6 +552,7 @@ def test_constant_without_elements() -> None:
     model = parse(damaged(small_models.conv_net(), change))
     tensor = model.main.tensors[model.main.ops[5].inputs[1]]
     assert tensor.data is not None and tensor.data.shape == (0,) and tensor.data.dtype == np.int32
+    assert not tensor.data.flags.writeable
     assert parse(to_flatbuffer(model)).main.tensors[tensor.index].is_constant
 
 
