@@ -146,6 +146,7 @@ COMMON_FLAGS = (
     "-ffunction-sections",
     "-fdata-sections",
     "-fno-common",
+    "-fno-merge-constants",  # the linker would merge strings of different files: see --no-relax below
     "-fno-strict-overflow",
     "-fno-asynchronous-unwind-tables",
     "-fstack-usage",

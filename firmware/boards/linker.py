@@ -27,7 +27,7 @@ ENTRY(ar_start)
 SECTIONS
 {{
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}
-    .weights : ALIGN(4) SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) }} > {flash}
+    .weights : ALIGN(4) SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}
     .text : ALIGN(4) SUBALIGN(4)
     {{
         *(.literal .text .literal.* .text.*)

@@ -256,7 +256,7 @@ class DeviceClient:
             reason = "an unknown reason"
         return DeviceError(
             f"The device on {self._line.port} restarted during the run, because of {reason}.",
-            "Check its supply; if it happens again, give the stack more room with --stack.",
+            "Check its supply and cable; a fault that happens again is a bug: please report it with the model.",
         )
 
     def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
