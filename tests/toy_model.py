@@ -73,9 +73,10 @@ const ar_model model = {"toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers
 """
 
 
-def sources(extra: str = "") -> dict[str, str]:
+def sources(extra: str = "", name: str = "toy") -> dict[str, str]:
     """The model's files; ``extra`` is C that runs at the end of the last layer."""
-    return {"model.h": _HEADER, "model.c": _MODEL.replace("@EXTRA@", extra), "weights.c": _WEIGHTS}
+    model = _MODEL.replace("@EXTRA@", extra).replace('"toy"', f'"{name}"')
+    return {"model.h": _HEADER, "model.c": model, "weights.c": _WEIGHTS}
 
 
 def expected(inputs: Sequence[bytes], fresh: bool = True) -> list[bytes]:

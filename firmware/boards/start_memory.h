@@ -20,6 +20,7 @@ static inline void prepare_memory(void)
     for (word = ar_data_start, from = ar_data_load; word < ar_data_end;) {
         *word++ = *from++;
     }
+    /* cppcheck-suppress comparePointers ; two marks of one section */
     for (word = ar_bss_start; word < ar_bss_end;) {
         *word++ = 0;
     }

@@ -117,7 +117,8 @@ class DeviceClient:
             _, n_inputs, n_outputs, _, layers, chunk, arena, model_hash, tick_hz = struct.unpack_from(
                 "<BBBBHHI8sI", reply
             )
-            model, board, *_ = reply[24:].split(b"\0")
+            # A long model name fills the frame, and the board's is cut off.
+            model, board, *_ = [*reply[24:].split(b"\0"), b""]
         except (struct.error, ValueError) as error:
             raise DeviceError(
                 f"The device on {self._line.port} introduces itself wrongly.", "Build and flash it again."

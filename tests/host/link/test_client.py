@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from arenite.converters.errors import DeviceError
+from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.frames import encode_frame
 from arenite.host.link.transport import SerialTransport
@@ -134,6 +136,19 @@ def test_another_protocol_version_is_refused(firmware: Firmware) -> None:
         pytest.raises(DeviceError, match=sentence),
     ):
         DeviceClient(machine.transport).hello()
+
+
+def test_a_name_that_fills_the_frame_is_cut(tmp_path: Path) -> None:
+    name = "a-very-long-name-" * 20
+    project = write_project(tmp_path / "p", toy_model.sources(name=name), [], load_board(BOARD))
+    with start(load_board(BOARD), direct_build(project)) as machine:
+        device = DeviceClient(machine.transport)
+        info = device.connect(toy_model.HASH)
+        assert len(info.model) > 200
+        assert name.startswith(info.model)
+        device.write_input(0, bytes(8))
+        device.infer()
+        assert device.read_output(0, 8) == b"\1" * 8
 
 
 def test_a_write_past_the_arena_damages_a_guard(firmware: Firmware) -> None:
