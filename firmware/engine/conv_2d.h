@@ -14,7 +14,7 @@ typedef struct {
     const int8_t *weights;
     const void *bias;          /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
     const int32_t *multiplier; /* [out_c]; of 16 bits for int16 input */
-    const int8_t *shift;       /* [out_c] */
+    const int8_t *shift;       /* [out_c]; 0: packed into the multipliers, see conv_output.h */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w, out_c;
     uint16_t k_h, k_w, k_c;

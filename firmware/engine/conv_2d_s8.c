@@ -1,13 +1,13 @@
 /* CONV_2D, int8 activations, per-channel int8 weights, int32 accumulator rounded twice. */
 #include "conv_2d.h"
 
-#include "fixed_point.h"
+#include "conv_output.h"
 #include "window.h"
 
 /* The products of one output: `rows` by `columns` taps that lie inside the image. Padding adds the real value 0,
  * so the taps outside are left out. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w, ar_taps rows,
-                          ar_taps columns)
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
+                          ar_taps rows, ar_taps columns)
 {
     /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter alike. */
     const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
@@ -55,8 +55,7 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
                     int32_t acc = window_sum(p, image, at, filter, rows, columns);
                     acc += bias ? bias[c] : 0;
-                    acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
-                    *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                    *out++ = ar_conv_output_s8(p, acc, c);
                     if (--left == 0) { /* the next group reads the next channels */
                         left = group_outputs;
                         at += p->k_c;

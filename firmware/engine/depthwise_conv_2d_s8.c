@@ -1,12 +1,12 @@
 /* DEPTHWISE_CONV_2D, int8 activations, per-channel int8 weights, int32 accumulator rounded twice. */
 #include "conv_2d.h"
 
-#include "fixed_point.h"
+#include "conv_output.h"
 #include "window.h"
 
 /* One output channel: the taps inside the image; padding adds the real value 0. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w, ar_taps rows,
-                          ar_taps columns)
+static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
+                          ar_taps rows, ar_taps columns)
 {
     const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
     const int32_t next_column = p->dilation_w * p->in_c;
@@ -45,8 +45,7 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
                 for (int32_t c = 0; c < p->out_c; c++) {
                     int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
                     acc += bias ? bias[c] : 0;
-                    acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
-                    *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                    *out++ = ar_conv_output_s8(p, acc, c);
                     if (--left == 0) {
                         left = p->k_c;
                         at++;

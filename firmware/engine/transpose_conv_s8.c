@@ -4,7 +4,7 @@
  */
 #include "conv_2d.h"
 
-#include "fixed_point.h"
+#include "conv_output.h"
 
 void ar_transpose_conv_s8(const ar_conv_2d_params *p)
 {
@@ -38,8 +38,7 @@ void ar_transpose_conv_s8(const ar_conv_2d_params *p)
                             }
                         }
                     }
-                    acc = ar_requant(acc, p->multiplier[c], p->shift[c]) + p->output_offset;
-                    *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
+                    *out++ = ar_conv_output_s8(p, acc, c);
                 }
             }
         }

@@ -34,5 +34,7 @@ class DepthwiseConv2D(Lowering):
         _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
         kernel = f"depthwise_conv_2d_{SUFFIX[inp.dtype]}"
         # LiteRT goes by the shapes; the option `depth_multiplier` is not read.
-        fields = convolution_fields(ctx, kernel=(k_h, k_w, out_c // inp.shape[3]), padding=(top, left))
+        fields = convolution_fields(
+            ctx, axis=3, kernel=(k_h, k_w, out_c // inp.shape[3]), padding=(top, left)
+        )
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

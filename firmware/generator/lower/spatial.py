@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import (
     NULL,
@@ -15,6 +16,7 @@ from arenite.firmware.generator.lower.base import (
     require_quantized,
     u16,
 )
+from arenite.firmware.generator.packed_multiplier import accumulator_bounds, pack
 from arenite.firmware.generator.quant import activation_range, quantize_multiplier
 
 ACTIVATIONS = ("int8", "int16")
@@ -118,10 +120,12 @@ def convolution_fields(
     data: int = 0,
     weights: int = 1,
     bias: int = 2,
+    axis: int = 0,
     kernel: tuple[int, int, int],
     padding: tuple[int, int],
 ) -> dict[str, Any]:
-    """All of ``ar_conv_2d_params``; ``kernel`` is (k_h, k_w, k_c), ``padding`` (top, left)."""
+    """All of ``ar_conv_2d_params``; ``axis`` is the weights' output channel axis, ``kernel`` is (k_h, k_w, k_c),
+    ``padding`` (top, left)."""
     op, out = ctx.op, ctx.output()
     inp, w, b = ctx.input(data), ctx.input(weights), ctx.input(bias)
     assert inp is not None and w is not None and w.data is not None
@@ -130,13 +134,20 @@ def convolution_fields(
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
+    packed = None
+    if out.dtype == "int8":
+        bounds = accumulator_bounds(
+            w.data, axis, None if b is None else b.data, (-128 - inp.zero_point, 127 - inp.zero_point)
+        )
+        levels = np.arange(act_min + 1, act_max + 1) - out.zero_point
+        packed = pack(multiplier, shift, *bounds, levels)
     return {
         "input": ctx.input_ptr(data),
         "output": ctx.output_ptr(),
         "weights": ctx.weights(w.data, "weights"),
         "bias": NULL if b is None or b.data is None else ctx.weights(b.data, "bias"),
-        "multiplier": ctx.table(multiplier, "multiplier"),
-        "shift": ctx.table(shift, "shift"),
+        "multiplier": ctx.table(multiplier if packed is None else packed, "multiplier"),
+        "shift": ctx.table(shift, "shift") if packed is None else NULL,
         "batches": u16(op, batches, "batch size"),
         "in_h": u16(op, in_h, "input height"),
         "in_w": u16(op, in_w, "input width"),
