@@ -12,7 +12,7 @@ from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.planner import OpNeeds, Plan, plan
-from arenite.host.bench import tflm
+from arenite.host.bench import tflm, tflm_doc
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm import TflmJob, TflmResult, run_tflm
 from arenite.host.bench.tflm_check import KNOWN_DIFFERENCES, all_values, check_all, random_runs
@@ -186,3 +186,7 @@ def test_missing_package_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError, match="tflite-micro is not installed") as caught:
         run_tflm([])
     assert "pip install --pre tflite-micro" in caught.value.hint
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert tflm_doc.PAGE.read_text(encoding="utf-8") == tflm_doc.page()
