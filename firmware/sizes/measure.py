@@ -45,7 +45,14 @@ const ar_model model = {{.layers = layers}};
 {sizes}
 """
 
-_HEADER = '#ifndef MODEL_H\n#define MODEL_H\n#include "arenite.h"\n#define MODEL_LAYERS 1\nextern const ar_model model;\n#endif\n'
+_HEADER = """\
+#ifndef MODEL_H
+#define MODEL_H
+#include "arenite.h"
+#define MODEL_LAYERS 1
+extern const ar_model model;
+#endif
+"""
 
 
 def engine_files() -> list[str]:
@@ -72,7 +79,9 @@ def digest() -> str:
     for folder in (ENGINE_DIRECTORY, SOURCE_DIRECTORY):
         for path in sorted([*folder.glob("*.[chS]")]):
             made.update(path.name.encode() + b"\0" + path.read_bytes())
-    made.update(repr((cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.optimise_flags("speed"))).encode())
+    flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
+    chosen = [cores.core_named(target.core).architecture for target in TARGETS.values()]
+    made.update(repr((cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)).encode())
     return made.hexdigest()
 
 

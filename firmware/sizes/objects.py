@@ -66,7 +66,7 @@ class ObjectSet:
 
 
 def read_objects(files: Mapping[str, Path]) -> ObjectSet:
-    """All sections of the object files; the key of a file begins its nodes' names.
+    """All sections of the object files; the key of a file begins its nodes' names. The library's files come last.
 
     A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage).
     """
@@ -126,7 +126,8 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> No
             continue
         node = f"{label}:{sections[index].name}"
         if symbol["st_info"]["bind"] != "STB_LOCAL":
-            made.symbols[symbol.name] = node
+            # Like the linker: a library's definition is not looked at when there is one already.
+            made.symbols.setdefault(symbol.name, node)
         if symbol["st_info"]["type"] == "STT_FUNC":
             base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))

@@ -8,14 +8,16 @@ generated for the model has sizes known by construction: constant arrays, one st
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from arenite.converters.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import arena_bytes
 from arenite.firmware.generator.generate import Generated
-from arenite.firmware.generator.lower.base import KernelCall
+from arenite.firmware.generator.lower.base import KernelCall, StructArray
 from arenite.firmware.sizes.objects import ObjectSet
 from arenite.firmware.sizes.targets import SIZES, target_of
 from arenite.profiles.boards import Board
@@ -120,11 +122,11 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     layer = engine.sections["model.c:.text.layer_0"].size
     for item in generated.calls:
         assert item.call is not None
-        bytes_ += _word(layer) + _word(call_bytes(item.call, engine))
+        bytes_ += _word(layer) + call_bytes(item.call, engine)
     graph = generated.model.main
     bytes_ += 4 * max(len(generated.calls), 1)
     bytes_ += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)
-    bytes_ += _sizeof("ar_model", engine) + _word(len(generated.name.encode()) + 1)
+    bytes_ += _sizeof("ar_model", engine) + _word(len(generated.name) + 1)
     if generated.variables:
         bytes_ += len(generated.variables) * _sizeof("ar_state", engine) + _sizeof(
             "ar_reset_state_params", engine
@@ -135,8 +137,20 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
 
 
 def call_bytes(call: KernelCall, engine: ObjectSet) -> int:
-    """Size of the parameter structure of one call."""
-    return _sizeof(call.params_type, engine)
+    """Size of the parameter structure of one call, and of the arrays of structures that it points to."""
+    return _word(_sizeof(call.params_type, engine)) + _pointed_to(call.fields, engine)
+
+
+def _pointed_to(fields: Mapping[str, Any], engine: ObjectSet) -> int:
+    """Each array of structures is an object of its own; arrays may lie within them."""
+    bytes_ = 0
+    for value in fields.values():
+        if isinstance(value, StructArray):
+            bytes_ += _word(len(value.items) * _sizeof(value.c_type, engine))
+            bytes_ += sum(_pointed_to(item, engine) for item in value.items)
+        elif isinstance(value, Mapping):
+            bytes_ += _pointed_to(value, engine)
+    return bytes_
 
 
 def _sizeof(struct: str, engine: ObjectSet) -> int:
@@ -176,4 +190,5 @@ def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
         *(deepest(objects.symbols.get(r, r), frozenset()) for r in objects.sections[infer].refs),
         0,
     )
-    return _word(deepest(objects.symbols["ar_start"], frozenset()))
+    # The linker script gives out stack in 16-byte steps.
+    return -(-deepest(objects.symbols["ar_start"], frozenset()) // 16) * 16
