@@ -14,9 +14,9 @@ from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
 
 
-def needs(generated: Generated, board: Board, optimise: str) -> Needs:
-    """Bytes and estimated instructions of the firmware with the arenite protocol."""
-    p = predict(generated, board, optimise)
+def needs(generated: Generated, board: Board, optimise: str, protocol: str = "arenite") -> Needs:
+    """Bytes and estimated instructions of the firmware that serves the model by ``protocol``."""
+    p = predict(generated, board, optimise, protocol)
     return Needs(
         arena=p.arena,
         static=p.static,
@@ -29,12 +29,15 @@ def needs(generated: Generated, board: Board, optimise: str) -> Needs:
     )
 
 
+def verdict(generated: Generated, board: Board, optimise: str, protocol: str = "arenite") -> Verdict:
+    """Does the firmware fit the board; if not, by how much, and would ``--optimise flash`` help?"""
+    others = []
+    if optimise != "flash":
+        others.append(("--optimise flash", needs(generated, board, "flash", protocol)))
+    return fit(needs(generated, board, optimise, protocol), board, others)
+
+
 def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str) -> list[Verdict]:
     """One verdict per board; the model is lowered once."""
     generated = prepared.generate()
-    found = []
-    for board in boards:
-        chosen = needs(generated, board, optimise)
-        others = [("--optimise flash", needs(generated, board, "flash"))] if optimise != "flash" else []
-        found.append(fit(chosen, board, others))
-    return found
+    return [verdict(generated, board, optimise) for board in boards]

@@ -6,15 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from arenite.converters.errors import DoesNotFitError
-from arenite.converters.fit import fit
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.predict import Prediction, predict
-from arenite.host.fit import needs
+from arenite.host.fit import verdict
 from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
 
-#: Reserved beyond the predicted deepest stack: room for a debugger's breakpoint frame, and for interrupts of user code.
+#: Reserved beyond the predicted deepest stack where the board has room: for interrupts of user code, and a debugger.
 STACK_MARGIN = 128
 
 
@@ -36,14 +35,15 @@ def generate_project(
     When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
     """
     generated = prepared.generate()
-    verdict = fit(needs(generated, board, optimise), board)
-    if not verdict.fits:
+    answer = verdict(generated, board, optimise, protocol)
+    if not answer.fits:
         raise DoesNotFitError(
-            f"{prepared.path.name} does not fit {board.name}: {'; '.join(verdict.reasons)}.",
+            f"{prepared.path.name} does not fit {board.name}: {'; '.join(answer.reasons)}.",
             f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
         )
     prediction = predict(generated, board, optimise, protocol)
-    stack = -(-(prediction.stack + STACK_MARGIN) // 16) * 16
+    room = board.ram_bytes - prediction.arena - prediction.static
+    stack = max(min(prediction.stack + STACK_MARGIN, room // 16 * 16), prediction.stack)
     write_project(
         directory,
         generated.sources(),
