@@ -9,7 +9,8 @@ from pathlib import Path
 
 from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
-from arenite.converters.image import image_bytes, load_image
+from arenite.converters.image import image_bytes
+from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.needs import OpNeeds
@@ -58,7 +59,7 @@ def prepare(path: str | Path) -> Prepared:
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     path = Path(path)
-    image = load_image(path)
+    image = load_any_image(path)
     model, folds = fold_constants(image.model)
     check_supported(model)
     needs = op_needs(model.main)

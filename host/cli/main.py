@@ -8,6 +8,7 @@ import sys
 import traceback
 
 import click
+
 from arenite.converters.errors import ArenaError, UsageError
 
 #: Subcommand to the module that defines it (as a click command of the same name) and its help line.
@@ -53,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code (0 done, 1 no, 2 usage, 3 device or tool, 4 our bug)."""
     try:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written shows here, not when Python ends
         return code if isinstance(code, int) else 0
     except ArenaError as error:
         _complain(error)
@@ -70,6 +72,13 @@ def main(argv: list[str] | None = None) -> int:
         # The reader went away (`arenite boards | head`): not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A full disk, a folder that may not be written: the user's to mend, wherever it was met.
+        where = f": {error.filename}" if error.filename else ""
+        _complain(
+            UsageError(f"{error.strerror or error}{where}.", "Check the path, its permissions and the disk.")
+        )
+        return 2
     except Exception:
         traceback.print_exc()
         print("This is a bug in Arenite. Please report it with the lines above.", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import PROTOCOLS
 

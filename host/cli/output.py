@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+# Names of files and tensors are shown as they are: brackets and colons in them are no markup.
 #: Progress and warnings; standard output stays clean for results.
-stderr = Console(stderr=True, highlight=False)
-stdout = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
+stdout = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
 
 def print_json(value: Any) -> None:
@@ -35,9 +36,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def show(*parts: object) -> None:
     for part in parts:
-        stdout.print(part)
+        stdout.print(part, soft_wrap=isinstance(part, str))
 
 
 def note(text: str) -> None:
     """One line of progress or warning on standard error."""
-    stderr.print(text, style="dim")
+    stderr.print(text, style="dim", soft_wrap=True)

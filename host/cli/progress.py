@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from arenite.host.cli.output import stderr
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from arenite.host.cli.output import stderr
 
 _TITLES = {"build": "building", "run": "running on", "check": "checking against LiteRT"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from arenite.host.cli.output import print_json, show, table
 from arenite.models.manifest import ZooEntry
 
