@@ -87,11 +87,15 @@ static void send(uint32_t bytes)
     port_putc(0);
 }
 
+/* With its final zero, as far as there is room. */
 static uint32_t append_text(uint32_t at, const char *text)
 {
-    do {
+    while (at < HEADER + DATA_MAX) {
         frame.byte[at++] = (uint8_t)*text;
-    } while (*text++ && at < HEADER + DATA_MAX);
+        if (*text++ == 0) {
+            break;
+        }
+    }
     return at;
 }
 

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from arenite.firmware.generator.project import write_project
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.errors import DeviceError
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
@@ -19,7 +20,6 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.frames import encode_frame
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 from tests.host.link.faulty_line import FaultyLine, RandomFaults
 

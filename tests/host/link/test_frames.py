@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from arenite.host.link import cobs
-from arenite.host.link.frames import MAX_ENCODED, Damaged, FrameDecoder, encode_frame
 from hypothesis import given
 from hypothesis import strategies as st
+
+from arenite.host.link import cobs
+from arenite.host.link.frames import MAX_ENCODED, Damaged, FrameDecoder, encode_frame
 
 BYTES = st.binary(max_size=700) | st.lists(st.sampled_from([b"\0", b"a" * 253, b"b" * 254, b"c" * 255])).map(
     b"".join

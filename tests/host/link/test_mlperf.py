@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.errors import DeviceError
 from arenite.host.emulator.machine import start
 from arenite.host.link.mlperf import MonitorClient
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 
 pytestmark = pytest.mark.qemu
