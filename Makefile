@@ -37,11 +37,19 @@ bench: setup
 # The long differential and hostile-input runs; `make test` runs short ones.
 fuzz: setup
 	$(PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
-	$(PYTHON) -m benchmarks.fuzz_reader --cases 100000 --seed 0
+	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000
+	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps3_an547 --cases 1000
+	$(PYTHON) -m tests.fuzz.reader --cases 100000 --seed 0
 
 # Stored code sizes that `arenite fit` adds up; run after any change to C sources or compiler flags.
 sizes: setup
 	$(PYTHON) -m arenite.firmware.sizes.measure
+
+# Pages and tables that are generated from code and profiles; tests fail when one is out of date.
+docs: setup
+	$(PYTHON) -m arenite.host.report.boards_doc
+	$(PYTHON) -m arenite.host.report.zoo_doc
+	$(PYTHON) -m arenite.firmware.generator.operators_doc
 
 clean:
 	rm -rf .venv .cache out .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

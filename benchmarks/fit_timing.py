@@ -13,9 +13,9 @@ import sys
 from collections import defaultdict
 
 import numpy as np
+
 from arenite.converters.atomic import write_atomic
 from arenite.firmware.sizes.timing import PATH
-
 from benchmarks.table import OUT
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.importers.schema import (

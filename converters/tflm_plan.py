@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+
 from arenite.converters.graph import Model, Subgraph
 
 #: Name of the metadata entry.

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
+from rich.console import Console
+
 from arenite.converters.errors import ToolError
 from arenite.models.manifest import Package
-from rich.console import Console
 
 QUIET_SECONDS = 2.0
 """Downloads shorter than this show nothing."""

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+
 from arenite.converters.errors import ToolError, UsageError
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.graph import DTYPES, PACKED_BITS, Tensor
 from arenite.converters.importers.quantization import quantization
 from arenite.converters.importers.report import Repairs, counted, malformed, tensor_at, unsupported

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import DTYPES, Model, Op, Subgraph, Tensor
 from arenite.converters.passes.evaluate import EvaluationError, evaluate

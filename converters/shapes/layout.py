@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.shapes.rule import (
     Shape,
     ShapeProblem,

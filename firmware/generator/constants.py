@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from arenite.firmware.generator.lower.base import Expr
 
 C_TYPES = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator import emit

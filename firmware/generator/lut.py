@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+
 from arenite.converters.graph import Tensor
 from arenite.firmware.generator.reference_math import round_float
 

@@ -33,10 +33,14 @@ def check_supported(model: Model) -> None:
         activation = op.options.get("fused_activation_function", 0)
         if activation in _NEVER_FUSED and not op.name.endswith("LSTM"):
             name = _NEVER_FUSED[activation]
-            raise refuse(op, None, f"has the fused activation {name}", f"Export {name} as an operator of its own.")
+            raise refuse(
+                op, None, f"has the fused activation {name}", f"Export {name} as an operator of its own."
+            )
         for t in model.main.out_tensors(op):
             if not t.itemsize and op.name != "VAR_HANDLE":
-                raise refuse(op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8.")
+                raise refuse(
+                    op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8."
+                )
     check_state(model)
 
 

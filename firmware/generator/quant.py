@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from arenite.converters.graph import Tensor
 
 #: The schema's ActivationFunctionType.

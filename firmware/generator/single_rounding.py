@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from arenite.firmware.generator.quant import quantize_multiplier
 
 #: Multipliers tried, relative to the nearest one. A slightly larger one turns ties of negative sums away from zero.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from arenite.converters.errors import DeviceError
 from arenite.converters.graph import DTYPES, Tensor
 from arenite.firmware.generator.generate import Generated

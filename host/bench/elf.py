@@ -73,7 +73,5 @@ def _framework(elf: Any) -> ElfSizes:
     arena = sum(s["st_size"] for s in symbols if s.name == "memory") - GUARD_BYTES
     if arena <= 0:
         raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
-    weights = sum(
-        s["st_size"] for s in symbols if re.match(r"model\d+_", s.name)
-    )
+    weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
     return ElfSizes(weights, flash - weights, arena, ram - arena, stack_reserved=0)

@@ -13,8 +13,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import arenite.firmware.engine as engine_package
 import numpy as np
+
+import arenite.firmware.engine as engine_package
 from arenite.converters.errors import ToolError
 from arenite.converters.graph import DTYPES
 from arenite.firmware.generator.generate import Generated

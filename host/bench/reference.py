@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from arenite.converters.errors import ModelError
 
 
@@ -12,23 +13,35 @@ class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
     ``run`` takes one array per graph input, shaped and typed as the model says, and returns one array per output.
+    ``resolver`` names the kernels in use: LiteRT has no reference kernel for ELU, so a model with it is judged by the
+    builtin kernels.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+        self.resolver = "BUILTIN_REF"
+
         def start() -> Interpreter:
+            reference = self.resolver == "BUILTIN_REF"
+            kind = (
+                OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+            )
             interpreter = Interpreter(
-                model_content=flatbuffer,
-                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-                num_threads=1,
+                model_content=flatbuffer, experimental_op_resolver_type=kind, num_threads=1
             )
             interpreter.allocate_tensors()
             return interpreter
 
         self._start = start
         try:
-            self._interpreter = start()
+            try:
+                self._interpreter = start()
+            except ValueError as error:
+                if "'ELU'" not in str(error):
+                    raise
+                self.resolver = "BUILTIN"
+                self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."

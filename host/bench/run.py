@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.errors import DeviceError
 from arenite.firmware.boards.cores import cpi_of
 from arenite.host.bench.drivers import Measured, Progress, measure, measure_mlperf

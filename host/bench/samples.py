@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Tensor
 

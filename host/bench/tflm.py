@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from arenite.converters.errors import ToolError, UsageError
 
 _HEAD = re.compile(r"Arena allocation head (\d+) bytes")

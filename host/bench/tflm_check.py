@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from arenite.converters.errors import ArenaError, ModelError
 from arenite.converters.graph import Model, Op, Signature, Subgraph
 from arenite.converters.image import to_flatbuffer

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
 from arenite.host.bench.run import Options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from arenite.host.cli.output import print_json, show, table
 from arenite.profiles.boards import Board, all_boards
 

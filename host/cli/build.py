@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from arenite.host.bench.elf import read_elf
 from arenite.host.cli.output import print_json, show
 from arenite.host.flash.build import build as build_project

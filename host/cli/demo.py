@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import click
+
 from arenite.converters.atomic import write_atomic
 from arenite.converters.fit import Verdict
 from arenite.host.bench.run import Options

@@ -7,6 +7,7 @@ import subprocess
 from importlib import metadata
 
 import click
+
 from arenite.host.cli.output import print_json, show, table
 
 #: Command, the Debian package that has it, and what it is for.

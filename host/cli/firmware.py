@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from arenite.converters.errors import UsageError
 from arenite.host.cli.options import optimise_option, protocol_option
 from arenite.host.cli.output import note, print_json, show

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
 from arenite.host.cli.options import optimise_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import UPLOADERS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from arenite.converters.atomic import write_atomic
 from arenite.firmware.generator.needs import op_macs
 from arenite.host.cli.output import note, print_json, show, table

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 import serial
+
 from arenite.converters.errors import DeviceError
 
 

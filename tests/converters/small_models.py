@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.graph import DTYPES, Model, Op, Quantization, Signature, Subgraph, Tensor
 from arenite.converters.importers.verify import defaults_of
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
 

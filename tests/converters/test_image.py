@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+
 from arenite.converters import tflm_plan
 from arenite.converters.errors import ModelError, PlanError
 from arenite.converters.graph import Model
@@ -19,7 +20,6 @@ from arenite.converters.load import load_any, load_any_image
 from arenite.converters.planner import OpNeeds, Plan, plan
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm_check import random_runs
-
 from tests.converters import small_models
 from tests.shared import shared_model
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
 from arenite.host.bench.native import build
 from arenite.host.bench.reference import Reference
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import CACHE, lower
 

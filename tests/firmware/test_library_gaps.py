@@ -9,6 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
+
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")

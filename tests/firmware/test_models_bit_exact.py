@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from arenite.converters.importers.tflite import load
 
+from arenite.converters.importers.tflite import load
 from tests.fuzz.compare import compare
 from tests.shared import shared_model
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.operators_doc import ENGINE, PAGE, kernel_note, main, render
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import lower

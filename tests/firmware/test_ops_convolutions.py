@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization, Tensor
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.quant import conv_padding
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare
 from tests.fuzz.graphs import assert_bit_exact

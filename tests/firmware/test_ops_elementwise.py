@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
 from arenite.firmware.generator.needs import check_supported
-
 from tests.firmware.exact import Case, assert_exact, run_natively, single
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.graphs import assert_bit_exact

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import to_flatbuffer
@@ -15,7 +16,6 @@ from arenite.firmware.generator.lower.resize import bilinear_axis, nearest
 from arenite.firmware.generator.needs import check_op
 from arenite.host.bench.native import NativeModel, build
 from arenite.host.bench.reference import Reference
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import CACHE, compare, lower
 from tests.fuzz.graphs import assert_bit_exact

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.movement import Movement, piece
 from arenite.firmware.generator.needs import check_op
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare, lower
 from tests.fuzz.graphs import assert_bit_exact

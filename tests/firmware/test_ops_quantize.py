@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.quantize import TARGETS
-
 from tests.firmware.exact import Case, assert_exact, single
 from tests.fuzz.builder import Q_RANGE, f32
 from tests.fuzz.compare import lower

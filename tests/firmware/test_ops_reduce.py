@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.needs import check_supported
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare
 from tests.fuzz.graphs import assert_bit_exact

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from arenite.converters.graph import Model, Quantization
 from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.quant import conv_padding
-
 from tests.firmware.test_ops_convolutions import changed, refused
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare

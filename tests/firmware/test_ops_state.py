@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import ArenaError, UnsupportedModelError
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
 from arenite.converters.importers.tflite import load
@@ -18,7 +19,6 @@ from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.state import initial_values, resource_sizes
 from arenite.host.bench.native import ENGINE
 from arenite.models import zoo
-
 from tests.fuzz.builder import GraphBuilder, full_options
 from tests.fuzz.cases.lstm import lstm_cell, one_scale
 from tests.fuzz.cases.svdf import svdf

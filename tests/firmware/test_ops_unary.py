@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import to_flatbuffer
@@ -13,7 +14,6 @@ from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.elementary import inverse_square_root
 from arenite.firmware.generator.lut import sigmoid_table
 from arenite.firmware.generator.reference_math import high_mul, log2_if_power_of_two, round_float, round_shift
-
 from tests.firmware.exact import Case, assert_exact, run_natively, single
 from tests.fuzz.builder import f32
 from tests.fuzz.graphs import assert_bit_exact

@@ -10,11 +10,11 @@ import tty
 from pathlib import Path
 
 import pytest
+
 from arenite.firmware.generator.project import write_project
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 
 CORE = Path(__file__).parent / "arduino_core"

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
+
 from arenite.converters.errors import ArenaError, DoesNotFitError, ToolError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import write_project
 from arenite.host.flash.build import build, direct_build, read_manifest
 from arenite.profiles.boards import all_boards, load_board
-from elftools.elf.elffile import ELFFile
-
 from tests import toy_model
 
 BOARD = "qemu_mps2_an386"

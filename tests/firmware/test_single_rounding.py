@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+
 from arenite.firmware.generator.single_rounding import (
     first_reaching,
     proven_multipliers,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.graph import DTYPES, Model, Op, Quantization, Subgraph, Tensor
 
 Q_RANGE = {"int8": (-128, 127), "int16": (-32768, 32767), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import compare

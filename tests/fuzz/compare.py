@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from arenite.converters.errors import ArenaError
 from arenite.converters.graph import DTYPES, Model, Tensor
 from arenite.converters.image import to_flatbuffer

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import DTYPES, Model
 from arenite.firmware.generator.generate import Generated
@@ -25,7 +26,6 @@ from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
-
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input

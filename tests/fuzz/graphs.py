@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Model
-
 from tests.fuzz.campaign import random_model
 from tests.fuzz.compare import compare
 

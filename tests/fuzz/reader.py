@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from arenite.converters.errors import ArenaError, ModelError
 from arenite.converters.image import Image, image_bytes, parse_image, to_flatbuffer
 from arenite.converters.importers.verify import _Decoder, _Field, decode
 from arenite.converters.planner import OpNeeds, plan
-
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from arenite.converters.errors import ArenaError
 from arenite.converters.graph import Model, Op, Subgraph
-
 from tests.fuzz.compare import compare
 
 

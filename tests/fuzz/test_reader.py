@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
-from arenite.converters.importers import order, quantization, tensors
 
+from arenite.converters.importers import order, quantization, tensors
 from tests.fuzz import reader
 
 POOL = reader.seeds()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import build, direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import all_boards, load_board
-
 from tests import toy_model
 
 EMULATED = [board.name for board in all_boards() if board.emulated]

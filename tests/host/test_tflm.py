@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
@@ -16,7 +17,6 @@ from arenite.host.bench import tflm, tflm_doc
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm import TflmJob, TflmResult, run_tflm
 from arenite.host.bench.tflm_check import KNOWN_DIFFERENCES, all_values, check_all, random_runs
-
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from arenite.converters.graph import Model, Quantization
-
 from tests.converters.small_models import Net
 
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
 from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.importers import tflite
 from arenite.models import samples, zoo

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.errors import ToolError, UsageError
 from arenite.models import download, zoo
 from arenite.models import manifest as manifest_module

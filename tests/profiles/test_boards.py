@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 
 import pytest
+
 from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_board
 
 REAL = [board for board in all_boards() if not board.emulated]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from arenite.converters.errors import ProfileError
 from arenite.profiles.boards import BOARD_DIRECTORY, load_board, parse_board
 

@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, refuse, register
 from arenite.firmware.generator.lower.requantize import requantize_call

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Op, Subgraph, Tensor
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from arenite.converters.graph import Op, Tensor
 from arenite.firmware.generator.lower.base import NULL, LowerContext, refuse
 

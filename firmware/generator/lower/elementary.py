@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.activation import leaky_call, scale_ratio
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext, refuse, register

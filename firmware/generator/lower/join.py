@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import refuse, register
 from arenite.firmware.generator.lower.movement import Movement, Pair, same_quant

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+
 from arenite.converters.graph import DTYPES, Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import (
     Expr,

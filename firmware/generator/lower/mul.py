@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.add import arithmetic_s32
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext, register, require_quantized

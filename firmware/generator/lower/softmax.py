@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import (
     KernelCall,

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import refuse, register
 from arenite.firmware.generator.lower.movement import Movement, Pair, filled, same_quant

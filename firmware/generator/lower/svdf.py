@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import (
     NULL,

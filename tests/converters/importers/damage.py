@@ -7,6 +7,7 @@ from typing import Any
 
 import flatbuffers
 from ai_edge_litert import schema_py_generated as schema
+
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
 

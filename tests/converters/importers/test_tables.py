@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+
 from arenite.converters.importers.schema import snake
 from arenite.converters.importers.tables import ENUMS, UNIONS
 from arenite.converters.importers.verify import _DEFAULTS, _FIELDS

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import DTYPES, Model, Quantization
 from arenite.converters.image import to_flatbuffer
@@ -16,7 +17,6 @@ from arenite.converters.passes import evaluate as evaluate_module
 from arenite.converters.passes.evaluate import EvaluationError, evaluate
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.host.bench.reference import Reference
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import compare, random_input

@@ -11,7 +11,6 @@ from hashlib import shake_128
 
 from arenite.converters.graph import Op
 from arenite.converters.planner import Plan
-
 from tests.converters.planner.random_graphs import Case
 
 _RUNS = 2

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import strategies as st
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.converters.planner import OpNeeds
-from hypothesis import strategies as st
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from arenite.converters.errors import PlanError
-from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.converters.errors import PlanError
+from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
 from tests.converters.planner.machine import apart, outcome, reference
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from arenite.host.prepare import prepare
 
+from arenite.host.prepare import prepare
 from tests.shared import SHARED
 
 BASELINE = SHARED / "baseline.json"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from arenite.converters.planner.lifetimes import Buffer
-from arenite.converters.planner.offsets import first_fit, layout, quick
-from arenite.converters.planner.search import place
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.converters.planner.lifetimes import Buffer
+from arenite.converters.planner.offsets import first_fit, layout, quick
+from arenite.converters.planner.search import place
 from tests.converters.planner.brute_force import clash, live_sum, smallest_arena
 
 

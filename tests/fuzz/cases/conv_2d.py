@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from arenite.converters.graph import Quantization
 from arenite.firmware.generator.quant import conv_padding
-
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
 

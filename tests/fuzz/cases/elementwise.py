@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from arenite.converters.graph import Quantization, Tensor
 from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
-
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
 from tests.fuzz.compare import random_input

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Quantization
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from arenite.converters.graph import DTYPES
 
+from arenite.converters.graph import DTYPES
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from arenite.firmware.generator.lower.quantize import TARGETS
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.elementwise import RANKS, spread

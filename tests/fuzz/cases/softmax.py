@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from arenite.converters.graph import Quantization
 
+from arenite.converters.graph import Quantization
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
 

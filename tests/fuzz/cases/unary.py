@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from arenite.converters.graph import Quantization
-
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.elementwise import RANKS, spread

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from arenite.converters.graph import DTYPES, Op, Subgraph, Tensor
 
+from arenite.converters.graph import DTYPES, Op, Subgraph, Tensor
 from tests.fuzz.builder import GraphBuilder, full_options
 from tests.fuzz.cases import case
 

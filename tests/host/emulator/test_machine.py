@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.errors import ToolError, UsageError
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 
 BOARD = load_board("qemu_mps2_an386")

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from arenite.converters.errors import DeviceError, ToolError, UsageError
 from arenite.firmware.generator.project import write_project
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.flash import UPLOADERS, Upload, built_elf, flash, upload_command
 from arenite.profiles.boards import load_board
-
 from tests import toy_model
 
 

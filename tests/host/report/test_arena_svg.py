@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from arenite.converters.planner import OpNeeds, Plan, plan
 from arenite.host.report.arena_svg import arena_svg
-
 from tests.converters.planner.random_graphs import Case, GraphBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from arenite.converters.errors import UsageError
 from arenite.host.report import boards_doc, zoo_doc
 from arenite.host.report.generated import markdown_table, run, with_section
