@@ -9,15 +9,7 @@
 #include <stdint.h>
 
 /* Element types of inputs and outputs; the values are those of the TFLite schema's TensorType. */
-enum {
-    AR_FLOAT32 = 0,
-    AR_INT32 = 2,
-    AR_UINT8 = 3,
-    AR_INT64 = 4,
-    AR_BOOL = 6,
-    AR_INT16 = 7,
-    AR_INT8 = 9
-};
+enum { AR_FLOAT32 = 0, AR_INT32 = 2, AR_UINT8 = 3, AR_INT64 = 4, AR_BOOL = 6, AR_INT16 = 7, AR_INT8 = 9 };
 
 /* One input or output: where it lies while the host (or user code) reads or writes it. */
 typedef struct {
@@ -38,9 +30,9 @@ typedef struct {
     const ar_io *inputs;
     const ar_io *outputs;
     const ar_layer_fn *layers; /* call them in order: that is one inference */
-    ar_layer_fn reset;         /* state carried between inferences back to its first value; 0 when stateless */
-    uint32_t *guards;          /* AR_GUARD_WORDS before the arena, the arena, AR_GUARD_WORDS after it */
-    uint32_t arena_bytes;      /* a multiple of 4 */
+    ar_layer_fn reset;    /* state carried between inferences back to its first value; 0 when stateless */
+    uint32_t *guards;     /* AR_GUARD_WORDS before the arena, the arena, AR_GUARD_WORDS after it */
+    uint32_t arena_bytes; /* a multiple of 4 */
     uint16_t layer_count;
     uint8_t input_count;
     uint8_t output_count;

@@ -17,12 +17,12 @@ typedef struct {
 typedef struct {
     ar_matmul_operand lhs, rhs;
     void *output;
-    int32_t multiplier;    /* of 16 bits for int16 */
+    int32_t multiplier; /* of 16 bits for int16 */
     uint16_t batch[3];
     uint16_t rows, cols, depth;
     int16_t output_offset;
     int8_t shift;
-    uint8_t rhs_int8;      /* int16 kernel: rhs has int8 elements */
+    uint8_t rhs_int8; /* int16 kernel: rhs has int8 elements */
 } ar_batch_matmul_params;
 
 void ar_batch_matmul_s8(const ar_batch_matmul_params *p);

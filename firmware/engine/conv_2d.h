@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 typedef struct {
-    const void *input;         /* [batches][in_h][in_w][in_c] */
-    void *output;              /* [batches][out_h][out_w][out_c] */
+    const void *input; /* [batches][in_h][in_w][in_c] */
+    void *output;      /* [batches][out_h][out_w][out_c] */
     const int8_t *weights;
     const void *bias;          /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
     const int32_t *multiplier; /* [out_c]; of 16 bits for int16 input */
@@ -20,8 +20,8 @@ typedef struct {
     uint16_t k_h, k_w, k_c;
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    int16_t input_offset;      /* minus the input's zero point; not used for int16 input */
-    int16_t output_offset;     /* the output's zero point; not used for int16 input */
+    int16_t input_offset;  /* minus the input's zero point; not used for int16 input */
+    int16_t output_offset; /* the output's zero point; not used for int16 input */
     int16_t act_min, act_max;
 } ar_conv_2d_params;
 

@@ -5,21 +5,21 @@
 #include <stdint.h>
 
 typedef struct {
-    const void *input;      /* [batches][depth] */
-    void *output;           /* [batches][units] */
+    const void *input; /* [batches][depth] */
+    void *output;      /* [batches][units] */
     const int8_t *weights;
-    const void *bias;       /* [units] int32 (int8 input) or int64 (int16 input); 0 when absent */
+    const void *bias; /* [units] int32 (int8 input) or int64 (int16 input); 0 when absent */
     /* The scale, per unit or one for all. `ar_fully_connected_s8`: int32 and shift as for ar_requant_once.
      * The others: uint64 mantissa and exponent as for ar_scale_real. */
     const void *multiplier;
     const int8_t *shift;
     uint32_t batches;
     uint16_t depth, units;
-    int16_t input_offset;   /* minus the zero points of input and weights; not used for int16 input */
+    int16_t input_offset; /* minus the zero points of input and weights; not used for int16 input */
     int16_t weights_offset;
-    int16_t output_offset;  /* the output's zero point */
+    int16_t output_offset; /* the output's zero point */
     int16_t act_min, act_max;
-    uint8_t per_channel;    /* 1: multiplier and shift are arrays; 0: one of each */
+    uint8_t per_channel; /* 1: multiplier and shift are arrays; 0: one of each */
 } ar_fully_connected_params;
 
 /* LiteRT scales the accumulator in double precision. This one does it with one 32 x 32 bit product: only for layers

@@ -9,7 +9,7 @@ typedef struct {
     const void *input;
     const void *indices;
     void *output;
-    uint32_t slice;      /* bytes */
+    uint32_t slice; /* bytes */
     uint32_t outer, axis, index_count;
     uint16_t batches;
     uint8_t index_bytes; /* 2, 4 or 8, signed */
@@ -40,8 +40,8 @@ typedef struct {
     const void *on, *off; /* one element each */
     void *output;
     uint32_t outer, depth, inner;
-    uint8_t index_bytes;  /* 4 or 8, signed */
-    uint8_t element;      /* bytes */
+    uint8_t index_bytes; /* 4 or 8, signed */
+    uint8_t element;     /* bytes */
 } ar_one_hot_params;
 
 void ar_one_hot(const ar_one_hot_params *p);
@@ -52,7 +52,7 @@ static inline uint32_t ar_index(const void *indices, uint32_t position, uint32_t
     const int64_t value = index_bytes == 2   ? ((const int16_t *)indices)[position]
                           : index_bytes == 4 ? ((const int32_t *)indices)[position]
                                              : ((const int64_t *)indices)[position];
-    return value < 0 ? 0 : value > (int64_t)last ? last : (uint32_t)value;
+    return value<0 ? 0 : value>(int64_t) last ? last : (uint32_t)value;
 }
 
 #endif

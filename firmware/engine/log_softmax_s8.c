@@ -9,14 +9,14 @@
  * x = 2^k * r with r near 2^(-1/4), and log(r) by a rational function of r. */
 static int32_t log_of(int32_t x)
 {
-    const int32_t log_2 = 1488522236;          /* Q0.31, as all of these */
+    const int32_t log_2 = 1488522236; /* Q0.31, as all of these */
     const int32_t sqrt_half = 1518500250;
     const int32_t fourth_root_half = 1805811301;
-    const int32_t alpha_n = 117049297;         /* 11/240 * 2^(1/4) */
-    const int32_t alpha_d = 127690142;         /* 1/20 * 2^(1/4) */
-    const int32_t alpha_i = 1057819769;        /* 2 / 2^(1/4) - 2^(1/4) */
-    const int32_t alpha_f = 638450708;         /* 1/4 * 2^(1/4) */
-    const int32_t quarter = 1 << 23;           /* Q6.25 */
+    const int32_t alpha_n = 117049297;  /* 11/240 * 2^(1/4) */
+    const int32_t alpha_d = 127690142;  /* 1/20 * 2^(1/4) */
+    const int32_t alpha_i = 1057819769; /* 2 / 2^(1/4) - 2^(1/4) */
+    const int32_t alpha_f = 638450708;  /* 1/4 * 2^(1/4) */
+    const int32_t quarter = 1 << 23;    /* Q6.25 */
 
     /* Two candidates for r and k; the smaller r goes with the larger k. */
     const int a_shift = ar_clz((uint32_t)x) - 1;

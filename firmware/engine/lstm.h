@@ -12,10 +12,10 @@ typedef struct {
     const int32_t *input_bias;       /* [cells] */
     const int32_t *recurrent_bias;   /* [cells] */
     const int16_t *peephole;         /* [cells]; 0 when absent */
-    const int16_t *norm;             /* [cells] coefficients; used by ar_lstm_norm_s8 only, like what follows */
-    const int32_t *norm_bias;        /* [cells] */
+    const int16_t *norm;      /* [cells] coefficients; used by ar_lstm_norm_s8 only, like what follows */
+    const int32_t *norm_bias; /* [cells] */
     int32_t input_multiplier, recurrent_multiplier, peephole_multiplier, norm_multiplier;
-    int32_t variance_guard;          /* stands for a variance of 0 */
+    int32_t variance_guard; /* stands for a variance of 0 */
     int8_t input_shift, recurrent_shift, peephole_shift, norm_shift;
 } ar_lstm_gate;
 
@@ -34,13 +34,13 @@ typedef struct {
     int32_t hidden_multiplier, projection_multiplier;
     uint32_t batch_step, time_step; /* between rows of inputs or of outputs: in rows */
     uint16_t batches, steps, inputs, cells, outputs;
-    uint16_t peephole_cells;        /* the peephole acts on this many cells */
+    uint16_t peephole_cells; /* the peephole acts on this many cells */
     int16_t hidden_offset, output_zero_point;
-    int16_t cell_clip;              /* 0: none */
-    int8_t output_clip;             /* 0: none; acts on a projection only */
+    int16_t cell_clip;  /* 0: none */
+    int8_t output_clip; /* 0: none; acts on a projection only */
     int8_t hidden_shift, projection_shift;
-    int8_t cell_integer_bits;       /* of the cell state, -15 to 16 */
-    uint8_t has_tanh;               /* 0: the input gate stands where tanh(cell) belongs, see the generator */
+    int8_t cell_integer_bits; /* of the cell state, -15 to 16 */
+    uint8_t has_tanh;         /* 0: the input gate stands where tanh(cell) belongs, see the generator */
 } ar_lstm_params;
 
 void ar_lstm_s8(const ar_lstm_params *p);

@@ -11,15 +11,13 @@ static int32_t dot(const int8_t *a, const int8_t *b, uint32_t count, int32_t acc
     return acc;
 }
 
-static int16_t saturate(int32_t x)
-{
-    return (int16_t)ar_clamp(x, INT16_MIN, INT16_MAX);
-}
+static int16_t saturate(int32_t x) { return (int16_t)ar_clamp(x, INT16_MIN, INT16_MAX); }
 
 int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint32_t c, const int8_t *input,
                          const int8_t *output_state, int16_t cell)
 {
-    const int32_t from_input = dot(input, gate->input_weights + c * p->inputs, p->inputs, gate->input_bias[c]);
+    const int32_t from_input =
+        dot(input, gate->input_weights + c * p->inputs, p->inputs, gate->input_bias[c]);
     int16_t sum = saturate(ar_requant(from_input, gate->input_multiplier, gate->input_shift));
     const int32_t from_state =
         dot(output_state, gate->recurrent_weights + c * p->outputs, p->outputs, gate->recurrent_bias[c]);
@@ -31,7 +29,8 @@ int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint
     return sum;
 }
 
-int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget, int16_t modulation)
+int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget,
+                       int16_t modulation)
 {
     /* Gates are Q0.15, the modulation as well: bring their product to the cell's format. */
     const int16_t kept = (int16_t)ar_round_shift(forget * cell, 15);

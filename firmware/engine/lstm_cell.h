@@ -9,7 +9,8 @@ int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint
                          const int8_t *output_state, int16_t cell);
 
 /* The new state of a cell. */
-int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget, int16_t modulation);
+int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget,
+                       int16_t modulation);
 
 /* The hidden value of a cell: output gate times tanh(cell). */
 int8_t ar_lstm_hidden(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t output_gate);

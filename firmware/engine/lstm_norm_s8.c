@@ -70,8 +70,8 @@ void ar_lstm_norm_s8(const ar_lstm_params *p)
     for (uint32_t b = 0; b < p->batches; b++) {
         for (uint32_t t = 0; t < p->steps; t++) {
             const uint32_t row = b * p->batch_step + t * p->time_step;
-            step(p, p->input + row * p->inputs, p->output + row * p->outputs, p->output_state + b * p->outputs,
-                 p->cell_state + b * p->cells);
+            step(p, p->input + row * p->inputs, p->output + row * p->outputs,
+                 p->output_state + b * p->outputs, p->cell_state + b * p->cells);
         }
     }
 }

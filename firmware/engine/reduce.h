@@ -11,12 +11,12 @@ typedef struct {
     const void *input;
     void *output;
     ar_walk_dims kept, folded;
-    int32_t multiplier;    /* 1 / number of folded elements is part of it */
-    int32_t sum_offset;    /* minus the input's zero point, times the number of folded elements */
+    int32_t multiplier; /* 1 / number of folded elements is part of it */
+    int32_t sum_offset; /* minus the input's zero point, times the number of folded elements */
     int16_t shift;
     int16_t output_offset;
-    int16_t low, high;     /* saturation of the result */
-    int16_t mask;          /* s8 only: -1 reads inputs as signed, 0xFF as unsigned bytes */
+    int16_t low, high; /* saturation of the result */
+    int16_t mask;      /* s8 only: -1 reads inputs as signed, 0xFF as unsigned bytes */
 } ar_reduce_mean_params;
 
 void ar_reduce_mean_s8(const ar_reduce_mean_params *p);
@@ -47,7 +47,7 @@ typedef struct {
     int32_t input_offset, output_offset;
     int32_t multiplier; /* 16 bits: 1.0 is 2^15 */
     int16_t shift;
-    uint8_t type;       /* AR_INT8 or AR_INT16 */
+    uint8_t type; /* AR_INT8 or AR_INT16 */
 } ar_reduce_prod_params;
 
 void ar_reduce_prod(const ar_reduce_prod_params *p);

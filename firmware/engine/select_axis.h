@@ -7,7 +7,7 @@
 /* The first of the largest, or of the smallest. */
 typedef struct {
     const void *input;
-    void *output;        /* [outer][inner], int32 or int64 */
+    void *output; /* [outer][inner], int32 or int64 */
     uint32_t outer, axis, inner;
     uint8_t type;        /* of the input: AR_INT8 ... */
     uint8_t index_bytes; /* 4 or 8 */
@@ -18,9 +18,9 @@ void ar_arg(const ar_arg_params *p);
 
 /* The k largest in falling order, equal ones by position. */
 typedef struct {
-    const void *input;  /* [rows][axis] */
-    void *values;       /* [rows][k] */
-    void *indices;      /* [rows][k], int16 or int32 */
+    const void *input; /* [rows][axis] */
+    void *values;      /* [rows][k] */
+    void *indices;     /* [rows][k], int16 or int32 */
     uint32_t rows, axis, k;
     uint8_t type;       /* of the input */
     uint8_t index_type; /* AR_INT16 or AR_INT32 */

@@ -10,7 +10,7 @@ typedef struct {
     uint32_t rows;
     int32_t multiplier; /* from an input difference to Q5.26 */
     uint16_t depth;
-    int16_t diff_min;   /* differences from the row's maximum below this one count as exp = 0 */
+    int16_t diff_min; /* differences from the row's maximum below this one count as exp = 0 */
     uint8_t shift;
 } ar_softmax_params;
 

@@ -8,7 +8,7 @@ typedef struct {
     void *data;          /* `bytes` bytes in the arena, on a word boundary */
     const void *initial; /* first value; 0: every byte is `fill` */
     uint32_t bytes;
-    uint32_t fill;       /* 0 to 255 */
+    uint32_t fill; /* 0 to 255 */
 } ar_state;
 
 typedef struct {

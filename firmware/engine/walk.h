@@ -10,9 +10,9 @@
 #define AR_WALK_DIMS 4
 
 typedef struct {
-    uint32_t count;                 /* product of the sizes */
-    uint32_t size[AR_WALK_DIMS];    /* 1 where unused */
-    uint32_t stride[AR_WALK_DIMS];  /* in elements */
+    uint32_t count;                /* product of the sizes */
+    uint32_t size[AR_WALK_DIMS];   /* 1 where unused */
+    uint32_t stride[AR_WALK_DIMS]; /* in elements */
 } ar_walk_dims;
 
 /* Start with {0}: the first element is at offset 0. */

@@ -107,26 +107,26 @@ def show_bench(result: dict[str, Any]) -> None:
         ]
         columns = ("#", "operator", "output", "MACs", "instructions", "per MAC", "share")
         show(table("Layers (measured)", columns, rows))
-    rows = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
+    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
     if s["accuracy"] is not None:
-        rows.append(("accuracy", f"{s['accuracy']:.3f}"))
+        facts.append(("accuracy", f"{s['accuracy']:.3f}"))
     if counts is not None:
-        rows.append(
+        facts.append(
             (
                 "instructions per inference",
                 f"p50 {counts['p50']:,}  p95 {counts['p95']:,}  p99 {counts['p99']:,}",
             )
         )
     if result["init"]["instructions"] is not None:
-        rows.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
+        facts.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
     if inference["cycles"] is not None:
-        rows.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
+        facts.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
     if latency is not None:
-        rows.append(("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}"))
+        facts.append(("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}"))
     stack = f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"
     if memory["stack_kind"] != "measured":
         stack = f"{memory['stack']:,} predicted; this protocol cannot measure it"
-    rows += [
+    facts += [
         (
             "arena B",
             f"{memory['arena']:,} (lower bound {memory['arena_lower_bound']:,}, {memory['arena_status']})",
@@ -139,4 +139,4 @@ def show_bench(result: dict[str, Any]) -> None:
         ("flash in all B", f"{flash['total']:,}"),
     ]
     title = f"{Path(result['model']['path']).name} on {result['board']['name']}"
-    show(table(title, ("", "measured"), rows))
+    show(table(title, ("", "measured"), facts))
