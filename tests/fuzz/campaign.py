@@ -18,7 +18,7 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from tests.fuzz.builder import GraphBuilder
-from tests.fuzz.cases import load_all
+from tests.fuzz.cases import ALONE, load_all
 from tests.fuzz.compare import compare
 from tests.fuzz.shrink import shrink
 
@@ -31,9 +31,12 @@ def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
     rng = np.random.default_rng([seed, case])
     b = GraphBuilder(rng)
     # Each operator comes first in its turn, so that all of them are covered evenly.
-    cases[ops[case % len(ops)]](b)
-    for _ in range(int(rng.integers(0, length))):
-        cases[str(rng.choice(ops))](b)
+    first = ops[case % len(ops)]
+    cases[first](b)
+    others = [op for op in ops if op not in ALONE]
+    if first not in ALONE:
+        for _ in range(int(rng.integers(0, length)) if others else 0):
+            cases[str(rng.choice(others))](b)
     return b.build()
 
 

@@ -10,9 +10,16 @@ from tests.fuzz.builder import GraphBuilder
 
 CASES: dict[str, Callable[[GraphBuilder], None]] = {}
 
+#: Operators that never share a graph with others: LiteRT judges such a graph by kernels other than the reference ones.
+ALONE: set[str] = set()
 
-def case(op_name: str) -> Callable[[Callable[[GraphBuilder], None]], Callable[[GraphBuilder], None]]:
+
+def case(
+    op_name: str, *, alone: bool = False
+) -> Callable[[Callable[[GraphBuilder], None]], Callable[[GraphBuilder], None]]:
     """Register a function that appends one random ``op_name`` to a graph, with inputs from ``b.pick``."""
+    if alone:
+        ALONE.add(op_name)
 
     def add(function: Callable[[GraphBuilder], None]) -> Callable[[GraphBuilder], None]:
         if op_name in CASES:
