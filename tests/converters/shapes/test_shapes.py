@@ -27,7 +27,7 @@ CASES = load_all()
 def _litert_shapes(model: Model) -> dict[int, tuple[int, ...]]:
     interpreter = Interpreter(
         model_content=to_flatbuffer(model),
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         experimental_preserve_all_tensors=True,
         num_threads=1,
     )
