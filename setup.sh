@@ -6,16 +6,16 @@ cd "$(dirname "$0")"
 extras=${1:-dev}
 python=${PYTHON:-python3}
 
-# command:package pairs; only packages whose command is missing are installed.
-wanted="gcc:gcc
-arm-none-eabi-gcc:gcc-arm-none-eabi
-riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
-xtensa-lx106-elf-gcc:gcc-xtensa-lx106
-qemu-system-arm:qemu-system-arm
-qemu-system-riscv32:qemu-system-misc
-qemu-system-xtensa:qemu-system-misc"
+# command:package pairs; only packages whose command is missing are installed. The demo needs the Cortex-M alone.
+wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
+qemu-system-arm:qemu-system-arm"
 case $extras in
 dev) wanted="$wanted
+gcc:gcc
+riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
+xtensa-lx106-elf-gcc:gcc-xtensa-lx106
+qemu-system-riscv32:qemu-system-misc
+qemu-system-xtensa:qemu-system-misc
 cppcheck:cppcheck" ;;
 esac
 
@@ -27,7 +27,7 @@ for pair in $wanted; do
     esac
 done
 # A C compiler without the C library's headers cannot build the host tests.
-[ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
+[ "$extras" != dev ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
 
 if [ -n "$missing" ]; then

@@ -64,8 +64,8 @@ def _header(g: Generated) -> str:
 
 
 def arena_bytes(g: Generated) -> int:
-    """Arena size as emitted: whole words, so that the guard after it is aligned."""
-    return -(-g.plan.arena_bytes // 4) * 4
+    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words."""
+    return max(-(-g.plan.arena_bytes // 16) * 16, 16)
 
 
 def _weights_header(g: Generated) -> str:
@@ -108,7 +108,7 @@ def _model(g: Generated) -> str:
         "#else\n#define AR_ARENA_SECTION\n#endif\n\n"
         "/* The arena between two rows of guard words. */\n"
         "static struct {\n    uint32_t head[AR_GUARD_WORDS];\n"
-        f"    uint8_t arena[{max(size, 4)}];\n    uint32_t tail[AR_GUARD_WORDS];\n"
+        f"    uint8_t arena[{size}];\n    uint32_t tail[AR_GUARD_WORDS];\n"
         f"}} {p}memory AR_ARENA_SECTION __attribute__((aligned(16)));\n\n"
         f"#define AT(offset) ((void *)({p}memory.arena + (offset)))",
     ]
@@ -132,7 +132,7 @@ def _model(g: Generated) -> str:
         f"const ar_model {p}model = {{\n"
         f"    .name = {p}name,\n    .hash = {{{hashed}}},\n    .inputs = {p}inputs,\n    .outputs = {p}outputs,\n"
         f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {p}memory.head,\n"
-        f"    .arena_bytes = {max(size, 4)},\n    .layer_count = {len(g.calls)},\n"
+        f"    .arena_bytes = {size},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n}};"
     )
     calls = "\n".join(f"    {p}layer_{layer.index}();" for layer in g.calls)

@@ -64,7 +64,7 @@ def size_table(name: str) -> SizeTable:
             {k: ObjectSet.from_json(v) for k, v in data["support"].items()},
             data["digest"],
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise ProfileError(
             f"The size table {path} is missing or damaged.", "Run: python -m arenite.firmware.sizes.measure"
         ) from error
@@ -104,7 +104,7 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
             support.sections[copied].size
         )
     return Prediction(
-        arena=max(arena_bytes(generated), 4),
+        arena=arena_bytes(generated),
         static=static,
         stack=_stack(merged, kernels, engine),
         weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),

@@ -63,6 +63,11 @@ def measure(
             f"{memory.guards_damaged} guard words around the arena were overwritten.",
             "This is a bug in a kernel or in the plan: please report it with the model.",
         )
+    if memory.stack_overflowed:
+        raise DeviceError(
+            f"The stack of {memory.stack_bytes} B was used to its last word, and may have overflowed.",
+            "This is a bug in the stack prediction: please report it with the model.",
+        )
     return Measured(results, ticks, info.tick_hz, init, layers, memory)
 
 

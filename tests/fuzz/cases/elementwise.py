@@ -283,7 +283,9 @@ def div(b: GraphBuilder) -> None:
         exponent = b.rng.uniform(6.1, 21) if dtype == "int8" else b.rng.uniform(14.05, 14.95)
         out_quant = b.quant(dtype, scale=f32(b[x].scale / quant.scale[0] / 2.0**exponent))
     out = b.tensor(shape, dtype, out_quant)
-    b.op("DIV", [x, y], [out], "DivOptions", version=2, fused_activation_function=activation(b))
+    # LiteRT refuses a clamp whose limit of 6 is over 2^31 steps away.
+    fused = activation(b) if out_quant is None or out_quant.scale[0] > 6 / 2**31 else 0
+    b.op("DIV", [x, y], [out], "DivOptions", version=2, fused_activation_function=fused)
 
 
 @case("POW")
