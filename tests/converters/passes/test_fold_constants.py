@@ -18,7 +18,7 @@ from arenite.converters.passes.evaluate import EvaluationError, evaluate
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.host.bench.reference import Reference
 from tests.fuzz.builder import GraphBuilder
-from tests.fuzz.cases import load_all
+from tests.fuzz.cases import ALONE, load_all
 from tests.fuzz.compare import compare, random_input
 
 
@@ -245,7 +245,7 @@ def test_folding_keeps_every_output(seed: int) -> None:
     cases = load_all()
     rng = np.random.default_rng([77, seed])
     b = GraphBuilder(rng)
-    for name in rng.choice(sorted(cases), 12):
+    for name in rng.choice(sorted(set(cases) - ALONE), 12):
         cases[str(name)](b)
     data = [t for t in b.inputs if DTYPES[b[t].dtype] is not None]
     for i in data:
@@ -256,5 +256,10 @@ def test_folding_keeps_every_output(seed: int) -> None:
     keras_reshape(b, x, tuple(reversed(b[x].shape[1:])))
     model = b.build()
     folded, notes = fold_constants(model)
-    assert notes and len(folded.main.ops) < len(model.main.ops)
+    # A constant that is an output of the graph gets a RESHAPE, so RESHAPEs do not count.
+    assert notes and computing(folded) < computing(model)
     same(model, folded)
+
+
+def computing(model: Model) -> int:
+    return sum(op.name != "RESHAPE" for op in model.main.ops)
