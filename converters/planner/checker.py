@@ -20,6 +20,8 @@ _MAX_ARENA = 1 << 31
 
 _NOTHING = ("nothing",)
 Content = tuple[object, ...]
+#: A block of the plan: its kind, and a tensor's or an operator's index or a variable's name.
+Block = tuple[str, int | str]
 
 
 def check(
@@ -186,7 +188,9 @@ class _Run:
 
     def execute(self) -> None:
         graph, plan = self.graph, self.plan
-        spans = {("tensor", t): (o, o + graph.tensors[t].nbytes) for t, o in plan.offsets.items()}
+        spans: dict[Block, tuple[int, int]] = {
+            ("tensor", t): (o, o + graph.tensors[t].nbytes) for t, o in plan.offsets.items()
+        }
         spans |= {("scratch", k): (o, o + self.needs[k].scratch) for k, o in plan.scratch_offsets.items()}
         spans |= {("variable", n): (o, o + self.persistent[n]) for n, o in plan.variable_offsets.items()}
         edges = sorted({edge for span in spans.values() for edge in span})
@@ -224,7 +228,7 @@ class _Run:
             if ("tensor", t) in self.cells:
                 self._read(t, "the caller", " at the end")
 
-    def _reserve(self, key: tuple[str, object], what: str) -> None:
+    def _reserve(self, key: Block, what: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved:
                 self.say(f"The block of {what} overlaps that of {self._named(self.reserved[c])}.")
@@ -249,7 +253,7 @@ class _Run:
                 )
                 return
 
-    def _write(self, key: tuple[str, object], content: Content, who: str) -> None:
+    def _write(self, key: Block, content: Content, who: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved and self.reserved[c] != key:
                 self.say(f"{who} overwrites {self._named(self.reserved[c])}.")

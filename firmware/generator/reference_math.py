@@ -28,7 +28,7 @@ def _libm() -> ctypes.CDLL:
 
 
 @functools.cache
-def libm(name: str) -> Callable[[float], np.float32]:
+def libm(name: str) -> Callable[[float | np.float32], np.float32]:
     """A float32 function of one argument of the C library: ``expf``, ``tanhf``, ``erfcf`` …"""
     function = getattr(_libm(), name)
     function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float

@@ -57,7 +57,8 @@ def bench(
         sizes = read_elf(elf)
     progress("check", 0, len(samples))
     reference = Reference(prepared.image)
-    exact, worst = 0, 0
+    exact = 0
+    worst: float = 0
     for k, (inputs, got) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
         want = reference.run(inputs, reset=k == 0 or not options.stateful)
         exact += all(a.tobytes() == b.tobytes() for a, b in zip(want, got, strict=True))

@@ -22,7 +22,6 @@ class SigmoidLike(Unary):
     """int8 by table; int16 by interpolation in a table of the sigmoid."""
 
     dtypes = ("int8", "int16")
-    transform: ClassVar[Transform]
     kernel: ClassVar[str]
     pot_shifts: ClassVar[tuple[int, ...]]  # left shifts to Q3.12 for which TFLite only shifts
 
@@ -47,8 +46,12 @@ class SigmoidLike(Unary):
             real *= 2.0
         return int(real), shift
 
+    def transform(self, x: np.float32) -> np.float32:
+        """The function itself, as TFLite computes it for the int8 table."""
+        raise NotImplementedError
+
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
-        return table_int8(type(self).transform, inp, out)
+        return table_int8(self.transform, inp, out)
 
     def lower_wide(self, ctx: LowerContext, inp: Tensor, out: Tensor) -> KernelCall:
         multiplier, shift = self.input_scaling(inp)
@@ -66,18 +69,16 @@ class SigmoidLike(Unary):
         )
 
 
-def _logistic(x: np.float32) -> np.float32:
-    return ONE / (ONE + libm("expf")(-x))
-
-
 @register
 class Logistic(SigmoidLike):
     op_name = "LOGISTIC"
     supports = "int8 (output scale 1/256), int16 (output scale 1/32768)"
     kernels = ("map_8.c", "table_logistic_s16.c")
-    transform = staticmethod(_logistic)
     kernel = "table_logistic_s16"
     pot_shifts = (0,)
+
+    def transform(self, x: np.float32) -> np.float32:
+        return ONE / (ONE + libm("expf")(-x))
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
@@ -94,9 +95,11 @@ class Tanh(SigmoidLike):
     op_name = "TANH"
     supports = "int8, int16 (output scale 1/32768)"
     kernels = ("map_8.c", "table_tanh_s16.c")
-    transform = staticmethod(lambda x: libm("tanhf")(x))
     kernel = "table_tanh_s16"
     pot_shifts = (0, 1)
+
+    def transform(self, x: np.float32) -> np.float32:
+        return libm("tanhf")(x)
 
 
 class ReluLike(Unary):

@@ -215,7 +215,7 @@ class UnidirectionalSequenceLstm(Lowering):
         hidden = quantize_multiplier(float(f32(2.0**-15 / float(hidden_scale) * 2.0**-15)))
         projection, projection_scale = NULL, 1.0
         if m.projection is not None:
-            projection = ctx.weights(m.projection.data, "projection")
+            projection = ctx.weights(constant(m.projection), "projection")
             projection_scale = m.projection.scale
         projected = quantize_multiplier(float(f32(projection_scale) * hidden_scale / state_scale))
         scratch = ctx.scratch_ptr() if self.scratch(ctx.graph, op) else NULL
@@ -272,8 +272,8 @@ class UnidirectionalSequenceLstm(Lowering):
         from_state = quantize_multiplier(float(f32(recurrent.scale) * f32(m.output_state.scale) / sum_scale))
         bias = None if m.normalised else m.bias[g]
         fields: dict[str, Any] = {
-            "input_weights": ctx.weights(weights.data, f"{GATES[g]}_weights"),
-            "recurrent_weights": ctx.weights(recurrent.data, f"{GATES[g]}_recurrent"),
+            "input_weights": ctx.weights(constant(weights), f"{GATES[g]}_weights"),
+            "recurrent_weights": ctx.weights(constant(recurrent), f"{GATES[g]}_recurrent"),
             "input_bias": ctx.weights(folded_bias(weights, bias, -m.inp.zero_point), "bias"),
             "recurrent_bias": ctx.weights(folded_bias(recurrent, None, -m.output_state.zero_point), "bias"),
             "input_multiplier": from_input[0],
@@ -285,7 +285,7 @@ class UnidirectionalSequenceLstm(Lowering):
             scale = m.cell_state.scale * peephole.scale / float(sum_scale)
             multiplier, shift = quantize_multiplier(float(f32(scale)))
             fields |= {
-                "peephole": ctx.weights(peephole.data, "peephole"),
+                "peephole": ctx.weights(constant(peephole), "peephole"),
                 "peephole_multiplier": multiplier,
                 "peephole_shift": shift,
             }
@@ -294,8 +294,8 @@ class UnidirectionalSequenceLstm(Lowering):
             gate_bias = m.bias[g]
             assert gate_bias is not None
             fields |= {
-                "norm": ctx.weights(norm.data, "norm"),
-                "norm_bias": ctx.weights(gate_bias.data, "bias"),
+                "norm": ctx.weights(constant(norm), "norm"),
+                "norm_bias": ctx.weights(constant(gate_bias), "bias"),
                 "norm_multiplier": multiplier,
                 "norm_shift": shift + 12,
                 "variance_guard": max(1, int(f32(10000) * f32(norm.scale))),
@@ -303,10 +303,15 @@ class UnidirectionalSequenceLstm(Lowering):
         return fields
 
 
+def constant(tensor: Tensor) -> np.ndarray:
+    """The value of a tensor that ``check`` has found to be constant."""
+    assert tensor.data is not None
+    return tensor.data
+
+
 def folded_bias(weights: Tensor, bias: Tensor | None, zero_point: int) -> np.ndarray:
     """``bias`` plus what ``zero_point`` on every factor of ``weights`` adds, modulo 2**32."""
-    assert weights.data is not None
-    total = weights.data.astype(np.int64).sum(axis=1) * zero_point
+    total = constant(weights).astype(np.int64).sum(axis=1) * zero_point
     if bias is not None and bias.data is not None:
         total = total + bias.data
     return total.astype(np.uint32).astype(np.int32)
