@@ -1,0 +1,45 @@
+"""Short runs of the differential fuzzer; ``make fuzz`` has the long ones."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.fuzz.campaign import random_model
+from tests.fuzz.cases import load_all
+from tests.fuzz.compare import compare, mismatch_of
+from tests.fuzz.emulated import batches, compare_emulated
+
+SEED = 2026
+
+
+def test_random_graphs_over_all_operators_equal_litert() -> None:
+    ops = sorted(load_all())
+    models = [random_model(SEED, k, ops, 4) for k in range(4 * len(ops))]
+    assert {op.name for m in models for op in m.main.ops} >= set(ops)
+    mismatches = compare(models, seed=SEED)
+    assert not mismatches, "\n".join(map(str, mismatches))
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps3_an547"])
+def test_random_graphs_on_emulated_boards_equal_litert(board: str) -> None:
+    if shutil.which("qemu-system-arm") is None or shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("needs qemu-system-arm and gcc-arm-none-eabi (make setup installs them)")
+    ops = sorted(load_all())
+    models = [random_model(SEED + 1, k, ops, 2) for k in range(len(ops))]
+    for batch in batches(models, 200_000):
+        mismatches = compare_emulated(batch, board, seed=SEED)
+        assert not mismatches, "\n".join(map(str, mismatches))
+
+
+def test_a_wrong_kernel_would_be_noticed() -> None:
+    """The comparison sees a single wrong bit."""
+    want = np.arange(12, dtype=np.int8).reshape(3, 4)
+    got = want.copy()
+    got[2, 1] ^= 1
+    mismatch = mismatch_of(0, 0, 0, want, got)
+    assert mismatch is not None and mismatch.different == 1 and mismatch.first == (9, 9, 8)
+    assert mismatch_of(0, 0, 0, want, want.copy()) is None
