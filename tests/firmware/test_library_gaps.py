@@ -63,7 +63,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def apply(library: ctypes.CDLL, name: str, result: type, *arguments: np.ndarray) -> np.ndarray:
-    out = np.empty(len(arguments[0]), result)
+    out: np.ndarray = np.empty(len(arguments[0]), result)
     function = getattr(library, f"map_{name}")
     function(
         *[ctypes.c_void_p(np.ascontiguousarray(a).ctypes.data) for a in arguments],

@@ -187,6 +187,7 @@ def test_refusals(name: str) -> None:
     refused(changed(wide, 2, dtype="int32"), "int32")
     refused(changed(wide, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
     refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert weights.data is not None
     refused(changed(model, 1, data=np.broadcast_to(weights.data, weights.shape), dtype="int16"), "int16")
 
 

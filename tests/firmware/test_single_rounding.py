@@ -33,7 +33,7 @@ def test_reference_round_is_that_of_c() -> None:
     rng = np.random.default_rng(0)
     acc = rng.integers(-(2**20), 2**20, 2000)
     for scale in (0.5, 0.25, 1 / 6, 0.1, 3.0, 2.0**-21, float(rng.random())):
-        got = reference_round(acc, np.float64(scale))
+        got = reference_round(acc, np.array(scale))
         assert got.tolist() == [c_round(int(a) * scale) for a in acc]
 
 
@@ -59,7 +59,7 @@ def test_proven_multipliers_hold_for_every_accumulator() -> None:
             continue
         checked += 1
         acc = np.arange(low, high + 1)
-        want = np.clip(reference_round(acc, np.float64(scale)) + zero, -128, 127)
+        want = np.clip(reference_round(acc, np.array(scale)) + zero, -128, 127)
         got = np.clip(device(acc, int(found[0][0]), int(found[1][0])) + zero, -128, 127)
         assert np.array_equal(want.astype(np.int64), got.astype(np.int64))
     assert checked >= 190

@@ -100,6 +100,7 @@ def test_saved_samples_are_what_bench_reads(tmp_path) -> None:
         assert set(data.files) == {"x", "y"}
         x, y = samples.samples(samples.DEMO_MODEL)
         assert np.array_equal(data["x"], x)
+        assert y is not None
         assert np.array_equal(data["y"], y)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,7 +48,8 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
             key = draw(st.sampled_from(sorted(table)))
             step = draw(st.sampled_from([1, -1, 2, -2, 5, -5])) * result.alignment
             table[key] = draw(st.sampled_from([table[key] + step, *table.values()]))
-            result = replace(result, **{kind: table})
+            changed: dict[str, Any] = {kind: table}
+            result = replace(result, **changed)
         elif kind == "swap" and len(result.offsets) > 1:
             a, b = draw(
                 st.lists(st.sampled_from(sorted(result.offsets)), min_size=2, max_size=2, unique=True)

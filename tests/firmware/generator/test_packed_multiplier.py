@@ -17,7 +17,7 @@ def unpack(word: int) -> tuple[int, int]:
 
 
 def outputs(acc: np.ndarray, multiplier: int, right: int, zero: int) -> np.ndarray:
-    return np.clip(requant(acc, np.int64(multiplier), np.int64(right)) + zero, -128, 127)
+    return np.clip(requant(acc, np.array(multiplier), np.array(right)) + zero, -128, 127)
 
 
 @settings(deadline=None, max_examples=60)
@@ -64,9 +64,8 @@ def test_a_channel_that_is_always_zero_packs_whatever_its_bias() -> None:
     words = pack(np.array([0]), np.array([0]), -bound, bound, np.arange(-127, 128))
     assert words is not None
     multiplier, right = unpack(int(words[0]))
-    assert not requant(
-        np.array([-int(bound[0]), 0, int(bound[0])]), np.int64(multiplier), np.int64(right)
-    ).any()
+    acc = np.array([-int(bound[0]), 0, int(bound[0])])
+    assert not requant(acc, np.array(multiplier), np.array(right)).any()
 
 
 def test_scales_above_one_are_not_packed() -> None:

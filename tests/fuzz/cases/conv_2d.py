@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from arenite.converters.graph import Quantization
@@ -33,7 +35,7 @@ def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: in
     return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
 
 
-def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, int]:
+def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, Any]:
     """Kernel, strides, dilation and padding that give at least one output of an h x w image."""
     rng = b.rng
     k_h, k_w = (int(rng.integers(1, min(5, d) + 1)) for d in (h, w))

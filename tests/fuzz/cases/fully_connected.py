@@ -26,7 +26,7 @@ def fully_connected(b: GraphBuilder) -> None:
     dtype = b[x].dtype
     ties = rng.random() < 0.25
     if ties and not any(x in op.outputs for op in b.ops):
-        x = b.input(shape, dtype, Quantization((float(rng.choice(_ROUND)),), b[x].quant.zero_point))
+        x = b.input(shape, dtype, Quantization((float(rng.choice(_ROUND)),), (b[x].zero_point,)))
     computed = rng.random() < 0.1
     wq = weights_quant(b, units, 0)
     if ties:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.fuzz.builder import GraphBuilder
@@ -39,7 +41,7 @@ def gather(b: GraphBuilder) -> None:
     i = indices(b, index_shape, shape[axis])
     y = like(b, x, (*shape[:axis], *tail, *shape[axis + 1 :]))
     batch_dims = batch - len(index_shape) if tail and rng.random() < 0.2 else batch
-    options = {"axis": signed(b, axis, len(shape)), "batch_dims": batch_dims}
+    options: dict[str, Any] = {"axis": signed(b, axis, len(shape)), "batch_dims": batch_dims}
     b.op("GATHER", [x, i], [y], "GatherOptions", version=7, **options)
 
 
@@ -89,7 +91,7 @@ def resize_bilinear(b: GraphBuilder) -> None:
     size = resize_shape(b, x)
     n, _, _, c = b[x].shape
     flags = [(False, False), (True, False), (False, True)][int(b.rng.integers(0, 3))]
-    options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
+    options: dict[str, Any] = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
     inputs = [x, b.const(size, "int32")]
     b.op(
         "RESIZE_BILINEAR", inputs, [like(b, x, (n, *size, c))], "ResizeBilinearOptions", version=3, **options
@@ -101,7 +103,9 @@ def resize_nearest(b: GraphBuilder) -> None:
     x = b.pick(("int8", "int8", "int16", "int32", "float32"), 4)
     size = resize_shape(b, x)
     n, _, _, c = b[x].shape
-    options = {name: bool(b.rng.integers(0, 2)) for name in ("align_corners", "half_pixel_centers")}
+    options: dict[str, Any] = {
+        name: bool(b.rng.integers(0, 2)) for name in ("align_corners", "half_pixel_centers")
+    }
     y = like(b, x, (n, *size, c))
     inputs = [x, b.const(size, "int32")]
     b.op("RESIZE_NEAREST_NEIGHBOR", inputs, [y], "ResizeNearestNeighborOptions", version=4, **options)
@@ -143,5 +147,5 @@ def cumsum(b: GraphBuilder) -> None:
     x = b.pick(("int32", "int64"), [1, 2, 3, 4, 5])
     shape = b[x].shape
     axis = b.const(signed(b, int(b.rng.integers(0, len(shape))), len(shape)), "int32")
-    options = {name: bool(b.rng.integers(0, 2)) for name in ("exclusive", "reverse")}
+    options: dict[str, Any] = {name: bool(b.rng.integers(0, 2)) for name in ("exclusive", "reverse")}
     b.op("CUMSUM", [x, axis], [like(b, x, shape)], "CumsumOptions", version=1, **options)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import EllipsisType
+from typing import Any
 
 import numpy as np
 
@@ -191,7 +193,7 @@ def strided_slice(b: GraphBuilder) -> None:
     )
     spec: list[tuple[int, int, int]] = []
     masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
-    index: list[object] = []
+    index: list[int | slice | EllipsisType | None] = []
     added = 0
     for axis in axes:
         if len(shape) + added < 5 and rng.random() < 0.1:
@@ -230,7 +232,7 @@ def strided_slice(b: GraphBuilder) -> None:
         index.append(slice(start, None if stop < 0 else stop, stride))
     out = np.zeros(shape, np.int8)[tuple(index)].shape
     inputs = [x, *(b.const(column, "int32") for column in zip(*spec, strict=True))]
-    options = {f"{name}_mask": bits for name, bits in masks.items()}
+    options: dict[str, Any] = {f"{name}_mask": bits for name, bits in masks.items()}
     b.op("STRIDED_SLICE", inputs, [like(b, x, out)], "StridedSliceOptions", version=4, **options)
 
 
