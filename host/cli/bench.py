@@ -122,7 +122,9 @@ def show_bench(result: dict[str, Any]) -> None:
     if inference["cycles"] is not None:
         facts.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
     if latency is not None:
-        facts.append(("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}"))
+        facts.append(
+            ("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}")
+        )
     stack = f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"
     if memory["stack_kind"] != "measured":
         stack = f"{memory['stack']:,} predicted; this protocol cannot measure it"
