@@ -6,7 +6,9 @@ user code sees. Each layer's comment gives its operator, shapes and arena interv
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
-from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
 from arenite.firmware.generator.needs import lowering_of, op_macs
 from arenite.firmware.generator.state import Variable, find_variables
 
@@ -119,7 +121,23 @@ def lower_model(
         comment = layer_comment(graph, op, plan)
         layers.append(Layer(position, op, call, op_macs(graph, op), comment))
     variables = find_variables(model, plan)
-    return Generated(model, plan, prefix, tuple(layers), tuple(pool.constants), variables, sha256, name)
+    # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
+    used = {symbol for layer in layers if layer.call for symbol in _symbols(layer.call.fields)}
+    constants = tuple(c for c in pool.constants if c.symbol in used)
+    return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name)
+
+
+def _symbols(value: Any) -> Iterator[str]:
+    """The text of every expression in a field value of a ``KernelCall``."""
+    if isinstance(value, Expr):
+        yield value.text
+    elif isinstance(value, StructArray):
+        yield from _symbols(value.items)
+    elif isinstance(value, Mapping):
+        yield from _symbols(tuple(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _symbols(item)
 
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
