@@ -7,7 +7,8 @@ Sections, and what the memory report reads from them:
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``.
 
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
-sizes can be predicted without linking (firmware/sizes).
+sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins there:
+without one the linker would align it as the strictest of its input sections wants, and leave a gap.
 
 The stack lies lowest: where nothing is below the RAM, a stack that overflows faults rather than changing tensors.
 The arena is not cleared at start: every tensor in it is written before it is read.
@@ -27,8 +28,8 @@ ENTRY(ar_start)
 SECTIONS
 {{
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}
-    .weights : ALIGN(4) SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}
-    .text : ALIGN(4) SUBALIGN(4)
+    .weights ALIGN(4) : SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}
+    .text ALIGN(4) : SUBALIGN(4)
     {{
         *(.literal .text .literal.* .text.*)
         *(.rodata .rodata.* .srodata .srodata.*)
@@ -43,8 +44,8 @@ SECTIONS
         ar_stack_top = .;
     }} > {ram}
     .arena (NOLOAD) : {{ *(.bss.memory .bss.ar_arena .bss.ar_arena.*) }} > {ram}
-    .noinit (NOLOAD) : ALIGN(4) {{ *(.noinit .noinit.*) }} > {ram}
-    .data : ALIGN(4) SUBALIGN(4)
+    .noinit ALIGN(4) (NOLOAD) : SUBALIGN(4) {{ *(.noinit .noinit.*) . = ALIGN(4); }} > {ram}
+    .data ALIGN(4) : SUBALIGN(4)
     {{
         ar_data_start = .;
         *(.data .data.* .sdata .sdata.*)
@@ -52,7 +53,7 @@ SECTIONS
         ar_data_end = .;
     }} > {ram} AT > {flash}
     ar_data_load = LOADADDR(.data);
-    .bss (NOLOAD) : ALIGN(4) SUBALIGN(4)
+    .bss ALIGN(4) (NOLOAD) : SUBALIGN(4)
     {{
         ar_bss_start = .;
         *(.bss .bss.* .sbss .sbss.* COMMON)

@@ -16,6 +16,9 @@ from arenite.converters.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.project import MANIFEST
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
+#: The same of a section whose address the script gives; the address told is the section's end.
+_OUTSIDE = re.compile(r"address 0x([0-9a-f]+) of .* is not within region `?'?(\w+)")
+_REGION = re.compile(r"^ +(\w+) \(\w+\) : ORIGIN = (0x[0-9a-f]+), LENGTH = (\d+)$", re.MULTILINE)
 _COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Error:).*$", re.MULTILINE)
 
 
@@ -31,11 +34,15 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
 
 
-def explain_failure(output: str, board: str) -> DoesNotFitError | ToolError:
-    """The one error that matters in a compiler's or linker's ``output``."""
-    missing = [(int(count), region) for region, count in _OVERFLOW.findall(output)]
+def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
+    """The one error that matters in a compiler's or linker's ``output``; ``script`` is the linker's."""
+    missing = {region: int(count) for region, count in _OVERFLOW.findall(output)}
+    ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
+    for address, region in _OUTSIDE.findall(output):
+        if region in ends:
+            missing[region] = max(int(address, 16) - ends[region], missing.get(region, 0))
     if missing:
-        parts = " and ".join(f"{count:,} bytes of {region}" for count, region in sorted(set(missing)))
+        parts = " and ".join(f"{count:,} bytes of {region}" for region, count in sorted(missing.items()))
         return DoesNotFitError(
             f"The firmware misses {parts} on {board}.", "Try --optimise ram or flash, or a larger board."
         )
@@ -44,6 +51,12 @@ def explain_failure(output: str, board: str) -> DoesNotFitError | ToolError:
     return ToolError(
         f"The build for {board} failed: {line}", "Build again with `pio run -v` to see every command."
     )
+
+
+def _linker_script(directory: Path) -> str:
+    """The project's own; empty for a real board, whose framework has it."""
+    path = directory / "lib/board/link.ld"
+    return path.read_text("utf-8") if path.is_file() else ""
 
 
 def _require_compiler(build: dict[str, Any]) -> None:
@@ -83,7 +96,7 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     def run(command: list[str]) -> None:
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
         if done.returncode:
-            raise explain_failure(done.stderr + done.stdout, board)
+            raise explain_failure(done.stderr + done.stdout, board, _linker_script(directory))
 
     def compile_unit(unit: dict[str, Any]) -> str:
         target = (output / f"{unit['source']}.o").relative_to(directory)
@@ -156,7 +169,7 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         raise ToolError("PlatformIO is missing.", "Install it: pip install 'arenite[build]'")
     elf = directory / ".pio" / "build" / board / "firmware.elf"
     if done.returncode:
-        raise explain_failure(output, board)
+        raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
         raise ToolError(f"PlatformIO reported success but wrote no {elf}.")
     return elf
