@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +51,10 @@ def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None
     Raises ``UsageError`` naming the array, what it has and what was expected.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened as an archive first: NumPy would take a plain .npy for a single array without a name.
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(
             f"Cannot read {path}: {error}.", "Write it with numpy.savez(path, x=..., y=...)."
         ) from error
@@ -66,7 +68,7 @@ def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None
             )
         columns.append(_shaped(path, name, arrays[name], tensor))
     count = len(columns[0])
-    if any(len(c) != count for c in columns) or ("y" in arrays and len(arrays["y"]) != count):
+    if any(len(c) != count for c in columns) or ("y" in arrays and arrays["y"].shape[:1] != (count,)):
         raise UsageError(f"{path}: the arrays have different numbers of samples.", "Write as many y as x.")
     if count == 0:
         raise UsageError(f"{path} has no samples.", "Write at least one.")

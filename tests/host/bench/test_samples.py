@@ -1,0 +1,160 @@
+"""Samples from files and at random, the classes they hit, and the percentiles of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Tensor
+from arenite.host.bench.run import percentiles
+from arenite.host.bench.samples import accuracy, load_samples, random_samples
+
+IMAGE = Tensor(0, "image", (1, 4, 3), "int8")
+SOUND = Tensor(1, "sound", (8,), "int16")
+REAL = Tensor(2, "real", (2, 2), "float32")
+
+
+def saved(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def counting(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("shape", [(5, 1, 4, 3), (5, 4, 3)], ids=["with the batch of 1", "without it"])
+def test_each_sample_is_shaped_as_the_input(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    x = counting(shape, "int8")
+    found = load_samples(saved(tmp_path / "s.npz", x=x, y=np.arange(5)), [IMAGE])
+    assert len(found) == 5
+    assert [i[0].shape for i in found.inputs] == [(1, 4, 3)] * 5
+    assert np.array_equal(np.stack([i[0] for i in found.inputs]).reshape(x.shape), x)
+    assert found.labels is not None and found.labels.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_batch_that_is_no_1_counts_as_shape(tmp_path: Path) -> None:
+    four = Tensor(0, "t", (4, 4, 3), "int8")
+    assert len(load_samples(saved(tmp_path / "a.npz", x=counting((2, 4, 4, 3), "int8")), [four])) == 2
+    with pytest.raises(UsageError, match="has shape"):
+        load_samples(saved(tmp_path / "b.npz", x=counting((8, 4, 3), "int8")), [four])
+
+
+def test_several_inputs_are_numbered(tmp_path: Path) -> None:
+    x0, x1 = counting((3, 4, 3), "int8"), counting((3, 8), "int16")
+    found = load_samples(saved(tmp_path / "s.npz", x0=x0, x1=x1), [IMAGE, SOUND])
+    assert [[i.shape for i in sample] for sample in found.inputs] == [[(1, 4, 3), (8,)]] * 3
+    assert found.inputs[2][1].tolist() == x1[2].tolist() and found.labels is None
+    one = load_samples(saved(tmp_path / "one.npz", x0=x0), [IMAGE])
+    assert len(one) == 3
+
+
+def test_limit_takes_the_first_samples_and_their_labels(tmp_path: Path) -> None:
+    path = saved(tmp_path / "s.npz", x=counting((6, 8), "int16"), y=np.arange(6))
+    found = load_samples(path, [SOUND], 2)
+    assert len(found) == 2 and found.labels is not None and found.labels.tolist() == [0, 1]
+    assert len(load_samples(path, [SOUND], 100)) == 6
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"images": np.zeros((1, 8), "int16")}, r"has no array 'x0'; it has images"),
+        ({"x": np.zeros((2, 9), "int16")}, r"'x' has shape \(2, 9\), expected \(samples, 8\)"),
+        ({"x": np.zeros((2, 8), "int8")}, r"'x' is int8, the model's input 'sound' is int16"),
+        ({"x": np.zeros((2, 8), "float32")}, r"'x' is float32, the model's input 'sound' is int16"),
+        ({"x": np.zeros((0, 8), "int16")}, "has no samples"),
+        ({"x": np.zeros((2, 8), "int16"), "y": np.zeros(3, "int64")}, "different numbers of samples"),
+        ({"x": np.zeros((2, 8), "int16"), "y": np.array(3)}, "different numbers of samples"),
+        ({"x": np.array(7, "int16")}, r"'x' has shape \(\)"),
+        ({"x": np.array([None, {}], dtype=object)}, "Cannot read"),
+    ],
+)
+def test_a_wrong_array_is_named(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        load_samples(saved(tmp_path / "s.npz", **arrays), [SOUND])
+
+
+def test_samples_of_several_inputs_must_be_as_many(tmp_path: Path) -> None:
+    path = saved(tmp_path / "s.npz", x0=np.zeros((2, 4, 3), "int8"), x1=np.zeros((3, 8), "int16"))
+    with pytest.raises(UsageError, match="different numbers of samples"):
+        load_samples(path, [IMAGE, SOUND])
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04cut off"])
+def test_a_file_that_is_no_npz_is_a_mistake(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "s.npz").write_bytes(content)
+    with pytest.raises(UsageError, match="Cannot read"):
+        load_samples(tmp_path / "s.npz", [SOUND])
+
+
+def test_other_files_are_a_mistake_too(tmp_path: Path) -> None:
+    np.save(tmp_path / "s.npy", np.zeros((2, 8), "int16"))
+    whole = saved(tmp_path / "whole.npz", x=counting((50, 8), "int16")).read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "folder.npz").mkdir()
+    for name in ("s.npy", "cut.npz", "folder.npz", "absent.npz"):
+        with pytest.raises(UsageError, match="Cannot read"):
+            load_samples(tmp_path / name, [SOUND])
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_damaged_array_in_a_whole_archive_is_a_mistake(tmp_path: Path, save: Callable[..., None]) -> None:
+    path = tmp_path / "s.npz"
+    save(path, x=counting((500, 8), "int16"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF  # the archive's checksum no longer matches
+    path.write_bytes(bytes(data))
+    with pytest.raises(UsageError, match="Cannot read"):
+        load_samples(path, [SOUND])
+
+
+def test_random_samples_are_the_same_each_time_and_reach_the_whole_range() -> None:
+    flag = Tensor(3, "flag", (64,), "bool")
+    wide = Tensor(4, "wide", (64,), "int64")
+    tensors = [IMAGE, SOUND, REAL, flag, wide]
+    first, second = random_samples(tensors, 200), random_samples(tensors, 200)
+    for a, b in zip(first.inputs, second.inputs, strict=True):
+        assert all(np.array_equal(p, q) for p, q in zip(a, b, strict=True))
+    columns = [np.stack([sample[k] for sample in first.inputs]) for k in range(5)]
+    assert [c.dtype.name for c in columns] == ["int8", "int16", "float32", "bool", "int64"]
+    assert (columns[0].min(), columns[0].max()) == (-128, 127)
+    assert columns[1].min() < -32_000 and columns[1].max() > 32_000
+    assert columns[2].min() >= -1 and columns[2].max() < 1 and columns[2].std() > 0.5
+    assert set(np.unique(columns[3])) == {False, True}
+    assert np.abs(columns[4]).max() > 2**62
+
+
+def test_accuracy_counts_the_largest_output() -> None:
+    outputs = [np.array([[1, 9, 3]]), np.array([[7, 2, 2]]), np.array([[0, 0, 5]]), np.array([[4, 4, 1]])]
+    assert accuracy(outputs, np.array([1, 2, 2, 0])) == 0.75  # of equal outputs the first counts
+    assert accuracy(outputs, None) is None
+    assert accuracy(outputs, np.array([0.5, 1, 2, 3])) is None  # no class numbers
+    assert accuracy(outputs, np.eye(3, dtype=np.int64)[[1, 0, 2, 0]]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([7], (7, 7, 7)),
+        ([2, 1], (1, 2, 2)),
+        (range(1, 11), (5, 10, 10)),
+        (range(1, 21), (10, 19, 20)),
+        (range(1, 101), (50, 95, 99)),
+        (range(1, 102), (51, 96, 100)),
+        (range(1, 1001), (500, 950, 990)),
+    ],
+)
+def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple[int, int, int]) -> None:
+    """The p-th is the smallest measured value that at least p percent of all values do not exceed."""
+    mixed = sorted(values, key=lambda v: v * 7919 % 1013)
+    found = percentiles(mixed)
+    assert (found["p50"], found["p95"], found["p99"]) == expected
+    assert (found["min"], found["max"]) == (min(values), max(values))
+    for share, name in ((50, "p50"), (95, "p95"), (99, "p99")):
+        smallest = next(v for v in sorted(values) if 100 * sum(w <= v for w in values) >= share * len(values))
+        assert found[name] == smallest
