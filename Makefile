@@ -25,10 +25,11 @@ lint: setup
 	@mkdir -p .cache/types/arenite/profiles
 	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
 	@ln -sf ../../../../profiles/__init__.py ../../../../profiles/boards.py .cache/types/arenite/profiles/
-	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite
+	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite -p tests -p benchmarks
 	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch]
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
-	    --inline-suppr -I firmware/engine -I firmware/boards firmware/engine
+	    --inline-suppr -I firmware/engine -I firmware/boards \
+	    firmware/engine firmware/boards
 
 # Figures of the README and of docs/performance.md: all models, all emulated boards.
 bench: setup
