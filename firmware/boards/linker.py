@@ -7,8 +7,8 @@ Sections, and what the memory report reads from them:
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``.
 
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
-sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins there:
-without one the linker would align it as the strictest of its input sections wants, and leave a gap.
+sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins
+there: without one the linker would align it as the strictest of its input sections wants, and leave a gap.
 
 The stack lies lowest: where nothing is below the RAM, a stack that overflows faults rather than changing tensors.
 The arena is not cleared at start: every tensor in it is written before it is read.
