@@ -273,3 +273,11 @@ def test_lstm_refused() -> None:
     coupled = lstm_model(coupled=True)
     tiny = with_tensor(coupled, coupled.main.ops[0].inputs[19], quant=one_scale(2.0**-16))
     assert "no tanh" in refusal(tiny)
+
+
+def test_lstm_without_cells_is_refused() -> None:
+    b = GraphBuilder(np.random.default_rng(1))
+    x = b.input((1, 4, 3), "int8", one_scale(0.02))
+    with np.errstate(divide="ignore"):  # the projection's scale
+        lstm_cell(b, x, 0, 4, normalised=True, projection=True)
+    assert "has no elements" in refusal(b.build())

@@ -98,15 +98,17 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
             "Quantise the model fully to int8: float and hybrid LSTMs are not supported.",
         )
     inp = graph.tensors[op.inputs[INPUT]]
-    if not inp.elements:
-        raise refuse(op, inp, "has no elements", "Remove the operator.")
+    cell_state = require_state(op, tensor(CELL_STATE), "int16")
+    for needed in (inp, cell_state):  # normalisation divides by the number of cells
+        if not needed.elements:
+            raise refuse(op, needed, "has no elements", "Remove the operator.")
     intermediates = [graph.tensors[i] for i in op.intermediates]
     return Lstm(
         inp=inp,
         out=graph.tensors[op.outputs[0]],
         hidden=intermediates[HIDDEN],
         output_state=require_state(op, tensor(OUTPUT_STATE), "int8"),
-        cell_state=require_state(op, tensor(CELL_STATE), "int16"),
+        cell_state=cell_state,
         input_weights=four(INPUT_WEIGHTS),
         recurrent_weights=four(RECURRENT_WEIGHTS),
         peephole=tuple(tensor(p) for p in PEEPHOLE),
