@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.converters.errors import UsageError
 from arenite.firmware.boards.cores import cpi_of
 from arenite.host.bench.drivers import Measured, Progress, measure, measure_mlperf
 from arenite.host.bench.elf import ElfSizes, read_elf
@@ -43,8 +43,13 @@ def bench(
 ) -> dict[str, Any]:
     """Measure ``prepared`` on ``board``. ``progress(step, done, total)`` is told what happens.
 
-    Raises ``DoesNotFitError`` before anything is built, ``ToolError`` and ``DeviceError`` for what fails later.
+    Raises ``UsageError`` for options that do not go together and ``DoesNotFitError``, both before anything is built;
+    ``ToolError`` and ``DeviceError`` for what fails later.
     """
+    if not board.emulated and options.port is None:
+        raise UsageError(f"{board.name} is a real board.", "Name its serial port with --port.")
+    if options.stateful and options.protocol == "mlperf":
+        raise UsageError("The MLPerf monitor starts every inference afresh.", "Leave out --stateful.")
     with _folder(options.keep) as folder:
         project = generate_project(
             prepared, board, folder, optimise=options.optimise, protocol=options.protocol
@@ -58,12 +63,14 @@ def bench(
     progress("check", 0, len(samples))
     reference = Reference(prepared.image)
     exact = 0
-    worst: float = 0
+    differences: list[float | None] = []
     for k, (inputs, got) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
         want = reference.run(inputs, reset=k == 0 or not options.stateful)
         exact += all(a.tobytes() == b.tobytes() for a, b in zip(want, got, strict=True))
-        worst = max(worst, *(_difference(a, b) for a, b in zip(want, got, strict=True)))
+        differences += [_difference(a, b) for a, b in zip(want, got, strict=True)]
         progress("check", k + 1, len(samples))
+    numbers = [d for d in differences if d is not None]
+    worst = max(numbers, default=0) if len(numbers) == len(differences) else None
     return _report(prepared, project, samples, measured, sizes, exact, worst)
 
 
@@ -83,8 +90,7 @@ def _transport(project: Project, elf: Path, port: str | None) -> Iterator[Transp
         with start(project.board, elf) as machine:
             yield machine.transport
         return
-    if port is None:
-        raise DeviceError(f"{project.board.name} is a real board.", "Name its serial port with --port.")
+    assert port is not None
     from arenite.host.flash.flash import flash
 
     flash(project.directory, project.board, port)
@@ -95,13 +101,17 @@ def _transport(project: Project, elf: Path, port: str | None) -> Iterator[Transp
         line.close()
 
 
-def _difference(want: np.ndarray, got: np.ndarray) -> float:
-    if want.size == 0:
+def _difference(want: np.ndarray, got: np.ndarray) -> float | None:
+    """The largest difference of two outputs; None where it is no number (a NaN or an infinity in one of them)."""
+    if want.tobytes() == got.tobytes():
         return 0
-    if want.dtype.kind == "b":
-        return int(np.max(want != got))
-    delta = np.abs(want.astype(np.float64) - got.astype(np.float64))
-    return float(np.nanmax(delta)) if want.dtype.kind == "f" else int(delta.max())
+    if want.dtype.kind != "f":
+        return max(abs(int(a) - int(b)) for a, b in zip(want.flat, got.flat, strict=True))
+    same = (want == got) | (np.isnan(want) & np.isnan(got))
+    a, b = (x[~same].astype(np.float64) for x in (want, got))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return None
+    return float(np.max(np.abs(a - b), initial=0))
 
 
 def percentiles(values: Sequence[int]) -> dict[str, int]:
@@ -132,7 +142,7 @@ def _report(
     m: Measured,
     sizes: ElfSizes,
     exact: int,
-    worst: float,
+    worst: float | None,
 ) -> dict[str, Any]:
     board, p = project.board, project.prediction
     count = _instructions(board, m.tick_hz)

@@ -1,0 +1,234 @@
+"""The bench, end to end: PlatformIO's build, the emulator, the serial line, LiteRT as the judge."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import DoesNotFitError, UsageError
+from arenite.converters.graph import Model, Tensor
+from arenite.firmware.sizes.measure import compiler_version, digest
+from arenite.firmware.sizes.predict import size_table
+from arenite.firmware.sizes.targets import SIZES
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.run import Options, _difference, bench
+from arenite.host.bench.samples import Samples, load_samples, random_samples
+from arenite.host.prepare import Prepared, prepare
+from arenite.profiles.boards import load_board
+from tests.host.bench.graphs import classifier, counter, float_edges, save, two_inputs
+from tests.shared import SHARED, shared_model
+
+BOARD = "qemu_mps2_an386"
+
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.skipif(
+        not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+        reason="no Arm compiler or no emulator: see `arenite doctor`",
+    ),
+]
+
+
+def run(
+    ready: Prepared, samples: Samples, *, board: str = BOARD, **options: Any
+) -> tuple[dict[str, Any], list[str]]:
+    steps: list[str] = []
+    result = bench(
+        ready,
+        load_board(board),
+        samples,
+        Options(**options),
+        lambda step, done, total: steps.append(f"{step} {done}/{total}"),
+    )
+    json.dumps(result, allow_nan=False)
+    return result, steps
+
+
+def ready_model(model: Model, folder: Path) -> tuple[Prepared, list[Tensor]]:
+    ready = prepare(save(model, folder / "m.tflite"))
+    return ready, [ready.model.main.tensors[i] for i in ready.model.main.inputs]
+
+
+def assert_exact(result: dict[str, Any], count: int) -> None:
+    samples = result["samples"]
+    assert (samples["count"], samples["bit_exact"], samples["max_abs_diff"]) == (count, count, 0)
+
+
+def assert_sizes_as_predicted(result: dict[str, Any], board: str = BOARD) -> None:
+    """Known to the byte only for the compiler and the sources that the stored sizes are of."""
+    m, f = result["memory"], result["flash"]
+    assert m["stack"] <= m["predicted_stack"] <= 2 * m["stack"] + 256
+    assert m["ram_total"] == m["arena"] + m["stack"] + m["static"]
+    assert f["total"] == f["weights"] + f["code"]
+    stored = json.loads((SIZES / f"{board}.json").read_text())["compiler"]
+    if stored != compiler_version(load_board(board).core):
+        pytest.skip(f"sizes were measured with {stored}")
+    built = {
+        "arena": m["arena"],
+        "static": m["static"],
+        "weights": f["weights"],
+        "code": f["code"],
+        "all": f["total"],
+    }
+    predicted = {k: m[f"predicted_{k}"] for k in ("arena", "static")}
+    predicted |= {k: f[f"predicted_{k}"] for k in ("weights", "code")} | {"all": f["predicted_total"]}
+    assert built == predicted, "" if size_table(board).digest == digest() else "old sizes: run `make sizes`"
+
+
+@pytest.mark.parametrize("optimise", ["balanced", "flash"])
+def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path: Path) -> None:
+    ready, tensors = ready_model(classifier(), tmp_path)
+    result, steps = run(ready, random_samples(tensors, 6), optimise=optimise)
+    assert_exact(result, 6)
+    assert steps[0] == "build 0/1" and "run 6/6" in steps and steps[-1] == "check 6/6"
+    assert result["samples"]["accuracy"] is None
+    assert 0 < result["init"]["instructions"] <= 1000
+    count = result["inference"]["instructions"]
+    assert count["min"] <= count["p50"] <= count["p95"] <= count["p99"] == count["max"]
+    assert result["inference"]["latency_us"] is None  # an emulator has no latency
+    assert result["inference"]["cycles"]["kind"] == "estimated"
+    layers = result["layers"]
+    assert [layer["op"] for layer in layers] == [op.name for op in ready.model.main.ops]
+    assert sum(layer["macs"] for layer in layers) == result["model"]["macs"] > 0
+    assert all((layer["instructions"] > 0) == (layer["kernel"] is not None) for layer in layers)
+    assert next(layer for layer in layers if layer["op"] == "RESHAPE")["instructions"] == 0
+    total = sum(layer["instructions"] for layer in layers)
+    assert (
+        abs(total - count["p50"]) <= 0.01 * total
+    )  # the medians of the layers against the median of the sum
+    assert result["memory"]["stack_kind"] == "measured"
+    assert_sizes_as_predicted(result)
+
+
+def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
+    """Labels that LiteRT hits in three samples of four."""
+    ready, tensors = ready_model(classifier(), tmp_path)
+    inputs = random_samples(tensors, 8).inputs
+    reference = Reference(ready.image)
+    hits = np.array([int(np.argmax(reference.run(sample)[0])) for sample in inputs])
+    labels = np.where(np.arange(8) % 4 == 3, (hits + 1) % 5, hits)
+    np.savez(tmp_path / "s.npz", x=np.stack([sample[0] for sample in inputs]), y=labels)
+    result, _ = run(ready, load_samples(tmp_path / "s.npz", tensors))
+    assert_exact(result, 8)
+    assert result["samples"]["accuracy"] == 0.75
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_path: Path) -> None:
+    """The same input again and again: the same output when fresh, a running sum when kept."""
+    ready, tensors = ready_model(counter(), tmp_path)
+    one = random_samples(tensors, 1).inputs[0]
+    result, _ = run(ready, Samples([one] * 5, None), stateful=stateful)
+    assert_exact(result, 5)
+    reference = Reference(ready.image)
+    outputs = {reference.run(one, reset=k == 0 or not stateful)[0].tobytes() for k in range(5)}
+    assert (len(outputs) > 1) == stateful  # the model does carry state, so that exact means something
+    assert result["init"]["instructions"] <= 1000
+    assert_sizes_as_predicted(result)
+
+
+def test_two_inputs_and_two_outputs(tmp_path: Path) -> None:
+    ready, tensors = ready_model(two_inputs(), tmp_path)
+    columns = random_samples(tensors, 4).inputs
+    arrays = {f"x{k}": np.stack([sample[k] for sample in columns]) for k in range(2)}
+    np.savez(tmp_path / "s.npz", **arrays)  # type: ignore[arg-type]
+    result, _ = run(ready, load_samples(tmp_path / "s.npz", tensors))
+    assert_exact(result, 4)
+    assert_sizes_as_predicted(result)
+
+
+def test_float_inputs_and_outputs(tmp_path: Path) -> None:
+    ready, tensors = ready_model(float_edges(), tmp_path)
+    result, _ = run(ready, random_samples(tensors, 4))
+    assert_exact(result, 4)
+    assert_sizes_as_predicted(result)
+
+
+def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
+    """Its protocol tells nothing of layers, init and stack: they are null, or predicted and marked so."""
+    ready, tensors = ready_model(two_inputs(), tmp_path)
+    result, _ = run(ready, random_samples(tensors, 3), protocol="mlperf")
+    assert_exact(result, 3)
+    assert result["init"]["instructions"] is None
+    assert {layer["instructions"] for layer in result["layers"]} == {None}
+    assert result["memory"]["stack_kind"] == "estimated"
+    assert result["memory"]["stack"] == result["memory"]["predicted_stack"]
+    assert result["inference"]["instructions"]["p50"] > 0
+    assert_sizes_as_predicted(result)
+
+
+def test_the_monitor_cannot_keep_state(tmp_path: Path) -> None:
+    ready, tensors = ready_model(counter(), tmp_path)
+    with pytest.raises(UsageError, match="starts every inference afresh"):
+        run(ready, random_samples(tensors, 1), protocol="mlperf", stateful=True)
+
+
+def test_a_board_that_is_too_small_is_known_before_the_build(tmp_path: Path) -> None:
+    ready, tensors = ready_model(classifier(100, 40), tmp_path)
+    with pytest.raises(DoesNotFitError, match=r"needs [\d,]+ B more SRAM") as caught:
+        run(ready, random_samples(tensors, 1), board="qemu_microbit", keep=tmp_path / "p")
+    assert caught.value.exit_code == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_real_board_needs_its_port_named(tmp_path: Path) -> None:
+    ready, tensors = ready_model(classifier(), tmp_path)
+    with pytest.raises(UsageError, match="nucleo_l4r5zi is a real board") as caught:
+        run(ready, random_samples(tensors, 1), board="nucleo_l4r5zi", keep=tmp_path / "p")
+    assert "--port" in caught.value.hint
+    assert not (tmp_path / "p").exists()  # said before PlatformIO downloads a framework
+
+
+def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge of another mind: the reference runs the same network with one weight changed."""
+    ready, _ = ready_model(two_inputs(), tmp_path)
+    other = two_inputs()
+    changed = other.main.tensors[2]
+    assert changed.quant is not None
+    object.__setattr__(changed.quant, "zero_point", (2,))  # was 1: every first output differs by one
+    (tmp_path / "other.tflite").write_bytes(save(other, tmp_path / "other.tflite").read_bytes())
+    image = prepare(tmp_path / "other.tflite").image
+    monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
+    result, _ = run(ready, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
+    assert (result["samples"]["bit_exact"], result["samples"]["max_abs_diff"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "expected"),
+    [
+        (np.array([-128, 3], np.int8), np.array([127, 3], np.int8), 255),
+        (np.array([True, False]), np.array([True, True]), 1),
+        (np.array([1.5, np.nan], np.float32), np.array([1.0, np.nan], np.float32), 0.5),
+        (np.array([np.inf, np.nan], np.float32), np.array([np.inf, np.nan], np.float32), 0),
+        (np.array([np.inf], np.float32), np.array([1.0], np.float32), None),
+        (np.array([np.nan], np.float32), np.array([1.0], np.float32), None),
+        (np.array([2**62], np.int64), np.array([2**62 - 1], np.int64), 1),
+        (np.zeros((0, 3), np.int8), np.zeros((0, 3), np.int8), 0),
+    ],
+)
+def test_the_largest_difference(want: np.ndarray, got: np.ndarray, expected: float | None) -> None:
+    assert _difference(want, got) == expected
+
+
+def test_fifty_words_on_the_emulated_board() -> None:
+    """A trained keyword network and real recordings: the device's answers have LiteRT's accuracy."""
+    ready = prepare(shared_model("kws01_int8"))
+    data = SHARED / "data" / "kws01.npz"
+    if not data.exists():
+        pytest.skip(f"{data} is not there")
+    tensors = [ready.model.main.tensors[i] for i in ready.model.main.inputs]
+    samples = load_samples(data, tensors, 50)
+    result, _ = run(ready, samples)
+    assert_exact(result, 50)
+    reference = Reference(ready.image)
+    assert samples.labels is not None
+    hits = [
+        int(np.argmax(reference.run(x)[0])) == y for x, y in zip(samples.inputs, samples.labels, strict=True)
+    ]
+    assert result["samples"]["accuracy"] == np.mean(hits) > 0.5
+    assert_sizes_as_predicted(result)
