@@ -12,13 +12,16 @@ from arenite.converters.errors import UsageError
 def write_atomic(path: str | Path, content: bytes | str) -> None:
     """Put ``content`` (text as UTF-8) at ``path`` in one step: a reader, or a crash, meets the old file or the new one.
 
-    Missing parent folders are made. An existing file keeps its permissions. Raises ``UsageError`` when the place cannot
-    be written.
+    Missing parent folders are made. An existing file keeps its permissions, a symbolic link stays one. What is no file,
+    such as /dev/stdout, is written to, not replaced. Raises ``UsageError`` when the place cannot be written.
     """
-    target = Path(path)
+    given, target = Path(path), Path(os.path.realpath(path))
     data = content.encode() if isinstance(content, str) else content
     temporary = None
     try:
+        if given.exists() and not given.is_file() and not given.is_dir():
+            given.write_bytes(data)
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, because a rename is atomic only within one file system.
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -31,7 +34,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
         temporary = None
     except OSError as error:
         raise UsageError(
-            f"Cannot write {target}: {error.strerror or error}.",
+            f"Cannot write {given}: {error.strerror or error}.",
             "Give a path in a folder that you may write to.",
         ) from error
     finally:
