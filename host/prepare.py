@@ -27,11 +27,13 @@ ALIGNMENT = 16
 class Prepared:
     """A model that is ready to be generated: supported, folded and planned.
 
-    ``sha256`` is of the file that the user gave; ``notes`` has one sentence for each thing that was mended or folded.
+    ``sha256`` is of the file that the user gave; ``source_sha256`` of the model behind it when that file is an image,
+    so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
     """
 
     path: Path
     sha256: str
+    source_sha256: str
     model: Model
     needs: tuple[OpNeeds, ...]
     plan: Plan
@@ -40,7 +42,7 @@ class Prepared:
     @cached_property
     def image(self) -> bytes:
         """The image as bytes, ready to be written."""
-        return image_bytes(self.model, self.plan, source_sha256=self.sha256)
+        return image_bytes(self.model, self.plan, source_sha256=self.source_sha256)
 
     @cached_property
     def macs(self) -> int:
@@ -78,4 +80,5 @@ def prepare(path: str | Path) -> Prepared:
         made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
         # A plan is only as good as its independent check.
         check(model.main, made, needs, persistent=persistent)
-    return Prepared(path, image.sha256, model, tuple(needs), made, tuple(notes))
+    source = image.source_sha256 or image.sha256
+    return Prepared(path, image.sha256, source, model, tuple(needs), made, tuple(notes))

@@ -144,13 +144,12 @@ def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
     """``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
 
     def shapes(tensors: list[Tensor]) -> str:
-        return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors)
+        return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors) or "nothing"
 
     def intervals(tensors: list[Tensor]) -> str:
         spans = [plan.offsets.get(t.index) for t in tensors]
-        return ", ".join(
-            f"[{s}, {s + t.nbytes})" for s, t in zip(spans, tensors, strict=True) if s is not None
-        )
+        places = [f"[{s}, {s + t.nbytes})" for s, t in zip(spans, tensors, strict=True) if s is not None]
+        return ", ".join(places) or "nothing"
 
     ins = [t for t in graph.in_tensors(op) if t.data is None]
     outs = list(graph.out_tensors(op))
