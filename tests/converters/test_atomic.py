@@ -63,6 +63,6 @@ def test_a_link_stays_a_link_and_a_device_a_device(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_place_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="Cannot write .*folder"):
+    with pytest.raises(UsageError, match=r"Cannot write .*folder"):
         write_atomic(tmp_path / "folder", b"")
     assert os.listdir(tmp_path) == ["folder"]
