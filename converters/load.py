@@ -37,6 +37,5 @@ def load_any_image(path: str | Path) -> Image:
         other = _OTHERS.get(Path(path).suffix.lower())
         if other is None or not Path(path).exists():
             raise
-        raise ModelError(
-            f"{path} is {other.split(':')[0]}.", f"{other.split(': ')[1].capitalize()}."
-        ) from error
+        kind, hint = other.split(": ")
+        raise ModelError(f"{path} is {kind}.", f"{hint[:1].upper()}{hint[1:]}.") from error

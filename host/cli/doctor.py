@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
+from contextlib import suppress
 from importlib import metadata
 
 import click
@@ -46,9 +46,11 @@ def doctor(as_json: bool) -> int:
 
 def _tool(name: str, package: str, use: str) -> dict:
     version = None
-    if shutil.which(name):
-        done = subprocess.run([name, "--version"], capture_output=True, text=True)
-        version = (done.stdout.splitlines() or ["?"])[0]
+    # A tool that is there but does not start (a wrong architecture, a lost library) is as good as missing.
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20)
+        if done.returncode == 0:
+            version = (done.stdout.splitlines() or ["?"])[0]
     return {"name": name, "version": version, "use": use, "fix": "" if version else f"apt install {package}"}
 
 
