@@ -1,0 +1,283 @@
+"""``--json``: exactly one object on standard output, with every key that others rely on, of the type they rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.host.bench.graphs import classifier, save
+from tests.host.cli.conftest import Arenite
+
+BOARD = "qemu_mps2_an386"
+
+#: Keys and types; a tuple of one shape is an array, Ellipsis is anything, None a null, a union its alternatives.
+ESTIMATE = {"value": float, "kind": "estimated"}
+COUNTS = dict.fromkeys(("p50", "p95", "p99", "min", "max"), int)
+BENCH: dict[str, Any] = {
+    "schema": "arenite.bench/1",
+    "model": {"path": str, "sha256": str, "macs": int},
+    "board": {"name": BOARD, "core": "cortex-m4f"},
+    "samples": {"count": 3, "bit_exact": 3, "max_abs_diff": 0, "accuracy": None},
+    "inference": {
+        "instructions": COUNTS,
+        "latency_us": None,
+        "cycles": {"p50": int, "kind": "estimated"},
+    },
+    "init": {"instructions": int},
+    "memory": dict.fromkeys(
+        ("arena", "arena_lower_bound", "stack", "static", "ram_total", "predicted_ram_total"), int
+    ),
+    "flash": dict.fromkeys(("weights", "code", "total", "predicted_total"), int),
+    "layers": ({"index": int, "op": str, "macs": int, "instructions": int},),
+    "energy": None,
+}
+FIT: dict[str, Any] = {
+    "schema": "arenite.fit/1",
+    "model": {"path": str, "sha256": str},
+    "boards": (
+        {
+            "board": str,
+            "fits": bool,
+            "ram": dict.fromkeys(("needed", "available", "arena", "stack", "static"), int),
+            "flash": {"needed": int, "available": int},
+            "latency_ms": ESTIMATE,
+            "energy_mj": ...,
+            "reasons": list,
+        },
+    ),
+}
+PLAN = {"arena_bytes": int, "lower_bound": int, "status": str}
+TENSOR = {
+    "index": int,
+    "name": str,
+    "shape": list,
+    "dtype": str,
+    "quantization": {"scale": list, "zero_point": list},
+}
+INSPECT: dict[str, Any] = {
+    "schema": "arenite.inspect/1",
+    "model": {"path": str, "sha256": str},
+    "inputs": (TENSOR,),
+    "outputs": (TENSOR,),
+    "operators": ({"index": int, "op": str, "inputs": str, "outputs": str, "macs": int, "arena": str},),
+    "macs": int,
+    "constant_bytes": int,
+    "plan": PLAN,
+    "notes": list,
+}
+CONVERT: dict[str, Any] = {
+    "schema": "arenite.convert/1",
+    "source": {"path": str, "sha256": str},
+    "image": {"path": str, "bytes": int},
+    "arena": {"bytes": int, "lower_bound": int, "status": str},
+    "notes": list,
+    "fit": None,
+}
+REGION = {"name": str, "origin": int, "size": int}
+BOARDS: dict[str, Any] = {
+    "schema": "arenite.boards/1",
+    "boards": (
+        {
+            **dict.fromkeys(("name", "title", "mcu", "core"), str),
+            "clock_hz": int,
+            "emulated": bool,
+            "features": list,
+            "flash": (REGION,),
+            "ram": ({**REGION, "kind": str},),
+            "sources": dict,
+        },
+    ),
+}
+ZOO: dict[str, Any] = {
+    "schema": "arenite.zoo/1",
+    "models": (
+        {
+            **dict.fromkeys(("name", "title", "task", "source", "sha256", "licence", "precision"), str),
+            "bytes": int,
+            "labels": list,
+            "accuracy": ...,
+            "cached": bool,
+        },
+    ),
+}
+FIRMWARE: dict[str, Any] = {
+    "schema": "arenite.firmware/1",
+    "directory": str,
+    "board": BOARD,
+    "layers": int,
+    "predicted": dict.fromkeys(
+        ("arena", "static", "stack", "ram_total", "weights", "code", "flash_total"), int
+    ),
+}
+
+
+def assert_shape(found: object, shape: object, where: str = "") -> None:
+    """``found`` has every key of ``shape`` with such a value; more keys are welcome."""
+    if shape is ...:
+        return
+    if isinstance(shape, dict):
+        assert isinstance(found, dict), where
+        for key, wanted in shape.items():
+            assert key in found, f"{where}.{key} is missing"
+            assert_shape(found[key], wanted, f"{where}.{key}")
+    elif isinstance(shape, tuple):
+        assert isinstance(found, list) and found, where
+        for k, item in enumerate(found):
+            assert_shape(item, shape[0], f"{where}[{k}]")
+    elif isinstance(shape, type):
+        right = type(found) is shape or (shape is float and type(found) is int)
+        assert right, f"{where} is {found!r}, no {shape.__name__}"
+    else:
+        assert found == shape, where
+
+
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [
+        (("fit", "MODEL"), FIT),
+        (("fit", "MODEL", "--all", "--optimise", "flash"), FIT),
+        (("fit", "MODEL", "--board", BOARD), FIT),
+        (("inspect", "MODEL"), INSPECT),
+        (("convert", "MODEL", "-o", "OUT"), CONVERT),
+        (("firmware", "MODEL", "--board", BOARD, "-o", "OUT"), FIRMWARE),
+        (("boards",), BOARDS),
+        (("zoo", "list"), ZOO),
+        (("doctor",), {"schema": "arenite.doctor/1", "tools": ({"name": str, "use": str, "fix": str},)}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_every_key_is_there(
+    given: tuple[str, ...], shape: dict[str, Any], arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
+    found = arenite(*({"MODEL": model, "OUT": tmp_path / "out"}.get(a, a) for a in given), "--json")
+    assert found.code in (0, 3) and (found.code == 0 or given == ("doctor",))
+    assert_shape(found.json, shape)
+
+
+@pytest.mark.qemu
+def test_bench_has_every_key(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    found = arenite("bench", model, "--board", BOARD, "--samples", "3", "--json", "--html", page)
+    assert found.code == 0, found.err
+    assert_shape(found.json, BENCH)
+    assert page.read_text().startswith("<!doctype html>")
+    m, f = found.json["memory"], found.json["flash"]
+    assert m["ram_total"] == m["arena"] + m["stack"] + m["static"] <= m["predicted_ram_total"]
+    assert f["total"] == f["weights"] + f["code"]
+
+
+def test_a_fit_of_several_models_is_one_object(arenite: Arenite, model: Path, stateful: Path) -> None:
+    found = arenite("fit", model, stateful, "--board", BOARD, "--json").json
+    assert found["schema"] == "arenite.fit/1"
+    assert [Path(m["model"]["path"]).name for m in found["models"]] == ["small.tflite", "counter.tflite"]
+    for one in found["models"]:
+        assert_shape(one, FIT)
+
+
+def test_a_figure_that_is_not_measured_says_so(arenite: Arenite, model: Path) -> None:
+    """Sizes on emulated boards are exact; on real ones, whose framework is not counted, they are estimates."""
+    boards = {b["name"]: b for b in arenite("boards", "--json").json["boards"]}
+    for entry in arenite("fit", model, "--all", "--json").json["boards"]:
+        exact = boards[entry["board"]]["emulated"]
+        for part in ("ram", "flash"):
+            assert entry[part].get("kind") == (None if exact else "estimated"), entry["board"]
+        assert entry["energy_mj"] is None or entry["energy_mj"]["kind"] == "estimated"
+        ram = entry["ram"]
+        assert ram["needed"] == ram["arena"] + ram["stack"] + ram["static"]
+        assert ram["available"] == boards[entry["board"]]["ram"][0]["size"]
+        short = ram["needed"] > ram["available"] or entry["flash"]["needed"] > entry["flash"]["available"]
+        assert entry["fits"] is not short and bool(entry["reasons"]) == short
+
+
+def test_the_emulated_boards_come_first(arenite: Arenite) -> None:
+    names = [b["name"] for b in arenite("boards", "--json").json["boards"]]
+    emulated = [n for n in names if n.startswith("qemu_")]
+    assert names[: len(emulated)] == sorted(emulated) and len(emulated) == 9 and len(names) > 80
+
+
+def test_the_image_keeps_its_plan_and_its_source(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    first = arenite("convert", model, "-o", tmp_path / "a.tflite", "--json")
+    again = arenite("convert", tmp_path / "a.tflite", "-o", tmp_path / "b.tflite", "--json")
+    assert first.json["arena"] == again.json["arena"] and again.code == 0
+    plans = [arenite("inspect", tmp_path / n, "--json").json["plan"] for n in ("a.tflite", "b.tflite")]
+    assert plans[0] == plans[1]
+    assert (tmp_path / "a.tflite").stat().st_size == first.json["image"]["bytes"]
+
+
+def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:
+    """The installed command in a process of its own: a program that reads its output meets JSON and nothing else."""
+    done = subprocess.run(
+        [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model), "--json"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and json.loads(done.stdout)["schema"] == "arenite.inspect/1"
+    shown = subprocess.run(
+        [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model)], capture_output=True, text=True
+    )
+    notes = json.loads(done.stdout)["notes"]
+    assert notes and all(note in shown.stderr and note not in shown.stdout for note in notes)
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m arenite.host.cli.main boards --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("{0\n", "")
+
+
+def test_output_that_cannot_be_written_is_told() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "arenite.host.cli.main", "boards", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2 and done.stderr.startswith("Error: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
+def test_names_with_marks_are_shown_as_they_are(arenite: Arenite, tmp_path: Path) -> None:
+    """Brackets, colons and tags in a file's name are no markup, in tables, notes and pages."""
+    name = "b] :smile: [red] <i>&x.tflite"
+    (tmp_path / "a[").mkdir()  # with the file's name behind it, a closing tag
+    path = save(classifier(), tmp_path / "a[" / name)
+    for given in (("inspect", path), ("fit", path, "--board", BOARD), ("convert", path)):
+        found = arenite(*given)
+        assert found.code == 0 and name.removesuffix(".tflite") in found.out, found
+    arenite("inspect", f"{path}x").refused(2, f"a[/{name}x")
+    html = tmp_path / "page.html"
+    assert arenite("inspect", path, "--html", html).code == 0
+    page = html.read_text()
+    assert "<i>&x" not in page and "&lt;i&gt;&amp;x" in page
+
+
+def test_inspect_writes_a_page_and_a_drawing(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    html, svg = tmp_path / "new" / "page.html", tmp_path / "drawing.svg"
+    found = arenite("inspect", model, "--html", html, "--svg", svg)
+    assert found.code == 0 and "arena " in found.out
+    drawing = svg.read_text()
+    assert drawing.startswith("<svg") and drawing in html.read_text()
+
+
+@pytest.mark.qemu
+def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    """The steps of `bench` one by one; what was predicted is what was built."""
+    project = tmp_path / "p"
+    predicted = arenite("firmware", model, "--board", BOARD, "-o", project, "--json").json["predicted"]
+    arenite("flash", project).refused(2, "is not built")
+    built = arenite("build", project, "--json")
+    assert built.code == 0 and Path(built.json["elf"]).is_file()
+    sizes = built.json["sizes"]
+    for name in ("arena", "weights", "code", "static"):
+        assert sizes[name]["predicted"] == predicted[name]
+        assert type(sizes[name]["built"]) is int
+    assert "as predicted" in arenite("build", project).out
+    flashed = arenite("flash", project, "--json")
+    assert (flashed.code, flashed.json["board"]) == (0, BOARD)
+    assert "it answers" in arenite("flash", project).out
