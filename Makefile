@@ -51,6 +51,7 @@ docs: setup
 	$(PYTHON) -m arenite.host.report.boards_doc
 	$(PYTHON) -m arenite.host.report.zoo_doc
 	$(PYTHON) -m arenite.firmware.generator.operators_doc
+	$(PYTHON) -m arenite.host.bench.tflm_doc
 
 clean:
 	rm -rf .venv .cache out .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
