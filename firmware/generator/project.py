@@ -192,7 +192,9 @@ def _previous_files(directory: Path) -> list[str]:
         return []
     try:
         listed = json.loads(manifest.read_text("utf-8"))["files"]
-        return [name for name in listed if isinstance(name, str) and ".." not in Path(name).parts]
+        # Nothing outside the project is ever removed, whatever the file says.
+        names = [Path(name) for name in listed if isinstance(name, str)]
+        return [str(name) for name in names if ".." not in name.parts and not name.is_absolute()]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{manifest} is damaged.", "Remove the directory and generate it again.") from error
 

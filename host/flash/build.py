@@ -19,19 +19,25 @@ _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
 #: The same of a section whose address the script gives; the address told is the section's end.
 _OUTSIDE = re.compile(r"address 0x([0-9a-f]+) of .* is not within region `?'?(\w+)")
 _REGION = re.compile(r"^ +(\w+) \(\w+\) : ORIGIN = (0x[0-9a-f]+), LENGTH = (\d+)$", re.MULTILINE)
+_NO_NETWORK = re.compile(r"^(?:HTTPClientError|InternetConnectionError)", re.MULTILINE)
 _COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Error:).*$", re.MULTILINE)
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
     """``arenite.json`` of a project.  Raises UsageError when ``directory`` is none."""
     try:
-        return json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
+        manifest = json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
     except FileNotFoundError as error:
         raise UsageError(
             f"{directory} has no {MANIFEST}.", "Generate a project with `arenite firmware`."
         ) from error
     except ValueError as error:
         raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
+    if not isinstance(manifest, dict) or not all(
+        isinstance(manifest.get(k), str) for k in ("board", "protocol")
+    ):
+        raise UsageError(f"{directory}/{MANIFEST} is not of a project.", "Generate the project again.")
+    return manifest
 
 
 def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
@@ -45,6 +51,10 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
         parts = " and ".join(f"{count:,} bytes of {region}" for region, count in sorted(missing.items()))
         return DoesNotFitError(
             f"The firmware misses {parts} on {board}.", "Try --optimise ram or flash, or a larger board."
+        )
+    if _NO_NETWORK.search(output):
+        return ToolError(
+            f"PlatformIO could not download what {board} needs.", "Connect to the network and build again."
         )
     found = _COMPILER_ERROR.search(output)
     line = found.group().strip() if found else (output.strip().splitlines() or ["no output"])[-1]

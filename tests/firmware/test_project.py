@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from arenite.converters.errors import ArenaError, DoesNotFitError, ToolError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import write_project
-from arenite.host.flash.build import build, direct_build, read_manifest
+from arenite.host.flash.build import build, direct_build, explain_failure, read_manifest
 from arenite.profiles.boards import all_boards, load_board
 from tests import toy_model
 
@@ -118,6 +118,25 @@ def test_a_folder_that_is_no_project_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "arenite.json").write_text("{")
     with pytest.raises(UsageError, match="is damaged"):
         read_manifest(tmp_path)
+    for other in ("{}", "[]"):
+        (tmp_path / "arenite.json").write_text(other)
+        with pytest.raises(UsageError, match="is not of a project"):
+            read_manifest(tmp_path)
+
+
+def test_a_manifest_cannot_have_files_elsewhere_removed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    project = tmp_path / "p"
+    project.mkdir()
+    (project / "arenite.json").write_text(json.dumps({"files": [str(kept), "../kept", 1]}))
+    write(project)
+    assert kept.read_text() == "mine"
+
+
+def test_a_platform_that_cannot_be_downloaded_is_a_sentence() -> None:
+    error = explain_failure("Platform Manager: Installing ststm32\nHTTPClientError: \n", "nucleo_l4r5zi")
+    assert isinstance(error, ToolError) and "could not download" in error.problem and error.hint
 
 
 def test_a_real_board_is_not_built_directly(tmp_path: Path) -> None:
