@@ -47,8 +47,9 @@ def bench_page(
     if notes:
         parts.append("<h2>Notes</h2><ul>" + "".join(f"<li>{escape(n)}</li>" for n in notes) + "</ul>")
     memory, flash = result["memory"], result["flash"]
+    stack = "" if memory["stack_kind"] == "measured" else "; the stack is the predicted bound"
     parts += [
-        "<h2>RAM (measured)</h2>",
+        f"<h2>RAM (measured{stack})</h2>",
         _stack_bar({k: memory[k] for k in ("arena", "stack", "static")}),
         f'<p class="kind">Predicted before the build: {memory["predicted_ram_total"]:,} B; '
         f"the arena's lower bound is {memory['arena_lower_bound']:,} B.</p>",
@@ -57,7 +58,6 @@ def bench_page(
         f'<p class="kind">Predicted before the build: {flash["predicted_total"]:,} B.</p>',
         "<h2>The arena over time (planned)</h2>",
         f'<div class="scroll">{arena_svg}</div>',
-        "<h2>Layers (measured)</h2>",
         _layers(result["layers"]),
     ]
     if fits:
@@ -137,6 +137,8 @@ def _head(*columns: str) -> str:
 
 def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
     largest = max((layer["instructions"] or 0 for layer in layers), default=0) or 1
+    if all(layer["instructions"] is None for layer in layers):
+        return '<h2>Layers</h2><p class="kind">Instructions per layer were not counted in this run.</p>'
     rows = []
     for layer in layers:
         count = layer["instructions"] or 0
@@ -148,7 +150,7 @@ def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
             f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
         )
     head = _head("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "")
-    return f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+    return f'<h2>Layers (measured)</h2><div class="scroll"><table>{head}{"".join(rows)}</table></div>'
 
 
 def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
