@@ -26,7 +26,6 @@ CORES = (
     "cortex-m4",
     "cortex-m4f",
     "cortex-m33",
-    "cortex-m33f",
     "cortex-m7",
     "cortex-m55",
     "cortex-m85",

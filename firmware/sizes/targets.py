@@ -32,7 +32,7 @@ TARGETS = {
         _emulated("qemu_mps2_an385", "cortex-m3"),
         _emulated("qemu_mps2_an386", "cortex-m4f"),
         _emulated("qemu_netduinoplus2", "cortex-m4f"),
-        _emulated("qemu_mps2_an505", "cortex-m33f"),
+        _emulated("qemu_mps2_an505", "cortex-m33"),
         _emulated("qemu_mps2_an500", "cortex-m7"),
         _emulated("qemu_mps3_an547", "cortex-m55"),
         _emulated("qemu_riscv32", "rv32imc"),
@@ -40,7 +40,6 @@ TARGETS = {
         Target("cortex-m0plus", "qemu_microbit", "cortex-m0plus"),
         Target("cortex-m23", "qemu_microbit", "cortex-m23"),
         Target("cortex-m4", "qemu_mps2_an386", "cortex-m4"),
-        Target("cortex-m33", "qemu_mps2_an505", "cortex-m33"),
         Target("rv32imac", "qemu_riscv32", "rv32imac"),
         Target("rv32imafc", "qemu_riscv32", "rv32imafc"),
     )

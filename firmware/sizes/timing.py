@@ -23,7 +23,6 @@ NEAREST = {
     "cortex-m0plus": "cortex-m0",
     "cortex-m23": "cortex-m0",
     "cortex-m4": "cortex-m4f",
-    "cortex-m33f": "cortex-m33",
     "cortex-m85": "cortex-m55",
     "rv32imac": "rv32imc",
     "rv32imafc": "rv32imc",

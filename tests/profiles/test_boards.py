@@ -16,7 +16,7 @@ KIB = 1024
 MUST_HAVE = {
     "cortex-m4": {"dsp"},
     "cortex-m4f": {"fpu", "dsp"},
-    "cortex-m33f": {"fpu", "dsp"},
+    "cortex-m33": {"fpu", "dsp"},
     "cortex-m7": {"dsp"},
     "cortex-m55": {"mve"},
     "cortex-m85": {"mve"},
@@ -30,8 +30,7 @@ CANNOT_HAVE = {
     "cortex-m3": {"fpu", "dsp", "mve"},
     "cortex-m4": {"fpu", "mve"},
     "cortex-m4f": {"mve"},
-    "cortex-m33": {"fpu", "mve"},
-    "cortex-m33f": {"mve"},
+    "cortex-m33": {"mve"},
     "cortex-m7": {"mve"},
     "rv32imc": {"fpu", "dsp", "mve"},
     "rv32imac": {"fpu", "dsp", "mve"},
