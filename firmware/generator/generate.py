@@ -57,10 +57,6 @@ class Generated:
             names.add("state.c")
         return tuple(sorted(names))
 
-    @property
-    def weights_bytes(self) -> int:
-        return sum(c.nbytes for c in self.constants if c.is_weight)
-
     def sources(self) -> dict[str, str]:
         """File name to text: model.h, model.c, weights.h, weights.c (with the prefix in their names)."""
         return emit.sources(self)

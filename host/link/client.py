@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.converters.errors import DeviceError
@@ -276,8 +275,3 @@ class DeviceClient:
             f"The device on {port} hangs: no answer to request {self._sequence} after {sent} attempts.",
             "Reset it, or allow more time per inference.",
         )
-
-
-def total_bytes(tensors: Sequence[TensorInfo]) -> int:
-    """Sum of the sizes of ``tensors``."""
-    return sum(tensor.nbytes for tensor in tensors)

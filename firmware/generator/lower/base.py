@@ -175,9 +175,3 @@ def u16(op: Op, value: int, what: str) -> int:
             op, None, f"{what} is {value}, the limit is 65535", "Split the layer or shrink the input."
         )
     return value
-
-
-def shape4(shape: Sequence[int]) -> tuple[int, int, int, int]:
-    """``shape`` with ones in front up to rank 4."""
-    padded = (1,) * (4 - len(shape)) + tuple(shape)
-    return padded[0], padded[1], padded[2], padded[3]
