@@ -1,0 +1,61 @@
+"""The documentation's commands are commands, with the options that they have; its tables name what there is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from arenite.host.cli import main as cli
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
+
+
+def commands(page: Path) -> list[str]:
+    """Indented command lines of a page that begin with ``arenite``, and commands in its running text."""
+    text = page.read_text("utf-8")
+    lines = re.findall(r"^ {4,}(arenite .*)$", text, re.MULTILINE)
+    inline = re.findall(r"`(arenite [^`]*)`", text)
+    return [*lines, *(c for c in inline if not re.search(r"[\[{|…]|\.\.\.| [A-Z]+( |$)", c))]
+
+
+FOUND = [(page, command) for page in PAGES for command in commands(page)]
+
+
+def test_there_are_commands_to_check() -> None:
+    assert {page.name for page, _ in FOUND} >= {"fit.md", "bench.md", "firmware.md", "boards.md"}
+
+
+@pytest.mark.parametrize(("page", "command"), FOUND, ids=[f"{p.stem}: {c}" for p, c in FOUND])
+def test_the_command_can_be_given(page: Path, command: str) -> None:
+    """Every name and option exists. A command alone in running text names it, and may lack its arguments."""
+    whole = command.replace("&&", "#").partition("#")[0]
+    words = shlex.split(re.sub(r"\$\([^)]*\)", "FILE", whole))[1:]
+    group: click.Command = cli.cli
+    context = click.Context(group)
+    while isinstance(group, click.Group):
+        if not words:
+            return
+        assert words[0] in group.list_commands(context), f"{page.name}: {command}"
+        found = group.get_command(context, words.pop(0))
+        assert found is not None
+        group = found
+    if words:
+        group.make_context("arenite", words)
+
+
+def test_the_page_of_commands_lists_all_of_them_and_no_others() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    assert set(re.findall(r"^\|.*?`arenite (\w+)", text, re.MULTILINE)) | {"flash"} == set(cli.COMMANDS)
+    for name in cli.COMMANDS:
+        assert f"`arenite {name}" in text
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
