@@ -1,4 +1,4 @@
-# make demo   set up everything and bench a real network on an emulated Cortex-M4
+# make demo   set up everything and bench a real network on an emulated Cortex-M4 (BOARD=... PORT=... for another board)
 # make test   set up everything and run the tests
 .PHONY: setup demo test lint bench fuzz sizes docs clean
 
@@ -14,7 +14,7 @@ setup:
 
 demo:
 	@./setup.sh demo
-	@$(ARENITE) demo
+	@$(ARENITE) demo $(if $(BOARD),--board $(BOARD)) $(if $(PORT),--port $(PORT))
 
 test: setup
 	$(PYTHON) -m pytest -n 2

@@ -190,5 +190,5 @@ def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
         *(deepest(objects.symbols.get(r, r), frozenset()) for r in objects.sections[infer].refs),
         0,
     )
-    # The linker script gives out stack in 16-byte steps.
-    return -(-deepest(objects.symbols["ar_start"], frozenset()) // 16) * 16
+    # A word that stays painted tells that the stack did not overflow. The linker script gives out 16-byte steps.
+    return -(-(deepest(objects.symbols["ar_start"], frozenset()) + 4) // 16) * 16

@@ -72,18 +72,18 @@ def bench(
     options = Options(optimise, protocol, port, stateful, keep)
     with Steps(chosen.name) as steps:
         result = run_bench(prepared, chosen, inputs, options, steps)
-    if html is not None:
-        drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
-        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
-        write_atomic(html, bench_page(result, fits, drawing, prepared.notes))
     if as_json:
         print_json(result)
     else:
         for text in prepared.notes:
             note(text)
         show_bench(result)
-        if html is not None:
-            show(f"Report: {html}")
+    # After the figures, so that a page that cannot be written does not lose them.
+    if html is not None:
+        drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
+        write_atomic(html, bench_page(result, fits, drawing, prepared.notes))
+        note(f"Report: {html}")
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
 
 

@@ -12,14 +12,20 @@ import pytest
 
 from arenite.converters.errors import DoesNotFitError, UsageError
 from arenite.converters.graph import Model, Tensor
+from arenite.firmware.boards.cores import core_named
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import size_table
 from arenite.firmware.sizes.targets import SIZES
+from arenite.host.bench.drivers import measure
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import Options, _difference, bench
 from arenite.host.bench.samples import Samples, load_samples, random_samples
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
 from arenite.host.prepare import Prepared, prepare
+from arenite.host.project import generate_project
 from arenite.profiles.boards import load_board
+from tests.firmware.sizes.test_sizes import mix
 from tests.host.bench.graphs import classifier, counter, float_edges, save, two_inputs
 from tests.shared import SHARED, shared_model
 
@@ -196,6 +202,30 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
     result, _ = run(ready, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
     assert (result["samples"]["bit_exact"], result["samples"]["max_abs_diff"]) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["qemu_microbit", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106"])
+@pytest.mark.parametrize("optimise", ["balanced", "flash"])
+def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_path: Path) -> None:
+    """Recurrent layers, variables and softmax: the deepest kernels. The bound is close, too."""
+    board = load_board(name)
+    assert board.emulator is not None
+    tools = (f"{core_named(board.core).prefix}gcc", f"qemu-system-{board.emulator.system}")
+    if not all(map(shutil.which, tools)):
+        pytest.skip(f"no compiler or no emulator for {board.core}: see `arenite doctor`")
+    ready, tensors = ready_model(mix("state"), tmp_path)
+    project = generate_project(ready, board, tmp_path / "p", optimise=optimise)
+    with start(board, direct_build(tmp_path / "p")) as machine:
+        samples = random_samples(tensors, 2)
+        measured = measure(machine.transport, project.generated, samples, False, lambda *_: None)
+    assert measured.memory is not None
+    used, bound = measured.memory.stack_used, project.prediction.stack
+    assert used < bound < 1.5 * used
+    assert max(measured.init_ticks) > 0
+    reference = Reference(ready.image)
+    for inputs, outputs in zip(samples.inputs, measured.outputs, strict=True):
+        for want, got in zip(reference.run(inputs), outputs, strict=True):
+            assert want.tobytes() == got.tobytes()
 
 
 @pytest.mark.parametrize(
