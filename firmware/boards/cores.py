@@ -57,9 +57,7 @@ _CORES = {
         _cortex(
             "cortex-m4f", "cortex-m4", 1.3, f"Cortex-M4 TRM 3.3: {_M_TRM}; pipelined loads 1 cycle", *_FPU_SP
         ),
-        _cortex(
-            "cortex-m33", "cortex-m33", 1.2, f"Cortex-M33 TRM: {_M_TRM}; limited dual issue", *_FPU_V5SP
-        ),
+        _cortex("cortex-m33", "cortex-m33", 1.2, f"Cortex-M33 TRM: {_M_TRM}; limited dual issue", *_FPU_V5SP),
         _cortex(
             "cortex-m7",
             "cortex-m7",
