@@ -12,13 +12,12 @@ import pytest
 from arenite.host.cli import main as cli
 
 ROOT = Path(__file__).resolve().parents[3]
-MISSING = "## Not in this version\n"
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
 
 
 def commands(page: Path) -> list[str]:
     """Indented command lines of a page that begin with ``arenite``, and commands in its running text."""
-    text = page.read_text("utf-8").partition(MISSING)[0]
+    text = page.read_text("utf-8")
     lines = re.findall(r"^ {4,}(arenite .*)$", text, re.MULTILINE)
     inline = re.findall(r"`(arenite [^`]*)`", text)
     return [*lines, *(c for c in inline if not re.search(r"[\[{|…]|\.\.\.| [A-Z]+( |$)", c))]
@@ -54,13 +53,6 @@ def test_the_page_of_commands_lists_all_of_them_and_no_others() -> None:
     assert set(re.findall(r"^\|.*?`arenite (\w+)", text, re.MULTILINE)) | {"flash"} == set(cli.COMMANDS)
     for name in cli.COMMANDS:
         assert f"`arenite {name}" in text
-
-
-def test_what_is_said_to_be_missing_is() -> None:
-    """So that a page does not go on denying a command that has come."""
-    missing = (ROOT / "docs" / "cli.md").read_text("utf-8").partition(MISSING)[2]
-    named = set(re.findall(r"`arenite (\w+)", missing))
-    assert named and not named & set(cli.COMMANDS)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
