@@ -9,6 +9,10 @@ from typing import Any
 from arenite.profiles.boards import Board
 
 
+#: For boards whose profile has no current: 100 uA/MHz at 3.3 V, about the middle of today's microcontrollers. Assumed.
+ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
+
+
 @dataclass(frozen=True)
 class Needs:
     """What a firmware takes, in bytes, and what an inference costs.
@@ -37,13 +41,15 @@ class Needs:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer for one board. Latency in ms and energy in mJ per inference are estimates; None where unknown."""
+    """The answer for one board. Latency in ms per inference is an estimate; so is energy in mJ where the profile has
+    the board's current and supply, otherwise ``energy_kind`` is "assumed"."""
 
     board: Board
     needs: Needs
     fits: bool
     latency_ms: float
-    energy_mj: float | None
+    energy_mj: float
+    energy_kind: str
     reasons: tuple[str, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
@@ -68,9 +74,7 @@ class Verdict:
                 **kind,
             },
             "latency_ms": {"value": round(self.latency_ms, 3), "kind": "estimated"},
-            "energy_mj": None
-            if self.energy_mj is None
-            else {"value": round(self.energy_mj, 4), "kind": "estimated"},
+            "energy_mj": {"value": round(self.energy_mj, 4), "kind": self.energy_kind},
             "reasons": list(self.reasons),
         }
 
@@ -93,10 +97,11 @@ def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = 
     if ram_short > 0 and any(r.kind == "psram" and r.size >= needs.arena for r in board.ram[1:]):
         reasons.append("the arena would fit the board's PSRAM, which the generated project does not use")
     latency_ms = needs.instructions * needs.cycles_per_instruction / board.clock_hz * 1e3
-    energy = None
-    if board.power is not None:
-        energy = board.power.active_ma * board.power.supply_v * latency_ms / 1e3
-    return Verdict(board, needs, not (ram_short > 0 or flash_short > 0), latency_ms, energy, tuple(reasons))
+    power = board.power
+    watts = power.active_ma / 1e3 * power.supply_v if power else ASSUMED_W_PER_HZ * board.clock_hz
+    kind = "estimated" if power else "assumed"
+    fits = not (ram_short > 0 or flash_short > 0)
+    return Verdict(board, needs, fits, latency_ms, watts * latency_ms, kind, tuple(reasons))
 
 
 def _better(alternatives: Sequence[tuple[str, Needs]], available: int, what: str) -> str:

@@ -66,7 +66,7 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
                 f"{about}{v.needs.flash:,}",
                 f"{v.board.flash_bytes:,}",
                 f"~{v.latency_ms:,.1f}",
-                "-" if v.energy_mj is None else f"~{v.energy_mj:,.3f}",
+                f"~{v.energy_mj:,.3f}" + ("" if v.energy_kind == "estimated" else "?"),
             )
         )
     columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ")
@@ -75,5 +75,6 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
         for reason in v.reasons:
             show(f"{v.board.name}: {reason}")
     show(
-        "~ estimated: real boards add their framework's start-up code; time and energy are never measured here."
+        "~ estimated: real boards add their framework's start-up code; time and energy are never measured here. "
+        "? assumed: 100 µA/MHz at 3.3 V, where the profile has no current."
     )
