@@ -8,7 +8,6 @@ from typing import Any
 
 from arenite.profiles.boards import Board
 
-
 #: For boards whose profile has no current: 100 uA/MHz at 3.3 V, about the middle of today's microcontrollers. Assumed.
 ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 

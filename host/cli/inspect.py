@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.converters.atomic import write_atomic
+from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.needs import op_macs
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.prepare import Prepared, prepare
@@ -42,9 +43,20 @@ def inspect(image: Path, html: Path | None, svg: Path | None, as_json: bool) -> 
     p = prepared.plan
     show(
         f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {d['macs']:,} MACs; "
-        f"constants {d['constant_bytes']:,} B"
+        f"constants {d['constant_bytes']:,} B",
+        _search(p),
     )
     return 0
+
+
+def _search(plan: Plan) -> str:
+    """What the planner's searches did; budgets count nodes, so that a plan is the same on every machine."""
+    s = plan.statistics
+    order = "no other order needs less" if plan.order_proven else "best order found"
+    return (
+        f"{order} ({s.order_nodes:,} of at most {s.order_budget:,} nodes searched); "
+        f"offsets: {s.offset_nodes:,} of at most {s.offset_budget:,} nodes"
+    )
 
 
 def _describe(prepared: Prepared) -> dict:
