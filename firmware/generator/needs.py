@@ -14,6 +14,10 @@ from arenite.firmware.generator.state import check_state
 _NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
 
 
+#: Inputs, and outputs, of a model: the firmware counts each in one byte.
+MOST_TENSORS = 255
+
+
 def lowering_of(op: Op) -> Lowering:
     """The lowering of ``op``; ``UnsupportedModelError`` when there is none."""
     lowering = LOWERINGS.get(op.name)
@@ -27,6 +31,12 @@ def lowering_of(op: Op) -> Lowering:
 
 def check_supported(model: Model) -> None:
     """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
+    for kind, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
+        if len(indices) > MOST_TENSORS:
+            raise UnsupportedModelError(
+                f"The model has {len(indices)} {kind}; the limit is {MOST_TENSORS}.",
+                "Pack them into fewer tensors.",
+            )
     check_shapes(model.main)
     for op in model.main.ops:
         check_op(model.main, op)

@@ -240,3 +240,29 @@ def test_refused(name: str) -> None:
     with pytest.raises(UnsupportedModelError, match=why) as caught:
         check_op(model.main, model.main.ops[0])
     assert caught.value.problem.startswith(f"operator 0 {model.main.ops[0].name}") and caught.value.hint
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("op", ["PAD", "SPACE_TO_BATCH_ND"])
+def test_the_padding_of_quantised_tensors_of_every_type(op: str, dtype: str) -> None:
+    """LiteRT pads int32 and int64 with 0 even where the file gives them a zero point."""
+    quant = Quantization((0.5,), (0 if dtype == "int16" else 17,))
+    b = GraphBuilder()
+    x = b.input((1, 3, 3, 2), dtype, quant)
+    if op == "PAD":
+        y = b.tensor((2, 4, 3, 2), dtype, quant)
+        b.op("PAD", [x, b.const([[1, 0], [0, 1], [0, 0], [0, 0]], "int32")], [y], "PadOptions")
+    else:
+        y = b.tensor((4, 2, 2, 2), dtype, quant)
+        pads = b.const([[0, 1], [1, 0]], "int32")
+        b.op("SPACE_TO_BATCH_ND", [x, b.const([2, 2], "int32"), pads], [y], "SpaceToBatchNDOptions")
+    assert not compare([b.build()])
+
+
+def test_more_outputs_than_the_firmware_counts_are_refused() -> None:
+    b = GraphBuilder()
+    x = b.input((256,), "int8", b.quant())
+    outputs = [b.tensor((), "int8", b[x].quant) for _ in range(256)]
+    b.op("UNPACK", [x], outputs, "UnpackOptions", num=256, axis=0)
+    with pytest.raises(UnsupportedModelError, match="256 outputs; the limit is 255"):
+        lower(b.build())

@@ -41,14 +41,18 @@ def frame(
 @register
 class Pad(Movement):
     op_name = "PAD"
-    supports = "any type; constant paddings; pads with the output's zero point"
+    supports = (
+        "any type; constant paddings; pads with the output's zero point, 0 for int32, int64, bool and float32"
+    )
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
         paddings(graph, op)
 
     def value(self, graph: Subgraph, op: Op, ins: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         out = graph.tensors[op.outputs[0]]
-        return filled(shape, 0 if out.quant is None else out.zero_point, out.dtype)
+        # LiteRT knows a zero point for these types alone, whatever a file says of others.
+        quantized = out.quant is not None and out.dtype in ("int8", "uint8", "int16")
+        return filled(shape, out.zero_point if quantized else 0, out.dtype)
 
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
         interior, borders = frame(ins[0].shape, paddings(graph, op), outs[0])

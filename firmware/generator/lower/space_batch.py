@@ -110,7 +110,8 @@ class SpaceToBatch(SpaceBatch):
         if padded == image:
             return pairs
         out: Tensor = graph.tensors[op.outputs[0]]
-        value = 0 if out.quant is None else out.zero_point
+        # LiteRT pads by the size of an element, and knows a zero point for one and two bytes alone.
+        value = out.zero_point if out.quant is not None and out.itemsize <= 2 else 0
         return [(filled(outs[0].shape, value, out.dtype), outs[0]), *pairs]
 
 

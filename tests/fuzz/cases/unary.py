@@ -176,7 +176,7 @@ def rsqrt(b: GraphBuilder) -> None:
 @case("EXP")
 def exp(b: GraphBuilder) -> None:
     x = pick8or16(b)
-    reach = math.exp(min(largest(b, x), 60.0)) if b.rng.random() < 0.7 else 1.0
+    reach = math.exp(min(largest(b, x), 20.0)) if b.rng.random() < 0.7 else 1.0
     unary(b, "EXP", x, quantized(b, reach, x), "ExpOptions")
 
 
