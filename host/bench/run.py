@@ -22,6 +22,7 @@ from arenite.host.bench.elf import ElfSizes, read_elf
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples, accuracy
 from arenite.host.emulator.machine import start
+from arenite.host.evidence import keep_run
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.host.prepare import Prepared
@@ -60,6 +61,8 @@ def bench(
             feed = measure_mlperf if options.protocol == "mlperf" else measure
             measured = feed(line, project.generated, samples, options.stateful, progress)
         sizes = read_elf(elf)
+        if options.keep is not None and measured.memory is not None:
+            keep_run(folder, elf, measured.memory)
     progress("check", 0, len(samples))
     reference = Reference(prepared.image)
     exact = 0

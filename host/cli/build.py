@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from arenite.host.bench.elf import read_elf
+from arenite.host.cli.fit import show_evidence
 from arenite.host.cli.output import print_json, show
+from arenite.host.evidence import gather
 from arenite.host.flash.build import build as build_project
-from arenite.host.flash.build import read_manifest
 
 
 @click.command()
@@ -18,27 +18,15 @@ from arenite.host.flash.build import read_manifest
 def build(directory: Path, as_json: bool) -> int:
     """Build the project in DIRECTORY with PlatformIO, and compare its ELF with what was predicted."""
     elf = build_project(directory)
-    sizes = read_elf(elf)
-    predicted = read_manifest(directory).get("predicted", {})
-    rows = {
-        "weights": (predicted.get("weights"), sizes.weights),
-        "code": (predicted.get("code"), sizes.code),
-        "arena": (predicted.get("arena"), sizes.arena),
-        "static": (predicted.get("static"), sizes.static),
-    }
+    evidence = gather(directory)
     if as_json:
-        print_json(
-            {
-                "schema": "arenite.build/1",
-                "elf": str(elf),
-                "sizes": {k: {"predicted": p, "built": b} for k, (p, b) in rows.items()},
-            }
-        )
+        sizes = {
+            f.name: {"predicted": f.predicted, "built": f.built}
+            for f in evidence.figures
+            if f.built is not None
+        }
+        print_json({"schema": "arenite.build/1", "elf": str(elf), "sizes": sizes})
     else:
         show(str(elf))
-        for name, (wanted, got) in rows.items():
-            verdict = (
-                "as predicted" if wanted == got else f"predicted {wanted:,} B" if wanted is not None else ""
-            )
-            show(f"  {name:8s} {got:>9,} B  {verdict}")
+        show_evidence(str(directory), evidence)
     return 0

@@ -8,8 +8,10 @@ import click
 
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
+from arenite.firmware.generator.project import MANIFEST
 from arenite.host.cli.options import optimise_option
 from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.evidence import Evidence, gather
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import all_boards, load_board
@@ -26,8 +28,13 @@ def fit(
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
-    Exit code 1 when a model does not fit a board named with --board.
+    Given the folder of a built project instead, compare its prediction with the ELF, and with the painted stack and
+    the arena's guard words of the latest `bench --keep`.
+
+    Exit code 1 when a model does not fit a board named with --board, or a prediction does not hold.
     """
+    if any((path / MANIFEST).is_file() for path in images):
+        return _compare(images, as_json)
     if names and everything:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     boards = [load_board(n) for n in names] if names else all_boards()
@@ -42,6 +49,35 @@ def fit(
             show_fits(prepared, found)
     failed = any(not v.fits for _, found in results for v in found)
     return 1 if failed and names else 0
+
+
+def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
+    """Predictions of built projects beside what was built and measured."""
+    found = [gather(folder) for folder in folders]
+    if as_json:
+        reports = [e.to_json() for e in found]
+        print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "projects": reports})
+    else:
+        for folder, evidence in zip(folders, found, strict=True):
+            show_evidence(str(folder), evidence)
+    return 0 if all(e.holds for e in found) else 1
+
+
+def show_evidence(title: str, evidence: Evidence) -> None:
+    """One row per figure."""
+
+    def bytes_(value: int | None) -> str:
+        return "-" if value is None else f"{value:,}"
+
+    rows = [
+        (f.name, bytes_(f.predicted), bytes_(f.built), bytes_(f.measured), "yes" if f.holds else "NO")
+        for f in evidence.figures
+    ]
+    show(table(f"{title} on {evidence.board}: bytes", ("", "predicted", "built", "measured", "holds"), rows))
+    guards = {None: "never run with `arenite bench --keep`", 0: "intact"}
+    show(
+        f"arena guard words: {guards.get(evidence.guards_damaged, f'{evidence.guards_damaged} overwritten')}"
+    )
 
 
 def _report(prepared: Prepared, found: list[Verdict]) -> dict:

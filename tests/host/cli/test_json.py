@@ -277,7 +277,33 @@ def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path)
     for name in ("arena", "weights", "code", "static"):
         assert sizes[name]["predicted"] == predicted[name]
         assert type(sizes[name]["built"]) is int
-    assert "as predicted" in arenite("build", project).out
+    assert "guard words: never run" in arenite("build", project).out
     flashed = arenite("flash", project, "--json")
     assert (flashed.code, flashed.json["board"]) == (0, BOARD)
     assert "it answers" in arenite("flash", project).out
+
+
+@pytest.mark.qemu
+def test_fit_compares_a_project_with_its_prediction(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    """Before the build a mistake; then ELF against prediction; after a kept run the painted stack too."""
+    project = tmp_path / "p"
+    arenite("firmware", model, "--board", BOARD, "-o", project)
+    arenite("fit", project).refused(2, "is not built")
+    arenite("build", project)
+    built = arenite("fit", project, "--json")
+    assert (built.code, built.json["schema"], built.json["holds"]) == (0, "arenite.fit/1", True)
+    assert built.json["guards_damaged"] is None
+    assert arenite("bench", model, "--board", BOARD, "--keep", project, "--samples", "2", "--json").code == 0
+    run = arenite("fit", project, "--json")
+    figures = {f["name"]: f for f in run.json["figures"]}
+    assert 0 < figures["stack"]["measured"] <= figures["stack"]["predicted"]
+    assert all(figures[n]["built"] == figures[n]["predicted"] for n in ("arena", "static", "weights", "code"))
+    assert (run.code, run.json["guards_damaged"]) == (0, 0)
+    assert "guard words: intact" in arenite("fit", project).out
+    # A prediction that is off by one byte does not hold, and says so by the exit code.
+    manifest = project / "arenite.json"
+    record = json.loads(manifest.read_text())
+    record["predicted"]["code"] += 1
+    manifest.write_text(json.dumps(record))
+    wrong = arenite("fit", project, "--json")
+    assert (wrong.code, wrong.json["holds"]) == (1, False)
