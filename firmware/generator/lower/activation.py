@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -46,9 +47,9 @@ class SigmoidLike(Unary):
             real *= 2.0
         return int(real), shift
 
+    @abstractmethod
     def transform(self, x: np.float32) -> np.float32:
         """The function itself, as TFLite computes it for the int8 table."""
-        raise NotImplementedError
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
         return table_int8(self.transform, inp, out)

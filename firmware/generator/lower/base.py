@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -45,7 +46,7 @@ class KernelCall:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-class LowerContext:
+class LowerContext(ABC):
     """What a lowering may ask while it makes its call. Implemented by the generator."""
 
     graph: Subgraph
@@ -59,35 +60,36 @@ class LowerContext:
     def output(self, position: int = 0) -> Tensor:
         return self.graph.tensors[self.op.outputs[position]]
 
+    @abstractmethod
     def input_ptr(self, position: int) -> Expr:
         """Address of an input: in the arena, or of a constant in flash; ``NULL`` when it is absent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output_ptr(self, position: int = 0) -> Expr:
-        raise NotImplementedError
+        """Address of an output, in the arena."""
 
+    @abstractmethod
     def tensor_ptr(self, index: int) -> Expr:
         """Address of any tensor of the graph by index (LSTM intermediates and the like)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def variable_ptr(self, name: str) -> Expr:
         """Address of a resource variable's bytes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def weights(self, values: np.ndarray, hint: str) -> Expr:
         """Put weights or biases in flash (counted as model data); equal arrays are stored once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def table(self, values: np.ndarray, hint: str) -> Expr:
         """Put any other constant array in flash: multipliers, look-up tables, axis lists."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scratch_ptr(self, offset: int = 0) -> Expr:
         """Address ``offset`` bytes into this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
-        raise NotImplementedError
 
 
-class Lowering:
+class Lowering(ABC):
     """Base class. A subclass names its operator and implements ``check`` and ``lower``."""
 
     op_name: ClassVar[str]
@@ -96,7 +98,7 @@ class Lowering:
     #: Engine files that the operator may need, for docs/operators.md; a test compares them with what graphs use.
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, graph: Subgraph, op: Op) -> None:
+    def check(self, graph: Subgraph, op: Op) -> None:  # noqa: B027 - an operator may have nothing to refuse
         """Raise through ``refuse`` what this lowering cannot run exactly."""
 
     def scratch(self, graph: Subgraph, op: Op) -> int:
@@ -115,9 +117,9 @@ class Lowering:
         """Multiply-accumulates of one inference; 0 for operators without a matrix product."""
         return 0
 
+    @abstractmethod
     def lower(self, ctx: LowerContext) -> KernelCall | None:
         """The call that runs the op; None when no code is needed (input and output share an address)."""
-        raise NotImplementedError
 
 
 LOWERINGS: dict[str, Lowering] = {}

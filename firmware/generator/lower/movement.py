@@ -6,6 +6,7 @@ tensors; only their shapes and strides are used, never their contents.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -135,12 +136,12 @@ class Movement(Lowering):
     #: Positions of the inputs whose elements are moved; the others only say how.
     moved: ClassVar[Sequence[int] | None] = (0,)
 
+    @abstractmethod
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
         """Views of ``ins`` (or constants) and of ``outs``, in the order in which they must be copied.
 
         Raises ``ValueError`` or ``IndexError`` when the shapes do not fit together.
         """
-        raise NotImplementedError
 
     def check(self, graph: Subgraph, op: Op) -> None:
         for i in self._moved(op):
