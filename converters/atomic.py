@@ -12,16 +12,31 @@ from arenite.converters.errors import UsageError
 def write_atomic(path: str | Path, content: bytes | str) -> None:
     """Put ``content`` (text as UTF-8) at ``path`` in one step: a reader, or a crash, meets the old file or the new one.
 
-    Missing parent folders are made. An existing file keeps its permissions, a symbolic link stays one. What is no file,
-    such as /dev/stdout, is written to, not replaced. Raises ``UsageError`` when the place cannot be written.
+    For files that a user names: raises ``UsageError`` when the place cannot be written. What is no file, such as
+    /dev/stdout, is written to, not replaced; a symbolic link stays one.
     """
-    given, target = Path(path), Path(os.path.realpath(path))
+    given = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    temporary = None
     try:
         if given.exists() and not given.is_file() and not given.is_dir():
             given.write_bytes(data)
-            return
+        else:
+            replace_file(given, data)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {given}: {error.strerror or error}.",
+            "Give a path in a folder that you may write to.",
+        ) from error
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put ``data`` at ``path`` in one step, where a link at ``path`` leads. Raises ``OSError``.
+
+    Missing parent folders are made. An existing file keeps its permissions.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = None
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, because a rename is atomic only within one file system.
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -32,11 +47,6 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
         os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         os.replace(temporary, target)
         temporary = None
-    except OSError as error:
-        raise UsageError(
-            f"Cannot write {given}: {error.strerror or error}.",
-            "Give a path in a folder that you may write to.",
-        ) from error
     finally:
         if temporary is not None:
             os.unlink(temporary)

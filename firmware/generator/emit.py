@@ -66,6 +66,10 @@ def _header(g: Generated) -> str:
     return "\n".join(lines) + end
 
 
+#: The two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h); they lie in its section.
+GUARD_BYTES = 2 * 4 * 4
+
+
 def arena_bytes(g: Generated) -> int:
     """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words."""
     return max(-(-g.plan.arena_bytes // 16) * 16, 16)

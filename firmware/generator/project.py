@@ -7,12 +7,12 @@ platform and :func:`arenite.host.flash.build.direct_build` both do what it says,
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.atomic import replace_file
 from arenite.converters.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
@@ -211,10 +211,7 @@ def _write_tree(directory: Path, files: Mapping[str, str]) -> None:
         data = text.encode("utf-8")
         if path.is_file() and path.read_bytes() == data:
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(path.name + ".new")
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+        replace_file(path, data)
 
 
 def write_project(

@@ -15,7 +15,7 @@ from typing import Any
 
 from arenite.converters.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
-from arenite.firmware.generator.emit import arena_bytes
+from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.lower.base import KernelCall, StructArray
 from arenite.firmware.sizes.objects import ObjectSet
@@ -93,10 +93,9 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
 
     ticks = next(n for n in support.sections if n.startswith("main.c:") and "layer_ticks" in n)
     static_ticks = 4 * max(len(generated.calls), 1) - _word(support.sections[ticks].size)
-    guards = 2 * _GUARD_BYTES
     code = total("text", "rodata", "data", "vectors") + _model_code(generated, engine)
     # The guards lie in the arena's section and are counted as static data, like everything that is not arena.
-    static = total("data", "bss", "noinit") + static_ticks + guards
+    static = total("data", "bss", "noinit") + static_ticks + GUARD_BYTES
     if protocol == "mlperf":
         copied = next(n for n in support.sections if n.startswith("main.c:") and "input_copy" in n)
         graph = generated.model.main
@@ -111,9 +110,6 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
         code=code,
         exact=board.emulated,
     )
-
-
-_GUARD_BYTES = 16
 
 
 def _model_code(generated: Generated, engine: ObjectSet) -> int:

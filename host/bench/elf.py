@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters.errors import ToolError
-
-#: Guard words before and after the arena share its section, but count as static data.
-GUARD_BYTES = 32
+from arenite.firmware.generator.emit import GUARD_BYTES
 
 
 @dataclass(frozen=True)

@@ -133,9 +133,8 @@ def _instructions(board: Board, tick_hz: int) -> Callable[[int], int] | None:
     if emulator is None:
         return None
     if tick_hz:
-        # The counter shows virtual time, of which an instruction takes 2^shift ns.
-        return lambda ticks: round(ticks * 1e9 / tick_hz / (1 << emulator.icount_shift))
-    return lambda ticks: round(ticks * emulator.ticks_denominator / emulator.ticks_numerator)
+        return lambda ticks: emulator.instructions_in_us(round(ticks * 1e6 / tick_hz))
+    return emulator.instructions
 
 
 def _report(

@@ -6,12 +6,11 @@ A page has ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->`` lines; ever
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -59,9 +58,5 @@ def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = 
     if options.check:
         print(f"docs/{path.name} is not current: run this again without --check.", file=sys.stderr)
         return 1
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(new)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    write_atomic(path, new)
     return 0
