@@ -14,6 +14,10 @@ _EXEC, _WRITE, _ALLOC = 4, 1, 2
 _DISCARDED = re.compile(r"\.(comment|note|eh_frame|ARM\.(exidx|extab)|xtensa\.info|xt\.)")
 
 
+#: Begins the name of the absolute symbol that states the frame of a function written in assembly.
+_STATED_FRAME = "ar_stack_"
+
+
 @dataclass(frozen=True)
 class Section:
     """One input section of the linker.
@@ -68,7 +72,8 @@ class ObjectSet:
 def read_objects(files: Mapping[str, Path]) -> ObjectSet:
     """All sections of the object files; the key of a file begins its nodes' names. The library's files come last.
 
-    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage).
+    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). Assembly states its own: an
+    absolute symbol ``ar_stack_<function>`` (``.set ar_stack_f, 44``) is the frame of ``f``, whatever the compiler says.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -87,6 +92,15 @@ def _stack_usage(obj: Path) -> dict[str, int]:
             where, size, _ = line.split("\t")
             usage[where.rsplit(":", 1)[1]] = int(size)
     return usage
+
+
+def _stated_frames(symbols: Iterable[Any]) -> dict[str, int]:
+    """Bytes of stack by function, as the absolute symbols ``ar_stack_<function>`` of an object state them."""
+    return {
+        s.name.removeprefix(_STATED_FRAME): s["st_value"]
+        for s in symbols
+        if s["st_shndx"] == "SHN_ABS" and s.name.startswith(_STATED_FRAME)
+    }
 
 
 def _kind(name: str, flags: int, nobits: bool) -> str:
@@ -119,6 +133,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> No
         for k, s in enumerate(sections)
         if s["sh_flags"] & _ALLOC and s["sh_size"] and not _DISCARDED.match(s.name)
     }
+    stack = {**stack, **_stated_frames(symbols)}
     frames: dict[int, int] = {}
     for symbol in symbols:
         index = symbol["st_shndx"]
