@@ -14,6 +14,7 @@ from arenite.converters.errors import PlanError
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
 
 #: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.
 _MAX_ARENA = 1 << 31
@@ -51,6 +52,8 @@ def find_violations(
     was written for it, all variables survive, and all outputs are there at the end."""
     if len(needs) != len(graph.ops):
         return [f"There are {len(needs)} needs for {len(graph.ops)} operators."]
+    if plan.segments and not persistent and not folded:
+        return streaming_violations(graph, plan, needs)
     run = _Run(graph, plan, needs, dict(persistent or {}), frozenset(folded))
     run.check_figures()
     run.check_blocks()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arenite.converters.planner.streaming.needs import RowNeeds
+
 
 @dataclass(frozen=True)
 class OpNeeds:
@@ -21,3 +23,5 @@ class OpNeeds:
     #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS); at one address no code is needed, and
     #: the input stays readable afterwards. For READ_VARIABLE input 0 stands for the variable behind the handle.
     alias: tuple[tuple[int, int], ...] = ()
+    #: How the operator runs row by row; None where it cannot.
+    rows: RowNeeds | None = None

@@ -30,6 +30,25 @@ class SearchStatistics:
 
 
 @dataclass(frozen=True)
+class Segment:
+    """Operators that run together, row by row.
+
+    Tensors that they read or write have ``slots``: row r stands in slot r modulo slots, at the tensor's offset plus
+    that many rows. A tensor that stands whole has as many slots as rows.
+    """
+
+    stages: tuple[int, ...]  # operators, next to each other in the plan's order
+    sources: tuple[int, ...]  # tensors that they read and do not write
+    #: Each entry is a stage that computes its next row, as an index into ``stages``; or the pushed source, whose next
+    #: row has arrived: its index into ``sources`` plus the number of stages.
+    schedule: tuple[int, ...]
+    slots: Mapping[int, int]  # tensor -> rows that have a place at the same time
+    state_offset: int  # of the working memory, see streaming.needs.StateLayout
+    state_bytes: int
+    pushed: int | None = None  # the source whose rows arrive one by one, a graph input
+
+
+@dataclass(frozen=True)
 class Plan:
     """Where everything is and when it runs. Offsets are bytes from the start of the arena."""
 
@@ -46,9 +65,20 @@ class Plan:
     #: (operator, input position, output position): the output shares the input's address.
     sharing: tuple[tuple[int, int, int], ...] = ()
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
+    #: Runs of operators that are streamed; the others compute whole tensors. Offsets of a streamed tensor are those of
+    #: its slot 0, and its scratch is for one row.
+    segments: tuple[Segment, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able record that ``from_json`` turns back into an equal plan."""
+        record = self._to_json()
+        if self.segments:
+            record["segments"] = [
+                dict(vars(s)) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}} for s in self.segments
+            ]
+        return record
+
+    def _to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "order": list(self.order),
@@ -84,6 +114,18 @@ def _count(value: object) -> int:
     return value
 
 
+def _segment(record: Mapping[str, Any]) -> Segment:
+    return Segment(
+        stages=tuple(_count(v) for v in record["stages"]),
+        sources=tuple(_count(v) for v in record["sources"]),
+        schedule=tuple(_count(v) for v in record["schedule"]),
+        slots={int(k): _count(v) for k, v in record["slots"].items()},
+        state_offset=_count(record["state_offset"]),
+        state_bytes=_count(record["state_bytes"]),
+        pushed=None if record["pushed"] is None else _count(record["pushed"]),
+    )
+
+
 def _read(record: object) -> Plan:
     if not isinstance(record, dict):
         raise TypeError("not an object")
@@ -108,4 +150,5 @@ def _read(record: object) -> Plan:
         order_proven=record["order_proven"],
         sharing=tuple((s[0], s[1], s[2]) for s in sharing),
         statistics=SearchStatistics(**{k: _count(v) for k, v in record["statistics"].items()}),
+        segments=tuple(_segment(s) for s in record.get("segments", ())),
     )

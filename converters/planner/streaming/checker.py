@@ -1,0 +1,390 @@
+"""An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
+
+Nothing here is shared with the planner but the plan and what operators say of their rows. Every byte of the map has the
+name of what was written there last. The schedule is executed as the firmware does it: each stage keeps count of the rows
+that it has computed, finds the rows that it reads by that count, and each of these must be there, all its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
+from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.plan import Plan, Segment
+from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowNeeds, state_layout
+
+#: More than this is no plan for a microcontroller.
+_MAX_ARENA = 1 << 26
+
+
+def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> list[str]:
+    """One sentence for each thing that is wrong with ``plan``, which has segments; the first ones only, as what follows
+    a wrong step is wrong too. Empty for a plan under which every operator and every row reads what was written for it,
+    and all outputs are there at the end."""
+    run = _Run(graph, plan, needs)
+    for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
+        check()
+        if run.violations:
+            return run.violations
+    run.execute()
+    return run.violations
+
+
+class _Wrong(Exception):
+    """Execution cannot go on; the sentence is in the list."""
+
+
+class _Run:
+    def __init__(self, graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> None:
+        self.graph, self.plan, self.needs = graph, plan, needs
+        self.violations: list[str] = []
+        self.segment_at = {s.stages[0]: s for s in plan.segments if s.stages}
+        self.stages = {k for s in plan.segments for k in s.stages}
+        self.names: list[str] = ["nothing"]
+        self.ids: dict[tuple[object, ...], int] = {}
+        #: tensor -> the tensor under whose name its bytes were written
+        self.written_as: dict[int, int] = {}
+
+    def say(self, sentence: str) -> None:
+        self.violations.append(sentence)
+
+    def op_name(self, k: int) -> str:
+        return f"operator {k} {self.graph.ops[k].name}"
+
+    def tensor_name(self, t: int) -> str:
+        return f"tensor {t} '{self.graph.tensors[t].name}'"
+
+    def in_arena(self, t: int) -> bool:
+        tensor = self.graph.tensors[t]
+        return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
+
+    def rows_of(self, t: int) -> int:
+        return self.graph.tensors[t].shape[1]
+
+    def row_bytes(self, t: int) -> int:
+        return self.graph.tensors[t].nbytes // self.rows_of(t)
+
+    # -- what can be seen without running ------------------------------------------------------------------
+
+    def check_figures(self) -> None:
+        plan = self.plan
+        if len(self.needs) != len(self.graph.ops):
+            self.say(f"There are {len(self.needs)} needs for {len(self.graph.ops)} operators.")
+        if not 0 <= plan.arena_bytes <= _MAX_ARENA:
+            self.say(f"The arena has {plan.arena_bytes} bytes.")
+        if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
+            self.say(f"Alignment {plan.alignment} is not a power of two.")
+        if plan.lower_bound > plan.arena_bytes:
+            self.say(f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes.")
+        if plan.status != ("optimal" if plan.lower_bound == plan.arena_bytes else "gap"):
+            self.say(f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes.")
+        if plan.variable_offsets or any(t.is_variable or t.dtype == "resource" for t in self.graph.tensors):
+            self.say("A graph with state cannot be streamed.")
+
+    def check_order(self) -> None:
+        graph, order = self.graph, self.plan.order
+        if sorted(order) != list(range(len(graph.ops))):
+            self.say(f"The order {list(order)} is not a permutation of the operators.")
+            return
+        there = {*graph.inputs}
+        for k in order:
+            for t in graph.ops[k].inputs:
+                if t >= 0 and t not in there and self.in_arena(t):
+                    self.say(f"{self.op_name(k)} runs before {self.tensor_name(t)} is computed.")
+            there |= set(graph.ops[k].outputs)
+
+    def check_segments(self) -> None:
+        position = {k: p for p, k in enumerate(self.plan.order)}
+        seen: set[int] = set()
+        for segment in self.plan.segments:
+            if not segment.stages or len(segment.stages) + len(segment.sources) > MAX_STAGES:
+                self.say(f"A segment has {len(segment.stages)} stages.")
+                return
+            if any(k in seen or k not in position for k in segment.stages):
+                self.say(f"The stages {list(segment.stages)} are no operators of their own.")
+                return
+            seen |= set(segment.stages)
+            first = position[segment.stages[0]]
+            if self.plan.order[first : first + len(segment.stages)] != segment.stages:
+                self.say(f"The stages {list(segment.stages)} do not stand together in the order.")
+                return
+            for k in segment.stages:
+                self._check_stage(k)
+            if not self.violations:
+                self._check_tensors(segment)
+        pushed = [s.pushed for s in self.plan.segments if s.pushed is not None]
+        if len(pushed) > 1:
+            self.say("More than one segment waits for rows from outside.")
+
+    def _check_stage(self, k: int) -> None:
+        op, rows = self.graph.ops[k], self.needs[k].rows
+        if rows is None:
+            self.say(f"{self.op_name(k)} cannot run by rows.")
+            return
+        named = [op.input(i.position) for i in rows.inputs]
+        computed = [t for t in op.inputs if t >= 0 and self.in_arena(t)]
+        if sorted(named) != sorted(computed) or len(op.outputs) != 1 or not 1 <= len(named) <= MAX_INPUTS:
+            self.say(f"{self.op_name(k)} has inputs or outputs that have no rows.")
+            return
+        for t in (*named, *op.outputs):
+            shape = self.graph.tensors[t].shape
+            if len(shape) != 4 or shape[0] != 1 or not self.graph.tensors[t].nbytes:
+                self.say(f"{self.tensor_name(t)} of {self.op_name(k)} is no image.")
+        if rows.accumulates and (len(named) != 1 or rows.inputs[0].taps != 1 or rows.inputs[0].stride != 1):
+            self.say(f"{self.op_name(k)} accumulates more than one row at a time.")
+        if any(i.taps < 1 or i.stride < 1 or i.dilation < 1 or i.pad_top < 0 for i in rows.inputs):
+            self.say(f"{self.op_name(k)} reads rows that do not exist.")
+
+    def _check_tensors(self, segment: Segment) -> None:
+        """Sources, slots, and which tensors may be rings."""
+        graph = self.graph
+        written = {graph.ops[k].outputs[0] for k in segment.stages}
+        read = {graph.ops[k].input(i.position) for k in segment.stages for i in self._rows(k).inputs}
+        if set(segment.sources) != read - written or len(set(segment.sources)) != len(segment.sources):
+            self.say(f"The segment of {self.op_name(segment.stages[0])} names wrong sources.")
+            return
+        if set(segment.slots) != read | written:
+            self.say(f"The segment of {self.op_name(segment.stages[0])} gives slots to other tensors than it uses.")
+            return
+        pushed = segment.pushed
+        if pushed is not None and (
+            pushed not in segment.sources or pushed not in graph.inputs or pushed in graph.outputs
+        ):
+            self.say(f"The pushed tensor {pushed} is no input that the segment reads.")
+        for t, slots in segment.slots.items():
+            if not 1 <= slots <= self.rows_of(t):
+                self.say(f"{self.tensor_name(t)} has {slots} slots for {self.rows_of(t)} rows.")
+            outside = t in graph.outputs or any(
+                t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
+            )
+            if slots != self.rows_of(t) and (outside or not (t in written or t == pushed)):
+                self.say(f"{self.tensor_name(t)} must stand whole.")
+        if segment.state_bytes != self._layout(segment):
+            self.say(f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state.")
+
+    def _rows(self, k: int) -> RowNeeds:
+        rows = self.needs[k].rows
+        assert rows is not None
+        return rows
+
+    def _layout(self, segment: Segment) -> int:
+        return state_layout(tuple(self._rows(k) for k in segment.stages), len(segment.sources)).size
+
+    def check_blocks(self) -> None:
+        graph, plan = self.graph, self.plan
+        touched = {*graph.inputs, *graph.outputs}
+        for op in graph.ops:
+            touched |= {*op.inputs, *op.outputs}
+        wanted = {t for t in touched if t >= 0 and self.in_arena(t)}
+        self._compare("tensor", wanted, set(plan.offsets))
+        scratch = {k: self._rows(k).scratch if k in self.stages else need.scratch for k, need in enumerate(self.needs)}
+        self._compare("scratch of operator", {k for k, n in scratch.items() if n}, set(plan.scratch_offsets))
+        if self.violations:
+            return
+        rings = {t: n for s in plan.segments for t, n in s.slots.items() if n != self.rows_of(t)}
+        for t, at in plan.offsets.items():
+            size = rings[t] * self.row_bytes(t) if t in rings else graph.tensors[t].nbytes
+            self._bounds(self.tensor_name(t), at, size)
+        for k, at in plan.scratch_offsets.items():
+            self._bounds(f"the scratch of {self.op_name(k)}", at, scratch[k])
+        for s in plan.segments:
+            self._bounds(f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes)
+
+    def _compare(self, kind: str, wanted: set[int], given: set[int]) -> None:
+        for key in sorted(wanted - given):
+            self.say(f"The {kind} {key} has no place in the arena.")
+        for key in sorted(given - wanted):
+            self.say(f"The {kind} {key} has a place in the arena but needs none.")
+
+    def _bounds(self, what: str, at: int, size: int) -> None:
+        if at < 0 or at + size > self.plan.arena_bytes:
+            self.say(f"[{at}, {at + size}) of {what} is outside the arena of {self.plan.arena_bytes} bytes.")
+        if at % self.plan.alignment:
+            self.say(f"{what[0].upper()}{what[1:]} at {at} is not aligned to {self.plan.alignment}.")
+
+    # -- execution -----------------------------------------------------------------------------------------
+
+    def execute(self) -> None:
+        self.holds = np.zeros(self.plan.arena_bytes, np.int32)
+        self.empty = {t for t in self.plan.offsets if not self.graph.tensors[t].nbytes}
+        try:
+            pushed = {s.pushed for s in self.plan.segments}
+            for t in self.graph.inputs:
+                if t in self.plan.offsets and t not in pushed:
+                    self._write_tensor(t, f"input {self.tensor_name(t)}", fresh=True)
+            for k in self.plan.order:
+                if k in self.segment_at:
+                    self._segment(self.segment_at[k])
+                elif k not in self.stages:
+                    self._whole(self.graph.ops[k])
+            for t in self.graph.outputs:
+                if t in self.plan.offsets:
+                    self._read_tensor(t, "the caller, at the end,")
+        except _Wrong:
+            pass
+
+    def _wrong(self, sentence: str) -> None:
+        self.say(sentence)
+        raise _Wrong
+
+    def _id(self, *key: object) -> int:
+        """The number of what the bytes hold; its name is for sentences."""
+        if key not in self.ids:
+            self.ids[key] = len(self.names)
+            self.names.append(" ".join(map(str, key)))
+        return self.ids[key]
+
+    def _write(self, at: int, size: int, number: int) -> None:
+        self.holds[at : at + size] = number
+
+    def _expect(self, at: int, size: int, number: int, who: str) -> None:
+        span = self.holds[at : at + size]
+        if (span != number).any():
+            wrong = int(np.flatnonzero(span != number)[0])
+            self._wrong(
+                f"{who} reads {self.names[number]}, but byte {at + wrong} holds {self.names[int(span[wrong])]}."
+            )
+
+    def _row_ids(self, t: int) -> list[tuple[int, int, int]]:
+        """(address, bytes, number) of the parts of a whole tensor: rows where it has them."""
+        at, name = self.plan.offsets[t], self.written_as.get(t, t)
+        tensor = self.graph.tensors[name]
+        if len(tensor.shape) == 4 and tensor.shape[0] == 1:
+            size = tensor.nbytes // tensor.shape[1]
+            return [(at + r * size, size, self._id("tensor", name, "row", r)) for r in range(tensor.shape[1])]
+        return [(at, tensor.nbytes, self._id("tensor", name, "row", 0))]
+
+    def _read_tensor(self, t: int, who: str) -> None:
+        if t not in self.empty:
+            for at, size, number in self._row_ids(t):
+                self._expect(at, size, number, who)
+
+    def _write_tensor(self, t: int, who: str, fresh: bool = False) -> None:
+        self.written_as.pop(t, None)
+        if t in self.empty:
+            return
+        for at, size, number in self._row_ids(t):
+            if fresh and self.holds[at : at + size].any():
+                self._wrong(f"{who} overlaps another input.")
+            self._write(at, size, number)
+
+    def _span(self, t: int) -> tuple[int, int]:
+        return self.plan.offsets[t], self.plan.offsets[t] + self.graph.tensors[t].nbytes
+
+    def _whole(self, op: Op) -> None:
+        """An operator on whole tensors."""
+        k, who = op.index, self.op_name(op.index)
+        inputs = [(p, t) for p, t in enumerate(op.inputs) if t in self.plan.offsets]
+        outputs = [(o, t) for o, t in enumerate(op.outputs) if t in self.plan.offsets]
+        for _, t in inputs:
+            self._read_tensor(t, who)
+        busy: list[tuple[int, int]] = []
+        for o, t in outputs:
+            low, high = self._span(t)
+            for p, i in inputs:
+                a, b = self._span(i)
+                if low < b and a < high:
+                    if (p, o) in self.needs[k].alias and (low, high) == (a, b):
+                        self.written_as[t] = self.written_as.get(i, i)
+                    elif (p, o) not in self.needs[k].in_place or low != a or high > b:
+                        self._wrong(f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}.")
+            busy.append((low, high))
+        if k in self.plan.scratch_offsets:
+            at = self.plan.scratch_offsets[k]
+            low, high = at, at + self.needs[k].scratch
+            for _, i in inputs:
+                a, b = self._span(i)
+                if low < b and a < high:
+                    self._wrong(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
+            busy.append((low, high))
+            self._write(at, high - at, self._id("scratch of", who))
+        busy.sort()
+        if any(a[1] > b[0] for a, b in zip(busy, busy[1:], strict=False)):
+            self._wrong(f"{who} writes two things to the same bytes.")
+        for _, t in outputs:
+            if self.written_as.get(t, t) == t:
+                self._write_tensor(t, who)
+
+    def _segment(self, segment: Segment) -> None:
+        state = self._id("the state of the segment of", self.op_name(segment.stages[0]))
+        self._write(segment.state_offset, segment.state_bytes, state)
+        done = [0] * len(segment.stages)
+        arrived = 0
+        for entry in segment.schedule:
+            if entry < len(segment.stages):
+                self._stage(segment, entry, done, arrived)
+                done[entry] += 1
+            elif segment.pushed is not None and segment.sources[entry - len(segment.stages) :][:1] == (segment.pushed,):
+                self._put_row(segment, segment.pushed, arrived, "the host", [])
+                arrived += 1
+            else:
+                self._wrong(f"The schedule has the entry {entry}, which is no stage.")
+            self._expect(segment.state_offset, segment.state_bytes, state, "the segment")
+        for s, k in enumerate(segment.stages):
+            if done[s] != self._runs(k):
+                self._wrong(f"{self.op_name(k)} computes {done[s]} rows instead of {self._runs(k)}.")
+        if segment.pushed is not None and arrived != self.rows_of(segment.pushed):
+            self._wrong(f"{arrived} rows of {self.tensor_name(segment.pushed)} are waited for.")
+
+    def _runs(self, k: int) -> int:
+        rows, op = self._rows(k), self.graph.ops[k]
+        return self.rows_of(op.input(rows.inputs[0].position) if rows.accumulates else op.outputs[0])
+
+    def _stage(self, segment: Segment, s: int, done: list[int], arrived: int) -> None:
+        k = segment.stages[s]
+        rows, op, who = self._rows(k), self.graph.ops[k], self.op_name(k)
+        if done[s] >= self._runs(k):
+            self._wrong(f"{who} computes more rows than it has.")
+        taken: list[tuple[int, int]] = []
+        for i in rows.inputs:
+            t = op.input(i.position)
+            slots, size = segment.slots[t], self.row_bytes(t)
+            there = self._there(segment, t, done, arrived)
+            for tap in range(i.taps):
+                r = done[s] * i.stride - i.pad_top + tap * i.dilation
+                if not 0 <= r < self.rows_of(t):
+                    continue
+                if r >= there:
+                    self._wrong(f"{who} reads row {r} of {self.tensor_name(t)} before it is computed.")
+                if r < there - slots:
+                    self._wrong(f"{who} reads row {r} of {self.tensor_name(t)}, whose slot is taken again.")
+                at = self.plan.offsets[t] + r % slots * size
+                self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), who)
+                taken.append((at, at + size))
+        if k in self.plan.scratch_offsets:
+            at = self.plan.scratch_offsets[k]
+            self._clear_of(taken, at, at + rows.scratch, f"the scratch of {who}")
+            self._write(at, rows.scratch, self._id("scratch of", who))
+            taken.append((at, at + rows.scratch))
+        if not rows.accumulates or done[s] + 1 == self._runs(k):
+            self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], who, taken)
+
+    def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
+        """Rows of ``t`` that the segment's counters say are there."""
+        for s, k in enumerate(segment.stages):
+            if self.graph.ops[k].outputs[0] == t:
+                if self._rows(k).accumulates:
+                    self._wrong(f"{self.tensor_name(t)} of {self.op_name(k)} is read within its segment.")
+                return done[s]
+        return arrived if t == segment.pushed else self.rows_of(t)
+
+    def _put_row(self, segment: Segment, t: int, r: int, who: str, taken: Sequence[tuple[int, int]]) -> None:
+        if r >= self.rows_of(t):
+            self._wrong(f"{who} makes row {r} of {self.tensor_name(t)}.")
+        size = self.row_bytes(t)
+        at = self.plan.offsets[t] + r % segment.slots[t] * size
+        self._clear_of(taken, at, at + size, f"row {r} of {self.tensor_name(t)}")
+        self._write(at, size, self._id("tensor", t, "row", r))
+
+    def _clear_of(self, taken: Sequence[tuple[int, int]], low: int, high: int, what: str) -> None:
+        for a, b in taken:
+            if low < b and a < high:
+                self._wrong(f"[{low}, {high}) of {what} overlaps what the same step uses.")
+
+
+def segments_of(plan: Plan) -> Mapping[int, Segment]:
+    """The segment of each operator that runs by rows."""
+    return {k: s for s in plan.segments for k in s.stages}

@@ -1,0 +1,150 @@
+"""When each row of a segment is computed, and how long it is needed.
+
+Whatever can run furthest down the segment runs first, so that rows are consumed as soon as they can be. Time is counted
+in steps: one stage computes one row, or one row of the pushed input arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from arenite.converters.graph import Subgraph, Tensor
+from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowNeeds
+
+
+def height(tensor: Tensor) -> int:
+    """Rows of a streamed tensor."""
+    return tensor.shape[1]
+
+
+def row_bytes(tensor: Tensor) -> int:
+    return tensor.nbytes // height(tensor)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The life of each row of one tensor in a segment: the step that makes it (-1: it is there before the segment),
+    and the last step that reads it (that of its making for one that nobody reads)."""
+
+    made: tuple[int, ...]
+    read: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    stages: tuple[int, ...]  # operators
+    sources: tuple[int, ...]  # tensors that are read and not written
+    entries: tuple[int, ...]  # as ``Segment.schedule``
+    rows: Mapping[int, Rows]  # of every tensor that a stage reads or writes
+
+
+def streamable(graph: Subgraph, k: int, needs: Sequence[OpNeeds]) -> bool:
+    """Whether operator ``k`` can be a stage: it has a row function, and images of at least one row in and out."""
+    rows = needs[k].rows
+    if rows is None or len(graph.ops[k].outputs) != 1 or len(rows.inputs) not in range(1, MAX_INPUTS + 1):
+        return False
+    tensors = [graph.tensors[t] for t in (*(graph.ops[k].inputs[i.position] for i in rows.inputs),)]
+    return all(
+        len(t.shape) == 4 and t.shape[0] == 1 and t.nbytes > 0 and t.data is None and not t.is_variable
+        for t in (*tensors, graph.tensors[graph.ops[k].outputs[0]])
+    )
+
+
+def row_needs(needs: Sequence[OpNeeds], k: int) -> RowNeeds:
+    found = needs[k].rows
+    assert found is not None
+    return found
+
+
+def make_schedule(
+    graph: Subgraph, needs: Sequence[OpNeeds], stages: Sequence[int], pushed: int | None = None
+) -> Schedule | None:
+    """The schedule of ``stages``, given in an order in which they could run one after the other.
+
+    ``pushed`` is the source whose rows arrive one by one. None when the operators cannot form a segment: what an
+    accumulating operator computes has no rows to run on with.
+    """
+    rows = [row_needs(needs, k) for k in stages]
+    writer = {graph.ops[k].outputs[0]: s for s, k in enumerate(stages)}
+    reads = [
+        [(graph.ops[k].inputs[i.position], i) for i in r.inputs] for k, r in zip(stages, rows, strict=True)
+    ]
+    used = {t for stage in reads for t, _ in stage}
+    sources = tuple(sorted(used - set(writer)))
+    if len(stages) + len(sources) > MAX_STAGES:
+        return None
+    if any(rows[writer[t]].accumulates for t in used & set(writer)):
+        return None
+    if pushed is not None and pushed not in sources:
+        return None
+    heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
+    outputs = [graph.ops[k].outputs[0] for k in stages]
+    totals = [
+        heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)
+    ]
+    # The furthest stage that reads what a stage writes: after a row it is the furthest that may have become able to run.
+    furthest = [max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs]
+    source_reader = max((s for s, r in enumerate(reads) if any(t == pushed for t, _ in r)), default=-1)
+    there = {t: heights[t] if t in sources and t != pushed else 0 for t in heights}
+    done = [0] * len(stages)
+    made = {t: [-1] * h if there[t] else [] for t, h in heights.items()}
+    last = {t: [-1] * h if there[t] else [] for t, h in heights.items()}
+    entries: list[int] = []
+
+    def ready(s: int) -> bool:
+        if done[s] >= totals[s]:
+            return False
+        for t, i in reads[s]:
+            bottom = done[s] * i.stride - i.pad_top + (i.taps - 1) * i.dilation
+            if min(bottom, heights[t] - 1) >= there[t]:
+                return False
+        return True
+
+    def run(s: int) -> None:
+        step = len(entries)
+        for t, i in reads[s]:
+            for r in i.rows(done[s], heights[t]):
+                last[t][r] = step
+        done[s] += 1
+        entries.append(s)
+        if not rows[s].accumulates or done[s] == totals[s]:
+            there[outputs[s]] += 1
+            made[outputs[s]].append(step)
+            last[outputs[s]].append(step)
+
+    s = len(stages) - 1
+    while True:
+        if s >= 0:
+            if ready(s):
+                run(s)
+                s = max(furthest[s], s)
+            else:
+                s -= 1
+        elif pushed is not None and there[pushed] < heights[pushed]:
+            step = len(entries)
+            entries.append(len(stages) + sources.index(pushed))
+            there[pushed] += 1
+            made[pushed].append(step)
+            last[pushed].append(step)
+            s = source_reader
+        else:
+            break
+    if done != totals:
+        return None
+    lives = {t: Rows(tuple(made[t]), tuple(last[t])) for t in heights}
+    return Schedule(tuple(stages), sources, tuple(entries), lives)
+
+
+def fewest_slots(rows: Rows) -> int:
+    """Slots of the smallest ring that never overwrites a row before its last reader has run."""
+    kept: list[int] = []  # latest reading of this row or of any before it
+    for r in rows.read:
+        kept.append(max(r, kept[-1]) if kept else r)
+    slots, oldest = 1, 0
+    for r, step in enumerate(rows.made):
+        while oldest < r and kept[oldest] < step:
+            oldest += 1
+        slots = max(slots, r - oldest + 1)
+    return slots
