@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from arenite.converters.fit import Needs, Verdict, fit
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.predict import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
@@ -29,15 +31,48 @@ def needs(generated: Generated, board: Board, optimise: str, protocol: str = "ar
     )
 
 
-def verdict(generated: Generated, board: Board, optimise: str, protocol: str = "arenite") -> Verdict:
-    """Does the firmware fit the board; if not, by how much, and would ``--optimise flash`` help?"""
-    others = []
-    if optimise != "flash":
-        others.append(("--optimise flash", needs(generated, board, "flash", protocol)))
-    return fit(needs(generated, board, optimise, protocol), board, others)
+#: Tried in this order when the user names no goal: the fastest first, then what gives up speed for memory.
+AUTOMATIC = ("speed", "balanced", "ram", "flash")
 
 
-def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str) -> list[Verdict]:
-    """One verdict per board; the model is lowered once."""
-    generated = prepared.generate()
-    return [verdict(generated, board, optimise) for board in boards]
+@dataclass(frozen=True)
+class Choice:
+    """A way to build a model for a board: how it is optimised, and the verdict on it."""
+
+    optimise: str
+    prepared: Prepared
+    generated: Generated
+    verdict: Verdict
+
+
+def choose(prepared: Prepared, board: Board, optimise: str | None, protocol: str = "arenite") -> Choice:
+    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board.
+
+    When it does not fit, the verdict says what is missing and which mode would help.
+    """
+    modes = [optimise] if optimise is not None else list(AUTOMATIC)
+    tried = [_build(prepared, board, mode, protocol) for mode in modes[:1]]
+    for mode in modes[1:]:
+        if fit(tried[-1][2], board).fits:
+            break
+        tried.append(_build(prepared, board, mode, protocol))
+    target, generated, wanted = tried[-1]
+    others: list[tuple[str, Needs]] = []
+    if optimise is not None and not fit(wanted, board).fits:
+        for mode in AUTOMATIC[1:]:
+            if mode != optimise:
+                others.append((f"--optimise {mode}", _build(prepared, board, mode, protocol)[2]))
+    return Choice(target.target.optimise, target, generated, fit(wanted, board, others))
+
+
+def _build(
+    prepared: Prepared, board: Board, optimise: str, protocol: str
+) -> tuple[Prepared, Generated, Needs]:
+    target = prepared.retarget(Target.of(board.core, optimise))
+    generated = target.generated
+    return target, generated, needs(generated, board, optimise, protocol)
+
+
+def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str | None) -> list[Verdict]:
+    """One verdict per board; the model is lowered once per kind of core."""
+    return [choose(prepared, board, optimise).verdict for board in boards]

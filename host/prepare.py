@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.generator.target import PORTABLE, Target
 
 #: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
 ALIGNMENT = 16
@@ -29,6 +31,7 @@ class Prepared:
 
     ``sha256`` is of the file that the user gave; ``source_sha256`` of the model behind it when that file is an image,
     so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
+    ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it.
     """
 
     path: Path
@@ -38,10 +41,15 @@ class Prepared:
     needs: tuple[OpNeeds, ...]
     plan: Plan
     notes: tuple[str, ...]
+    target: Target = PORTABLE
+    _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def image(self) -> bytes:
-        """The image as bytes, ready to be written."""
+        """The image as bytes, ready to be written: with the plan for portable kernels, which TFLM follows as well."""
+        portable = self._by_target.get(PORTABLE, self)
+        if portable is not self:
+            return portable.image
         return image_bytes(self.model, self.plan, source_sha256=self.source_sha256)
 
     @cached_property
@@ -49,14 +57,32 @@ class Prepared:
         """Multiply-accumulates of one inference."""
         return sum(op_macs(self.model.main, op) for op in self.model.main.ops)
 
-    def generate(self) -> Generated:
+    @cached_property
+    def generated(self) -> Generated:
         """Lower the model for a firmware project of its own; the firmware carries the image's hash."""
         digest = hashlib.sha256(self.image).digest()
-        return lower_model(self.model, self.plan, sha256=digest, name=self.path.stem)
+        return lower_model(self.model, self.plan, target=self.target, sha256=digest, name=self.path.stem)
+
+    def retarget(self, target: Target) -> Prepared:
+        """The same model, planned for the kernels of another target; made once."""
+        self._by_target.setdefault(self.target, self)
+        if target not in self._by_target:
+            needs = tuple(op_needs(self.model.main, target))
+            made = self.plan if needs == self.needs else _plan(self.model, needs)
+            self._by_target[target] = replace(self, needs=needs, plan=made, target=target)
+        return self._by_target[target]
+
+
+def _plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
+    """A plan and its independent check, which alone makes it good."""
+    persistent = resource_sizes(model)
+    made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
+    check(model.main, made, needs, persistent=persistent)
+    return made
 
 
 def prepare(path: str | Path) -> Prepared:
-    """Read, fold, check and plan the model or image at ``path``.
+    """Read, fold, check and plan the model or image at ``path``, for portable kernels.
 
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
@@ -65,20 +91,17 @@ def prepare(path: str | Path) -> Prepared:
     model, folds = fold_constants(image.model)
     check_supported(model)
     needs = op_needs(model.main)
-    persistent = resource_sizes(model)
     notes = [*image.model.repairs, *folds]
     made = None
     if image.plan is not None and not folds:
         try:
-            check(model.main, image.plan, needs, persistent=persistent)
+            check(model.main, image.plan, needs, persistent=resource_sizes(model))
             made = image.plan
         except PlanError as error:
             notes.append(
                 f"The image's own plan does not suit these kernels and was made anew: {error.problem}"
             )
     if made is None:
-        made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
-        # A plan is only as good as its independent check.
-        check(model.main, made, needs, persistent=persistent)
+        made = _plan(model, needs)
     source = image.source_sha256 or image.sha256
     return Prepared(path, image.sha256, source, model, tuple(needs), made, tuple(notes))

@@ -9,7 +9,7 @@ from arenite.converters.errors import DoesNotFitError
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.predict import Prediction, predict
-from arenite.host.fit import verdict
+from arenite.host.fit import choose
 from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
 
@@ -21,6 +21,7 @@ STACK_MARGIN = 128
 class Project:
     directory: Path
     board: Board
+    prepared: Prepared  # planned for the board's kernels
     generated: Generated
     prediction: Prediction
     optimise: str
@@ -28,17 +29,22 @@ class Project:
 
 
 def generate_project(
-    prepared: Prepared, board: Board, directory: Path, *, optimise: str, protocol: str = "arenite"
+    prepared: Prepared,
+    board: Board,
+    directory: Path,
+    *,
+    optimise: str | None = None,
+    protocol: str = "arenite",
 ) -> Project:
-    """Write the project.
+    """Write the project. With no ``optimise`` it is the fastest that fits the board.
 
     When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
     """
-    generated = prepared.generate()
-    answer = verdict(generated, board, optimise, protocol)
-    if not answer.fits:
+    choice = choose(prepared, board, optimise, protocol)
+    prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
+    if not choice.verdict.fits:
         raise DoesNotFitError(
-            f"{prepared.path.name} does not fit {board.name}: {'; '.join(answer.reasons)}.",
+            f"{prepared.path.name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
             f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
         )
     prediction = predict(generated, board, optimise, protocol)
@@ -59,4 +65,4 @@ def generate_project(
             "predicted": asdict(prediction),
         },
     )
-    return Project(directory, board, generated, prediction, optimise, protocol)
+    return Project(directory, board, prepared, generated, prediction, optimise, protocol)

@@ -29,6 +29,7 @@ class Core:
     cpi: float
     cpi_source: str
     helpers: tuple[str, ...] = ("memory.c",)  # what the compiler expects of a C library, or its own
+    tier: str = "scalar"  # instruction set of the kernels: scalar, dsp or mve
 
 
 _ARM = ("arm-none-eabi-", "gcc-arm-none-eabi")
@@ -39,8 +40,13 @@ _M_TRM = (
 
 def _cortex(name: str, cpu: str, cpi: float, source: str, *fpu: str) -> Core:
     flags = ("-mthumb", f"-mcpu={cpu}", *(fpu or ("-mfloat-abi=soft",)))
-    return Core(name, *_ARM, flags, "start_cortex_m.c", cpi, source)
+    return Core(name, *_ARM, flags, "start_cortex_m.c", cpi, source, tier=_ARM_TIERS.get(name, "scalar"))
 
+
+_ARM_TIERS = {
+    **dict.fromkeys(("cortex-m4", "cortex-m4f", "cortex-m7", "cortex-m33"), "dsp"),
+    **dict.fromkeys(("cortex-m55", "cortex-m85"), "mve"),
+}
 
 _FPU_SP = ("-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
 _FPU_V5SP = ("-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
@@ -165,6 +171,11 @@ LINK_LIBRARIES = ("-lgcc",)
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
+def nearest_core(name: str) -> Core:
+    """The core ``name``, or the known one nearest to it.  Raises ProfileError for one that no profile may name."""
+    return core_named(_NEAREST.get(name, name))
+
+
 def cpi_of(name: str) -> float:
     """Estimated cycles per instruction of any core that a profile may name."""
-    return core_named(_NEAREST.get(name, name)).cpi
+    return nearest_core(name).cpi

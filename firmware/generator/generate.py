@@ -17,8 +17,10 @@ from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
+from arenite.firmware.generator.lower.variant import variant_of
 from arenite.firmware.generator.needs import lowering_of, op_macs
 from arenite.firmware.generator.state import Variable, find_variables
+from arenite.firmware.generator.target import PORTABLE, Target
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,10 @@ class Generated:
 
 
 class _Context(LowerContext):
-    def __init__(self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool) -> None:
-        self.graph, self.op = graph, op
+    def __init__(
+        self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool, target: Target
+    ) -> None:
+        self.graph, self.op, self.target = graph, op, target
         self._layer, self._plan, self._pool = layer, plan, pool
 
     def input_ptr(self, position: int) -> Expr:
@@ -98,9 +102,15 @@ class _Context(LowerContext):
 
 
 def lower_model(
-    model: Model, plan: Plan, *, sha256: bytes = bytes(32), name: str = "model", prefix: str = ""
+    model: Model,
+    plan: Plan,
+    *,
+    target: Target = PORTABLE,
+    sha256: bytes = bytes(32),
+    name: str = "model",
+    prefix: str = "",
 ) -> Generated:
-    """Lower every operator of the main subgraph in the plan's order.
+    """Lower every operator of the main subgraph in the plan's order, with the kernels that ``plan`` was made for.
 
     ``prefix`` goes before every symbol that other files see, so that several models can be linked together.
     Raises ``UnsupportedModelError`` for an operator that cannot be run exactly.
@@ -112,8 +122,8 @@ def lower_model(
         op = graph.ops[op_index]
         lowering = lowering_of(op)
         lowering.check(graph, op)
-        context = _Context(graph, op, position, plan, pool)
-        call = lowering.lower(context)
+        context = _Context(graph, op, position, plan, pool, target)
+        call = (variant_of(graph, op, target) or lowering).lower(context)
         comment = layer_comment(graph, op, plan)
         layers.append(Layer(position, op, call, op_macs(graph, op), comment))
     variables = find_variables(model, plan)

@@ -8,7 +8,9 @@ from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.shapes import check_shapes
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe, refuse
+from arenite.firmware.generator.lower.variant import Variant, variant_of
 from arenite.firmware.generator.state import check_state
+from arenite.firmware.generator.target import PORTABLE, Target
 
 #: Fused activations that the schema knows but no quantised kernel applies (an LSTM names its own TANH).
 _NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
@@ -58,16 +60,17 @@ def check_op(graph: Subgraph, op: Op) -> None:
     lowering_of(op).check(graph, op)
 
 
-def op_needs(graph: Subgraph) -> list[OpNeeds]:
-    """One ``OpNeeds`` per operator, in the subgraph's order."""
-    return [
-        OpNeeds(
-            scratch=lowering_of(op).scratch(graph, op),
-            in_place=lowering_of(op).in_place(graph, op),
-            alias=lowering_of(op).alias(graph, op),
-        )
-        for op in graph.ops
-    ]
+def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpNeeds]:
+    """One ``OpNeeds`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
+    return [_needs(graph, op, variant_of(graph, op, target), target) for op in graph.ops]
+
+
+def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpNeeds:
+    lowering = lowering_of(op)
+    alias = lowering.alias(graph, op)
+    if chosen is not None:
+        return OpNeeds(chosen.scratch(graph, op, target), chosen.in_place(graph, op, target), alias)
+    return OpNeeds(lowering.scratch(graph, op), lowering.in_place(graph, op), alias)
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:

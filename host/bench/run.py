@@ -32,7 +32,7 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Options:
-    optimise: str = "balanced"
+    optimise: str | None = None  # None: the fastest that fits the board
     protocol: str = "arenite"
     port: str | None = None
     stateful: bool = False  # keep state carried between inferences from one sample to the next
@@ -172,8 +172,8 @@ def _report(
         "init": {"instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None},
         "memory": {
             "arena": sizes.arena,
-            "arena_lower_bound": prepared.plan.lower_bound,
-            "arena_status": prepared.plan.status,
+            "arena_lower_bound": project.prepared.plan.lower_bound,
+            "arena_status": project.prepared.plan.status,
             "stack": stack,
             # The monitor protocol cannot tell; the bound stands in, and says so.
             "stack_kind": "measured" if m.memory else "estimated",

@@ -9,6 +9,7 @@ import click
 
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
+from arenite.firmware.generator.target import Target
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples, random_samples
@@ -48,7 +49,7 @@ def bench(
     port: str | None,
     data: Path | None,
     samples: int | None,
-    optimise: str,
+    optimise: str | None,
     protocol: str,
     no_passes: bool,
     stream_input: bool,
@@ -80,7 +81,8 @@ def bench(
         show_bench(result)
     # After the figures, so that a page that cannot be written does not lose them.
     if html is not None:
-        drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+        built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
+        drawing = arena_svg(built.model.main, built.plan, built.needs)
         fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
         write_atomic(html, bench_page(result, fits, drawing, prepared.notes))
         note(f"Report: {html}")

@@ -34,7 +34,7 @@ def convert(source: Path, output: Path | None, board: str | None, as_json: bool)
     if chosen is not None:
         from arenite.host.fit import verdicts
 
-        verdict = verdicts(prepared, [chosen], "balanced")[0]
+        verdict = verdicts(prepared, [chosen], None)[0]
     p = prepared.plan
     if as_json:
         print_json(

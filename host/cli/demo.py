@@ -9,6 +9,7 @@ import click
 
 from arenite.converters.atomic import write_atomic
 from arenite.converters.fit import Verdict
+from arenite.firmware.generator.target import Target
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples
@@ -51,7 +52,7 @@ SHOWN = (
 @click.option("--port", help="Serial port of a real board.")
 @click.option("--report", type=click.Path(path_type=Path), default=Path("out/demo.html"), show_default=True)
 @optimise_option
-def demo(board: str, port: str | None, report: Path, optimise: str) -> int:
+def demo(board: str, port: str | None, report: Path, optimise: str | None) -> int:
     """Fetch an image classifier from the zoo, check which boards it fits, generate and build its firmware, start it,
     send it labelled pictures over the serial port, check each answer byte for byte, and report.
     """
@@ -65,7 +66,8 @@ def demo(board: str, port: str | None, report: Path, optimise: str) -> int:
     note(f"Inputs: {len(samples)} labelled pictures; board: {chosen.name}")
     with Steps(chosen.name) as steps:
         result = run_bench(prepared, chosen, samples, Options(optimise, port=port), steps)
-    drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
+    built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
+    drawing = arena_svg(built.model.main, built.plan, built.needs)
     write_atomic(report, bench_page(result, [v.to_json() for v in fits], drawing, prepared.notes))
     show_fits(prepared, [v for v in fits if v.board.name in _shown(fits)])
     show_bench(result)

@@ -23,7 +23,13 @@ from arenite.profiles.boards import load_board
 @click.option("--stream-input", is_flag=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def firmware(
-    image: Path, board: str, output: Path, optimise: str, protocol: str, stream_input: bool, as_json: bool
+    image: Path,
+    board: str,
+    output: Path,
+    optimise: str | None,
+    protocol: str,
+    stream_input: bool,
+    as_json: bool,
 ) -> int:
     """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
 

@@ -24,7 +24,7 @@ from arenite.profiles.boards import all_boards, load_board
 @optimise_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def fit(
-    images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str, as_json: bool
+    images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str | None, as_json: bool
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 

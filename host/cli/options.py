@@ -10,9 +10,7 @@ from arenite.firmware.generator.project import PROTOCOLS
 optimise_option = click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
-    default="balanced",
-    show_default=True,
-    help="What the compiler favours.",
+    help="What to favour; default: the fastest that fits the board.",
 )
 protocol_option = click.option(
     "--protocol",

@@ -8,19 +8,25 @@ import numpy as np
 
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
+from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.host.bench.native import build
 from arenite.host.bench.reference import Reference
 from tests.fuzz.builder import GraphBuilder
-from tests.fuzz.compare import CACHE, lower
+from tests.fuzz.compare import CACHE, HOST_TARGETS, lower
 
 Case = tuple[Model, list[np.ndarray]]
 
 
-def run_natively(cases: Sequence[Case]) -> list[list[np.ndarray]]:
-    """The outputs of every model for its inputs, all compiled at once; the arena is dirty at the start."""
-    natives = build([lower(model, f"m{k}_") for k, (model, _) in enumerate(cases)], CACHE)
+def run_natively(cases: Sequence[Case], targets: Sequence[Target] = (PORTABLE,)) -> list[list[np.ndarray]]:
+    """The outputs of every model for its inputs, all compiled at once, target by target; the arena is dirty."""
+    models = [
+        lower(model, f"m{k}t{t}_", target)
+        for t, target in enumerate(targets)
+        for k, (model, _) in enumerate(cases)
+    ]
+    natives = build(models, CACHE)
     results = []
-    for native, (_, inputs) in zip(natives, cases, strict=True):
+    for native, (_, inputs) in zip(natives, [*cases] * len(targets), strict=True):
         native.fill_arena(0xA5)
         results.append(native.run(inputs))
     return results
@@ -28,7 +34,9 @@ def run_natively(cases: Sequence[Case]) -> list[list[np.ndarray]]:
 
 def assert_exact(cases: Sequence[Case]) -> None:
     """Every output byte is LiteRT's."""
-    for (model, inputs), got in zip(cases, run_natively(cases), strict=True):
+    for (model, inputs), got in zip(
+        [*cases] * len(HOST_TARGETS), run_natively(cases, HOST_TARGETS), strict=True
+    ):
         want = Reference(to_flatbuffer(model)).run(inputs)
         for a, b in zip(want, got, strict=True):
             np.testing.assert_array_equal(b.view(np.uint8), a.view(np.uint8), str(model.main.ops[0]))

@@ -19,7 +19,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import ALONE, load_all
-from tests.fuzz.compare import compare
+from tests.fuzz.compare import FUZZ_TARGETS, compare
 from tests.fuzz.shrink import shrink
 
 T = TypeVar("T")
@@ -91,11 +91,12 @@ def run_batch(batch: Batch) -> Result:
     for model in models:
         result.operators.update({op.name for op in model.main.ops})
     seen = set()
-    for mismatch in compare(models, seed=batch.seed + batch.first, runs=2, keep=False):
+    target = FUZZ_TARGETS[batch.first // max(len(models), 1) % len(FUZZ_TARGETS)]
+    for mismatch in compare(models, seed=batch.seed + batch.first, runs=2, keep=False, targets=[target]):
         if mismatch.case not in seen:
             seen.add(mismatch.case)
             number = batch.first + mismatch.case
-            small = shrink(models[mismatch.case])
+            small = shrink(models[mismatch.case], target)
             path = saved(batch, number, small)
             shape = [op.name for op in small.main.ops]
             result.failures.append(

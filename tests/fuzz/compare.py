@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from arenite.converters.planner import plan
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_needs
 from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.generator.target import DSP, MVE, PORTABLE, TIERS, Target
 from arenite.host.bench.native import NativeModel, build
 from arenite.host.bench.reference import Reference
 
@@ -28,20 +29,27 @@ class Mismatch:
     run: int
     different: int
     first: tuple[int, object, object]  # flat index, expected, got
+    target: Target = PORTABLE
 
     def __str__(self) -> str:
         index, want, got = self.first
-        return (
-            f"case {self.case}, output {self.output}, run {self.run}: {self.different} elements differ, first at "
-            f"{index}: LiteRT {want}, Arenite {got}"
-        )
+        where = f"{self.target.tier} {self.target.optimise}: case {self.case}, output {self.output}, run {self.run}"
+        return f"{where}: {self.different} elements differ, first at {index}: LiteRT {want}, Arenite {got}"
 
 
-def lower(model: Model, prefix: str = "") -> Generated:
+#: What a graph is compiled for on this computer: the kernels of every tier have a portable body.
+HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
+#: And what the fuzzer goes through, batch by batch.
+FUZZ_TARGETS = tuple(
+    Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")
+)
+
+
+def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generated:
     """Check, plan and lower one model."""
     check_supported(model)
-    made = plan(model.main, op_needs(model.main), persistent=resource_sizes(model))
-    return lower_model(model, made, prefix=prefix)
+    made = plan(model.main, op_needs(model.main, target), persistent=resource_sizes(model))
+    return lower_model(model, made, target=target, prefix=prefix)
 
 
 def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -66,19 +74,31 @@ def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def compare(
-    models: Sequence[Model], *, seed: int = 0, runs: int = 2, cache: Path = CACHE, keep: bool = True
+    models: Sequence[Model],
+    *,
+    seed: int = 0,
+    runs: int = 2,
+    cache: Path = CACHE,
+    keep: bool = True,
+    targets: Sequence[Target] = HOST_TARGETS,
 ) -> list[Mismatch]:
     """Run every model ``runs`` times on random inputs in both engines; return every difference.
 
-    ``keep`` leaves the compiled models in the cache, for the next run of the same test.
+    Each is compiled for every one of ``targets``. ``keep`` leaves the compiled models in the cache, for the next run of
+    the same test.
 
     A model with variables keeps them between these runs, and then runs once more after a reset.
     """
-    generated = [lower(m, f"m{k}_") for k, m in enumerate(models)]
+    generated = [
+        lower(m, f"m{k}t{t}_", target) for t, target in enumerate(targets) for k, m in enumerate(models)
+    ]
     natives = build(generated, cache, keep=keep)
     found = []
-    for k, (model, native) in enumerate(zip(models, natives, strict=True)):
-        found += compare_one(k, model, native, np.random.default_rng([seed, k]), runs)
+    for t, target in enumerate(targets):
+        for k, model in enumerate(models):
+            native = natives[t * len(models) + k]
+            for mismatch in compare_one(k, model, native, np.random.default_rng([seed, k]), runs):
+                found.append(replace(mismatch, target=target))
     return found
 
 

@@ -19,8 +19,10 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import DTYPES, Model
+from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
+from arenite.firmware.generator.target import Target
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -107,15 +109,18 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
     return files
 
 
-def compare_emulated(models: Sequence[Model], board_name: str, *, seed: int = 0) -> list[Mismatch]:
-    """Run every graph once on the emulated board and in LiteRT; return every difference."""
+def compare_emulated(
+    models: Sequence[Model], board_name: str, *, seed: int = 0, optimise: str = "speed"
+) -> list[Mismatch]:
+    """Run every graph once on the emulated board, with its own kernels, and in LiteRT; return every difference."""
     board = load_board(board_name)
-    batch = [lower(m, f"m{k}_") for k, m in enumerate(models)]
+    target = Target.of(board.core, optimise)
+    batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     engine = sorted({s for g in batch for s in g.engine_sources})
     found = []
     with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
         project = write_project(
-            Path(folder) / "p", sources(batch), engine, board, optimise="speed", stack_bytes=4096
+            Path(folder) / "p", sources(batch), engine, board, optimise=optimise, stack_bytes=4096
         )
         with start(board, direct_build(project)) as machine:
             client = DeviceClient(machine.transport)
@@ -169,6 +174,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--board", default="qemu_mps2_an386")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--optimise", choices=OPTIMISE_MODES, default="speed")
     parser.add_argument("--op", action="append", help="only these operators")
     args = parser.parse_args(argv)
     ops = args.op or sorted(load_all())
@@ -176,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
     counts = Counter(op.name for m in models for op in m.main.ops)
     failures = done = 0
     for batch in batches(models, load_board(args.board).ram_bytes // 2):
-        for mismatch in compare_emulated(batch, args.board, seed=args.seed):
+        for mismatch in compare_emulated(batch, args.board, seed=args.seed, optimise=args.optimise):
             failures += 1
             print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
         done += len(batch)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from arenite.converters.errors import ArenaError
 from arenite.converters.graph import Model, Op, Subgraph
+from arenite.firmware.generator.target import Target
 from tests.fuzz.compare import compare
 
 
-def shrink(model: Model) -> Model:
+def shrink(model: Model, target: Target) -> Model:
     """The smallest model found by cutting operators off the end, then the start, that still mismatches."""
     best = model
     changed = True
@@ -17,15 +18,15 @@ def shrink(model: Model) -> Model:
         changed = False
         for k in range(len(best.main.ops)):
             candidate = without(best, k)
-            if candidate is not None and mismatches(candidate):
+            if candidate is not None and mismatches(candidate, target):
                 best, changed = candidate, True
                 break
     return best
 
 
-def mismatches(model: Model) -> bool:
+def mismatches(model: Model, target: Target) -> bool:
     try:
-        return bool(compare([model], runs=16, keep=False))
+        return bool(compare([model], runs=16, keep=False, targets=[target]))
     except (ArenaError, AssertionError):
         return False
 

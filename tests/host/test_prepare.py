@@ -28,14 +28,14 @@ def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) ->
     second = prepared(tmp_path / "image", first.image)
     assert second.image == first.image
     assert second.sha256 != first.sha256 == second.source_sha256
-    assert sources(second.generate()) == sources(first.generate())
+    assert sources(second.generated) == sources(first.generated)
 
 
 @pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
 def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
     tmp_path: Path, model: Model
 ) -> None:
-    made = prepared(tmp_path / "model", to_flatbuffer(model)).generate()
+    made = prepared(tmp_path / "model", to_flatbuffer(model)).generated
     text = sources(made)["model.c"]
     for layer in made.layers:
         assert f"/* {layer.index:3d}  {layer.op.name} " in text

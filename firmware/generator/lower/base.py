@@ -11,6 +11,7 @@ import numpy as np
 
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.firmware.generator.target import Target
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class LowerContext(ABC):
 
     graph: Subgraph
     op: Op
+    target: Target
 
     def input(self, position: int) -> Tensor | None:
         """The input tensor at ``position``; None when it is absent."""

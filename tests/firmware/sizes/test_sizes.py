@@ -18,7 +18,7 @@ from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import predict, size_table
 from arenite.firmware.sizes.targets import SIZES, TARGETS, target_of
 from arenite.host.bench.elf import ElfSizes, read_elf
-from arenite.host.fit import needs, verdict
+from arenite.host.fit import choose, needs
 from arenite.host.flash.build import direct_build
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.project import Project, generate_project
@@ -138,7 +138,7 @@ def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Pa
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
     ready = prepared(classifier(), tmp_path)
-    wanted = needs(ready.generate(), board, optimise)
+    wanted = needs(ready.generated, board, optimise)
     exact = resized(board, wanted.flash, wanted.ram)
     project = generate_project(ready, exact, tmp_path / "p", optimise=optimise)
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
@@ -166,7 +166,7 @@ def resized(board: Board, flash: int, ram: int) -> Board:
 
 
 def test_every_board_has_a_table_that_answers(small: Prepared) -> None:
-    generated = small.generate()
+    generated = small.generated
     for board in all_boards():
         o2, os = predict(generated, board, "balanced"), predict(generated, board, "flash")
         assert o2.exact == board.emulated
@@ -183,19 +183,19 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 def test_the_monitor_takes_a_copy_of_the_inputs(small: Prepared, tmp_path: Path) -> None:
     """`fit` and the project count the same protocol: a board that has no room for the copy is refused."""
-    board, generated = load_board("qemu_mps2_an386"), small.generate()
+    board, generated = load_board("qemu_mps2_an386"), small.generated
     plain, monitor = (needs(generated, board, "balanced", p) for p in ("arenite", "mlperf"))
     copied = generated.model.main.tensors[generated.model.main.inputs[0]].nbytes
     assert copied / 2 < monitor.static - plain.static < copied + 512  # the protocols' own buffers differ too
     tight = resized(board, board.flash_bytes, plain.ram)
-    assert verdict(generated, tight, "balanced").fits
+    assert choose(small, tight, "balanced").verdict.fits
     with pytest.raises(DoesNotFitError, match="more SRAM"):
         generate_project(small, tight, tmp_path / "p", optimise="balanced", protocol="mlperf")
 
 
 def test_state_needs_its_first_values(tmp_path: Path) -> None:
     """A variable that starts with different bytes has them in flash, one that starts with one value has not."""
-    generated = prepared(counter(), tmp_path).generate()
+    generated = prepared(counter(), tmp_path).generated
     (variable,) = generated.variables
     board = load_board("qemu_mps2_an386")
     filled = replace(generated, variables=(replace(variable, fill=0),))

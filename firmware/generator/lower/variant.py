@@ -1,0 +1,60 @@
+"""Faster ways to run an operator: one kernel each, with the conditions under which it is exact and worth its place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.target import Target
+
+
+class Variant(ABC):
+    """One kernel that can stand in for an operator's own. Among those that suit, the highest priority runs."""
+
+    op_name: ClassVar[str]
+    tiers: ClassVar[tuple[str, ...]]
+    priority: ClassVar[int] = 0
+    #: Engine files that it needs, for docs/operators.md.
+    kernels: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        """Whether the kernel gives exactly the operator's bytes here, and pays. ``check`` has accepted the op."""
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """Bytes of kernel scratch, live only while the op runs."""
+        return 0
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        """(input position, output position) pairs for which the output may overwrite the input exactly."""
+        return ()
+
+    @abstractmethod
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        """The call that runs the op."""
+
+
+_VARIANTS: dict[str, list[Variant]] = {}
+
+
+def variant(cls: type[Variant]) -> type[Variant]:
+    """Class decorator: one instance of ``cls`` is offered for ``cls.op_name``."""
+    known = _VARIANTS.setdefault(cls.op_name, [])
+    known.append(cls())
+    known.sort(key=lambda v: -v.priority)
+    return cls
+
+
+def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
+    """The variant that runs ``op`` on ``target``; None when the operator's own kernel does."""
+    for candidate in _VARIANTS.get(op.name, ()):
+        if target.tier in candidate.tiers and candidate.suits(graph, op, target):
+            return candidate
+    return None
+
+
+def variants(op_name: str) -> tuple[Variant, ...]:
+    """All variants of an operator."""
+    return tuple(_VARIANTS.get(op_name, ()))

@@ -1,0 +1,35 @@
+"""What a model is generated for: the core's instruction set and the user's goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.firmware.boards.cores import OPTIMISE_MODES, nearest_core
+
+SCALAR, DSP, MVE = "scalar", "dsp", "mve"
+TIERS = (SCALAR, DSP, MVE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Decides which kernels run and what they may spend.
+
+    ``core``: a name of ``firmware/boards/cores.py``. ``tier``: ``scalar`` (plain C), ``dsp`` (Armv7E-M and v8-M with
+    the DSP extension) or ``mve`` (Helium). ``optimise``: ``speed`` may expand weights, ``balanced`` never stores more
+    than weights and biases need, ``ram`` and ``flash`` spend instructions on that memory.
+    """
+
+    core: str
+    tier: str
+    optimise: str
+
+    @staticmethod
+    def of(core: str, optimise: str = "balanced") -> Target:
+        """The target of a core that a board profile names; raises ProfileError for an unknown core."""
+        if optimise not in OPTIMISE_MODES:
+            raise ValueError(f"unknown optimisation {optimise!r}")
+        return Target(core, nearest_core(core).tier, optimise)
+
+
+#: Any 32-bit core: what runs everywhere.
+PORTABLE = Target("", SCALAR, "balanced")
