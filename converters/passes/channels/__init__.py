@@ -1,0 +1,1 @@
+"""Which channels of a graph's tensors can go, the graph without them, and the proof that nothing changed."""

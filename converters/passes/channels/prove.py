@@ -1,0 +1,130 @@
+"""The proof that a graph with fewer channels gives the same bytes, checked on the finished graph.
+
+By induction over the operators every channel that stays has the same value in both graphs. A layer's accumulator is
+
+    bias + sum over channels c of contribution(c),
+
+where a channel that stays contributes the same products to both, and one that went must contribute a constant, the
+same at every position, by which the biases differ. Operators that treat each channel for itself need their constants
+to be cut alike. The bounds of the new graph, analysed afresh, must lie inside those of the old one. What is checked
+here comes from the two graphs alone, not from the code that made the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.passes.intervals import Bounds, analyse
+from arenite.converters.passes.intervals.layer import Layer, layer_of
+
+
+class ProofError(Exception):
+    """A rewrite that could change an output: our own mistake; the text names the operator."""
+
+
+#: Options that follow from the shapes and may differ.
+_FOLLOW = {"depth_multiplier", "new_shape"}
+
+
+def prove(old: Subgraph, new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
+    """Raise ``ProofError`` unless ``new`` computes what ``old`` does in the channels ``kept`` (by tensor, bool).
+
+    Tensors have the same indices in both; ``known`` are the bounds of ``old``.
+    """
+    _require(
+        (old.inputs, old.outputs, len(old.ops)) == (new.inputs, new.outputs, len(new.ops)),
+        "inputs, outputs or the number of operators differ",
+    )
+    _require(not any(i in kept for i in (*old.inputs, *old.outputs)), "an input or output lost channels")
+    for before, after in zip(old.tensors, new.tensors, strict=False):
+        _tensor(before, after, kept.get(before.index))
+    for a, b in zip(old.ops, new.ops, strict=True):
+        try:
+            _op(old, a, new, b, kept, known)
+        except ProofError as error:
+            raise ProofError(f"operator {a.index} {a.name}: {error}") from error
+    _bounds(new, kept, known)
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ProofError(what)
+
+
+def _tensor(old: Tensor, new: Tensor, kept: np.ndarray | None) -> None:
+    shape = old.shape if kept is None else (*old.shape[:-1], int(kept.sum()))
+    _require(
+        (new.shape, new.dtype, new.quant, new.is_variable) == (shape, old.dtype, old.quant, old.is_variable)
+        and new.data is old.data,
+        f"tensor {old.index} is not the old one without its channels",
+    )
+
+
+def _op(
+    old: Subgraph, a: Op, new: Subgraph, b: Op, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]
+) -> None:
+    _require((a.name, a.outputs, a.version) == (b.name, b.outputs, b.version), "is another operator")
+    _require(all(a.options[k] == b.options[k] for k in a.options if k not in _FOLLOW), "has other options")
+    if a == b and not any(i in kept for i in (*a.inputs, *a.outputs)):
+        return
+    first, second = layer_of(old, a), layer_of(new, b)
+    if first is not None:
+        _require(second is not None and a.inputs[0] == b.inputs[0], "is no longer a layer of that input")
+        assert second is not None
+        _layer(first, second, kept, known)
+        return
+    for x, y in zip(a.inputs, b.inputs, strict=True):
+        if x == y or a.name == "RESHAPE":  # whose shape operand only repeats its output's shape
+            continue
+        s, t = old.tensors[x], new.tensors[y]
+        cut = kept.get(a.outputs[0])
+        _require(s.data is not None and t.data is not None and cut is not None, "reads another tensor")
+        assert s.data is not None and t.data is not None and cut is not None
+        same = s.quant == t.quant and np.array_equal(s.data[..., cut], t.data)
+        _require(same, "has another constant operand")
+
+
+def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
+    ins = kept.get(a.inp.index, np.ones(a.inp.shape[-1], bool))
+    outs = kept.get(a.out.index, np.ones(a.out.shape[-1], bool))
+    _require(np.array_equal(a.scale[outs], b.scale) and a.limits == b.limits, "scales differently")
+    _require((a.inp.quant, a.out.quant) == (b.inp.quant, b.out.quant), "has other quantisation")
+    _require(np.array_equal(a.rows, b.rows) and np.array_equal(a.columns, b.columns), "pads differently")
+    difference = b.bias - a.bias[outs]
+    _require(bool(np.all(np.abs(b.bias) < 1 << 31)), "has a bias beyond 32 bits")
+    if a.input_channel is not None:
+        assert b.input_channel is not None
+        _require(
+            np.array_equal(a.weights[outs], b.weights) and not difference.any(), "computes other channels"
+        )
+        _require(
+            np.array_equal(np.flatnonzero(ins)[b.input_channel], a.input_channel[outs]),
+            "reads other channels",
+        )
+        return
+    _require(np.array_equal(a.weights[outs][..., ins], b.weights), "has other weights")
+    bounds, zero = known[a.inp.index], a.inp.zero_point
+    lost = a.weights[outs][..., ~ins]  # [out_c, k_h, k_w, lost]
+    constant, value = bounds.constant[~ins], (bounds.low - zero)[~ins]
+    _require(bool(constant[lost.any(axis=(0, 1, 2))].all()), "lost a channel that is not constant")
+    # For each kind of position: which taps are inside the image.
+    for row in a.rows:
+        for column in a.columns:
+            inside = (lost * (row[:, None] & column[None, :])[None, :, :, None]).sum(axis=(1, 2))
+            _require(np.array_equal(inside @ value, difference), "has biases that miss a lost constant")
+
+
+def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
+    """The bounds of the new graph, found anew, inside those of the channels that stayed."""
+    for index, found in analyse(new).items():
+        before = known.get(index)
+        if before is None:
+            continue  # a constant that was cut
+        mask = kept.get(index, np.ones(len(before.low), bool))
+        _require(
+            bool(np.all(found.low >= before.low[mask]) and np.all(found.high <= before.high[mask])),
+            f"tensor {index} takes values that it did not take",
+        )

@@ -1,0 +1,59 @@
+"""Remove channels that have the same value for every input, and channels that no output needs.
+
+Trained networks have many: a channel whose sums never pass a ReLU's zero, whatever the image, is a constant. What such
+a channel adds to the layers that read it goes into their biases; the weights that made it and those that read it go.
+See docs/passes.md for the argument that no output changes; ``channels.prove`` checks it on the rewritten graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph import Model, Subgraph
+from arenite.converters.passes.channels.choose import choose
+from arenite.converters.passes.channels.links import find_links
+from arenite.converters.passes.channels.prove import prove
+from arenite.converters.passes.channels.rewrite import rewrite
+from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.prune import compact
+from arenite.converters.passes.report import LayerChange, PassReport, layer_macs
+
+#: Channels that kernels read at a time.
+MULTIPLE = 4
+
+
+def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model, PassReport | None]:
+    """The model without the channels of its main subgraph that can go; the model itself and None when none can.
+
+    ``multiple``: tensors with a number of channels that this divides keep such a number (see ``choose``).
+    """
+    graph = model.main
+    known = analyse(graph)
+    kept = choose(graph, find_links(graph), known, multiple=multiple)
+    if not kept:
+        return model, None
+    small = rewrite(graph, kept, known)
+    prove(graph, small, kept, known)
+    changes = _changes(graph, small)
+    model = compact(replace(model, subgraphs=(small, *model.subgraphs[1:])), 0)
+    return model, PassReport("constant channels", tuple(_sentence(c) for c in changes), changes)
+
+
+def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
+    """What each operator with weights lost."""
+    changes = []
+    for a, b in zip(old.ops, new.ops, strict=True):
+        before, after = layer_macs(old, a), layer_macs(new, b)
+        if before == after:
+            continue
+        channels = old.tensors[a.outputs[0]].shape[-1]
+        removed = channels - new.tensors[b.outputs[0]].shape[-1]
+        changes.append(LayerChange(a.index, a.name, removed, channels, before, after))
+    return tuple(changes)
+
+
+def _sentence(c: LayerChange) -> str:
+    return (
+        f"Constant channels: layer {c.index} {c.op} {c.removed} of {c.channels}, "
+        f"MACs {c.macs_before:,} -> {c.macs_after:,}."
+    )

@@ -1,0 +1,134 @@
+"""Bounds of operators that work element by element."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from arenite.converters.graph import Tensor
+from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channels_of, is_quantized
+from arenite.converters.passes.intervals.rescale import fits, multipliers, round_twice
+from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range, round_half_away
+
+#: Headroom that ADD gives int8 inputs, in bits.
+_ADD_SHIFT = 20
+#: Clamps of the activations that are operators of their own, as real numbers.
+LIMITS = {
+    "RELU": (0.0, math.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+
+
+def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
+    """The clamp of the activation operator ``name`` in the output's quantised units."""
+    low, high = (
+        end
+        if math.isinf(end)
+        else out.zero_point + round_half_away(float(np.float32(end) / np.float32(out.scale)))
+        for end in LIMITS[name]
+    )
+    return max(LOW, int(low)), HIGH if math.isinf(high) else min(HIGH, int(high))
+
+
+def _rescaled(known: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
+    multiplier, shift = multipliers(np.array([real]))
+    if not fits(np.array([255]), shift):
+        return None
+    low, high = (
+        round_twice(v - inp.zero_point, multiplier, shift) + out.zero_point for v in (known.low, known.high)
+    )
+    return Bounds(low, high).clamp(LOW, HIGH)
+
+
+@rule(*LIMITS)
+def activation(site: Site) -> Bounds | None:
+    known, inp, out = site.bounds(0), site.present(0), site.out
+    if known is None or not is_quantized(inp, out):
+        return None
+    found = _rescaled(known, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
+    return found and found.clamp(*quantized_limits(site.op.name, out))
+
+
+@rule("QUANTIZE")
+def quantize(site: Site) -> Bounds | None:
+    known, inp, out = site.bounds(0), site.present(0), site.out
+    if known is None or not is_quantized(inp, out):
+        return None
+    return _rescaled(known, inp, out, inp.scale / out.scale)  # in double, unlike the activations
+
+
+def _operands(site: Site) -> tuple[Bounds, Bounds] | None:
+    """Both inputs' bounds, broadcast to the output's channels."""
+    a, b = site.bounds(0), site.bounds(1)
+    if a is None or b is None:
+        return None
+    count = channels_of(site.out)
+    return a.spread(count), b.spread(count)
+
+
+@rule("MAXIMUM", "MINIMUM")
+def extreme(site: Site) -> Bounds | None:
+    operands = _operands(site)
+    if operands is None:
+        return None
+    a, b = operands
+    pick = np.maximum if site.op.name == "MAXIMUM" else np.minimum
+    return Bounds(pick(a.low, b.low), pick(a.high, b.high))
+
+
+@rule("ADD", "SUB")
+def add(site: Site) -> Bounds | None:
+    """Both inputs rise to a common scale, each with two roundings; so does the sum. All of it never decreases in the
+    first input, and in the second it rises (ADD) or falls (SUB)."""
+    operands, out = _operands(site), site.out
+    first, second = site.present(0), site.present(1)
+    if operands is None or not is_quantized(first, second, out) or not _plain(site):
+        return None
+    twice = float(np.float32(2) * np.float32(max(first.scale, second.scale)))
+    headroom = float(np.float32(1 << _ADD_SHIFT) * np.float32(out.scale))
+    reals = np.array([first.scale / twice, second.scale / twice, twice / headroom])
+    if not all(0.0 < r < 1.0 for r in reals):
+        return None
+    multiplier, shift = multipliers(reals)
+    sign = 1 if site.op.name == "ADD" else -1
+
+    def result(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a = round_twice((a - first.zero_point) << _ADD_SHIFT, multiplier[0], shift[0])
+        b = round_twice((b - second.zero_point) << _ADD_SHIFT, multiplier[1], shift[1])
+        return round_twice(a + sign * b, multiplier[2], shift[2]) + out.zero_point
+
+    a, b = operands
+    low, high = (b.low, b.high) if sign > 0 else (b.high, b.low)
+    limits = activation_range(site.op.options["fused_activation_function"], out)
+    return Bounds(result(a.low, low), result(a.high, high)).clamp(*limits)
+
+
+@rule("MUL")
+def multiply(site: Site) -> Bounds | None:
+    """A product of two intervals is extreme at one of its four corners."""
+    operands, out = _operands(site), site.out
+    first, second = site.present(0), site.present(1)
+    if operands is None or not is_quantized(first, second, out) or not _plain(site):
+        return None
+    real = float(np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale))
+    multiplier, shift = multipliers(np.array([real]))
+    if not fits(np.array([255 * 255]), shift):
+        return None
+    a, b = operands
+    corners = [
+        (x - first.zero_point) * (y - second.zero_point)
+        for x, y in itertools.product((a.low, a.high), (b.low, b.high))
+    ]
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    limits = activation_range(site.op.options["fused_activation_function"], out)
+    ends = (round_twice(v, multiplier, shift) + out.zero_point for v in (low, high))
+    return Bounds(*ends).clamp(*limits)
+
+
+def _plain(site: Site) -> bool:
+    return site.op.options["fused_activation_function"] in (NONE, RELU, RELU_N1_TO_1, RELU6)

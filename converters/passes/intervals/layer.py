@@ -1,0 +1,150 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED seen alike: a sum of weights times inputs over taps, plus a bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.passes.intervals.bounds import Bounds, is_quantized, is_tracked
+from arenite.converters.quant import activation_range, conv_padding
+
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An int8 layer with constant weights.
+
+    ``weights`` is int64 [out_c, k_h, k_w, k_c], less the zero point: k_c is 1 for a depthwise layer, else in_c. A fully
+    connected layer whose rows span several positions of its input has a tap for each. ``rows`` and ``columns`` are
+    bool [kinds, k_h] and [kinds, k_w]: the sets of taps that lie inside the image, one for each kind of output row and
+    column; the others multiply the zero point, that is 0.
+    """
+
+    op: Op
+    weights: np.ndarray
+    bias: np.ndarray  # int64 [out_c]
+    input_channel: np.ndarray | None  # int64 [out_c] for a depthwise layer; None: each output reads all
+    rows: np.ndarray
+    columns: np.ndarray
+    inp: Tensor
+    out: Tensor
+    scale: np.ndarray  # float64 [out_c]: input scale * weight scale / output scale
+    limits: tuple[int, int]  # of the fused activation, quantised
+
+    @property
+    def taps(self) -> int:
+        return self.weights.shape[1] * self.weights.shape[2]
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The weights' positive and negative parts, float64 (exact: all sums stay far below 2**53)."""
+        values = self.weights.astype(np.float64)
+        positive = np.maximum(values, 0.0)
+        return positive, values - positive
+
+    def over_kinds(self, by_tap: np.ndarray) -> np.ndarray:
+        """Sums of ``by_tap`` [..., k_h, k_w] over the taps inside the image, by kind of position: [..., kinds]."""
+        by_row = np.tensordot(by_tap, self.columns.astype(by_tap.dtype), axes=(-1, 1))
+        sums = np.tensordot(by_row, self.rows.astype(by_tap.dtype), axes=(-2, 1))
+        return sums.reshape(*by_tap.shape[:-2], -1)
+
+    def accumulator(self, known: Bounds) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest accumulator, bias included: int64 [out_c]. Exact for independent inputs in ``known``."""
+        low = (known.low - self.inp.zero_point).astype(np.float64)
+        high = (known.high - self.inp.zero_point).astype(np.float64)
+        positive, negative = self.parts
+        if self.input_channel is None:
+            lowest, highest = positive @ low + negative @ high, positive @ high + negative @ low
+        else:
+            low, high = (v[self.input_channel][:, None, None] for v in (low, high))
+            p, n = positive[..., 0], negative[..., 0]
+            lowest, highest = p * low + n * high, p * high + n * low
+        least = self.over_kinds(lowest).min(axis=-1).astype(np.int64) + self.bias
+        most = self.over_kinds(highest).max(axis=-1).astype(np.int64) + self.bias
+        return least, most
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """What no partial sum of an output exceeds in magnitude: int64 [out_c]."""
+        return np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
+
+
+def layer_of(graph: Subgraph, op: Op) -> Layer | None:
+    """``op`` as a ``Layer``; None for another operator, grouped convolutions, other types, and computed weights."""
+    if op.name not in WEIGHTED or len(op.outputs) != 1:
+        return None
+    inp, w, out = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
+    bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
+    if not (is_tracked(inp) and is_tracked(out) and is_quantized(inp, out)) or w.dtype != "int8":
+        return None
+    if (
+        w.data is None
+        or w.quant is None
+        or (bias is not None and (bias.data is None or bias.dtype != "int32"))
+    ):
+        return None
+    sides = _sides(op, inp, w, out)
+    if sides is None:
+        return None
+    values, channel, rows, columns = sides
+    units = len(values)
+    zero = 0 if w.quant.per_axis else w.quant.zero_point[0]
+    if (w.quant.per_axis and (any(w.quant.zero_point) or len(w.quant.scale) != units)) or out.shape[
+        -1
+    ] != units:
+        return None
+    scale = np.array([inp.scale * s / out.scale for s in w.quant.scale])
+    return Layer(
+        op=op,
+        weights=values.astype(np.int64) - zero,
+        bias=np.zeros(units, np.int64)
+        if bias is None or bias.data is None
+        else bias.data.astype(np.int64).reshape(-1),
+        input_channel=channel,
+        rows=rows,
+        columns=columns,
+        inp=inp,
+        out=out,
+        scale=np.broadcast_to(scale, (units,)),
+        limits=activation_range(op.options["fused_activation_function"], out),
+    )
+
+
+def _sides(
+    op: Op, inp: Tensor, w: Tensor, out: Tensor
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray] | None:
+    """Weights [out_c, k_h, k_w, k_c], the depthwise input channels, and the kinds of rows and columns."""
+    assert w.data is not None
+    if op.name == "FULLY_CONNECTED":
+        units, depth = w.shape
+        channels = inp.shape[-1]
+        if depth % channels:
+            return None
+        taps = depth // channels
+        inside = np.ones((1, 1), bool), np.ones((1, taps), bool)
+        return w.data.reshape(units, 1, taps, channels), None, *inside
+    in_c = inp.shape[3]
+    if op.name == "CONV_2D":
+        values, channel = w.data, None
+        if w.shape[3] != in_c:
+            return None
+    else:
+        if w.shape[3] % in_c:
+            return None
+        values = np.moveaxis(w.data, 3, 1)[0][..., None]
+        channel = np.arange(w.shape[3]) // (w.shape[3] // in_c)
+    rows = _kinds(op, "h", inp.shape[1], values.shape[1], out.shape[1])
+    columns = _kinds(op, "w", inp.shape[2], values.shape[2], out.shape[2])
+    return values, channel, rows, columns
+
+
+def _kinds(op: Op, side: str, size: int, kernel: int, out: int) -> np.ndarray:
+    """The different sets of taps inside the image along one dimension: bool [kinds, kernel]."""
+    stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
+    _, before = conv_padding(op.options["padding"], size, kernel, stride, dilation)
+    at = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation
+    return np.unique((at >= 0) & (at < size), axis=0)

@@ -1,0 +1,47 @@
+"""Bounds of operators that fold positions of one channel into one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, is_quantized
+from arenite.converters.passes.intervals.rescale import fits, round_twice
+from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.quant import activation_range, quantize_multiplier
+
+
+@rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
+def pool(site: Site) -> Bounds | None:
+    """A maximum or a rounded mean of values lies between them; padding takes no part in either."""
+    known = site.bounds(0)
+    if known is None or not is_quantized(site.out):
+        return None
+    return known.clamp(*activation_range(site.op.options["fused_activation_function"], site.out))
+
+
+def reduced_axes(site: Site) -> tuple[int, ...] | None:
+    """The axes that a reduction folds, when they are constant and the last is not among them."""
+    inp, axes = site.present(0), site.present(1)
+    if axes.data is None:
+        return None
+    rank = len(inp.shape)
+    found = sorted({int(a) % rank for a in axes.data.reshape(-1)})
+    return None if rank - 1 in found else tuple(found)
+
+
+@rule("MEAN")
+def mean(site: Site) -> Bounds | None:
+    """The sum of what is folded, scaled by a multiplier that divides as well; rounded twice."""
+    known, inp, out = site.bounds(0), site.present(0), site.out
+    axes = reduced_axes(site)
+    if known is None or axes is None or not is_quantized(inp, out):
+        return None
+    count = int(np.prod([inp.shape[a] for a in axes], dtype=np.int64))
+    multiplier, shift = quantize_multiplier(inp.scale / out.scale)
+    up = min(count.bit_length() - 1, 32, 31 + shift)
+    divided, right = np.array([(multiplier << up) // count]), np.array([shift - up])
+    sums = [(v - inp.zero_point) * count for v in (known.low, known.high)]
+    if divided[0] >= 1 << 31 or not all(fits(s, right) for s in sums):
+        return None
+    low, high = (round_twice(s, divided, right) + out.zero_point for s in sums)
+    return Bounds(low, high).clamp(LOW, HIGH)

@@ -1,0 +1,36 @@
+"""Scaling accumulators as LiteRT does, for whole arrays; every function never decreases as the accumulator grows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.quant import quantize_multiplier
+
+
+def multipliers(reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``quantize_multiplier`` of each real scale (>= 0): int64 multipliers and shifts."""
+    pairs = [quantize_multiplier(float(r)) for r in reals]
+    return np.array([m for m, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64)
+
+
+def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``): int64.
+
+    Arrays broadcast together; multiplier in [0, 2**31). Exact while ``fits`` holds for ``acc``.
+    """
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    high = ((acc << left) * multiplier + (1 << 30)) >> 31
+    mask = (np.int64(1) << right) - 1
+    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+
+
+def fits(acc: np.ndarray, shift: np.ndarray | int) -> bool:
+    """Whether LiteRT's int32 holds ``acc`` also after the shift to the left, so that nothing wraps."""
+    return bool(np.all(np.abs(acc) << np.maximum(shift, 0) < 1 << 31))
+
+
+def round_once(acc: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """round(double(acc) * real), ties away from zero, as FULLY_CONNECTED scales: int64."""
+    product = np.clip(acc.astype(np.float64) * real, -(2.0**40), 2.0**40)
+    whole = np.trunc(product)
+    return (whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)).astype(np.int64)

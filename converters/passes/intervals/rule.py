@@ -1,0 +1,50 @@
+"""How an operator's bounds are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.passes.intervals.bounds import Bounds
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operator with the bounds of what it reads."""
+
+    graph: Subgraph
+    op: Op
+    known: Mapping[int, Bounds]  # by tensor; every tracked tensor that is computed earlier, or constant
+
+    def tensor(self, position: int) -> Tensor | None:
+        index = self.op.input(position)
+        return self.graph.tensors[index] if index >= 0 else None
+
+    def present(self, position: int) -> Tensor:
+        t = self.tensor(position)
+        assert t is not None
+        return t
+
+    @property
+    def out(self) -> Tensor:
+        return self.graph.tensors[self.op.outputs[0]]
+
+    def bounds(self, position: int) -> Bounds | None:
+        return self.known.get(self.op.input(position))
+
+
+#: From an operator to the bounds of its only output; None when nothing is known.
+Rule = Callable[[Site], Bounds | None]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the bounds of the operators called ``names``."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
