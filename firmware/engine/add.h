@@ -26,6 +26,10 @@ typedef struct {
 } ar_add_params;
 
 void ar_add_s8(const ar_add_params *p);
+
+/* One row, see ar_row_fn in stream.h, of two inputs of one shape: `shape` is that of a row. */
+void ar_add_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 void ar_add_s16(const ar_add_params *p);
 
 /* int16 with scales that are powers of two: the inputs are only shifted, multipliers are not used. */

@@ -16,3 +16,11 @@ void ar_add_s8(const ar_add_params *p)
         }
     } while (ar_rows_next(&rows, &p->shape));
 }
+
+void ar_add_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_add_params *p = params;
+    for (uint32_t i = 0; i < p->shape.inner; i++) {
+        out[i] = (int8_t)ar_add_element(p, rows[0][i], rows[1][i], 20);
+    }
+}

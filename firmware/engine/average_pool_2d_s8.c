@@ -3,6 +3,12 @@
 
 #include "fixed_point.h"
 
+static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
+{
+    sum += sum > 0 ? count / 2 : -(count / 2);
+    return (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
+}
+
 void ar_average_pool_2d_s8(const ar_pool_2d_params *p)
 {
     const int8_t *image = p->input;
@@ -20,11 +26,46 @@ void ar_average_pool_2d_s8(const ar_pool_2d_params *p)
                             sum += image[(iy * p->in_w + ix) * p->channels + c];
                         }
                     }
-                    sum += sum > 0 ? count / 2 : -(count / 2);
-                    *out++ = (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
+                    *out++ = mean(p, sum, count);
                 }
             }
         }
         image += p->in_h * p->in_w * p->channels;
+    }
+}
+
+void ar_average_pool_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_pool_2d_params *p = params;
+    for (int32_t x = 0; x < p->out_w; x++) {
+        const ar_pool_window w = ar_pool_clip(p, 0, x);
+        for (int32_t c = 0; c < p->channels; c++) {
+            int32_t sum = 0, count = 0;
+            for (int32_t ky = 0; ky < p->k_h; ky++) {
+                if (rows[ky]) {
+                    count += w.x1 - w.x0;
+                    for (int32_t ix = w.x0; ix < w.x1; ix++) {
+                        sum += rows[ky][ix * p->channels + c];
+                    }
+                }
+            }
+            *out++ = mean(p, sum, count);
+        }
+    }
+}
+
+void ar_average_pool_2d_s8_add(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_pool_2d_params *p = params;
+    const int8_t *in = rows[0];
+    for (int32_t x = 0; x < p->in_w; x++) {
+        for (int32_t c = 0; c < p->channels; c++) {
+            p->sums[c] += *in++;
+        }
+    }
+    if (out) {
+        for (int32_t c = 0; c < p->channels; c++) {
+            out[c] = mean(p, p->sums[c], p->in_h * p->in_w);
+        }
     }
 }

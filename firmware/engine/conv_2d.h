@@ -32,4 +32,8 @@ void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p);
 void ar_transpose_conv_s8(const ar_conv_2d_params *p);
 void ar_transpose_conv_s16(const ar_conv_2d_params *p);
 
+/* One output row: see ar_row_fn in stream.h. */
+void ar_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
+void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 #endif

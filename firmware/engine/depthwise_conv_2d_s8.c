@@ -56,3 +56,29 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
         image += p->in_h * p->in_w * p->in_c;
     }
 }
+
+void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_conv_2d_params *p = params;
+    const int32_t *bias = p->bias;
+    const ar_taps one = {0, 1};
+
+    for (int32_t x = 0; x < p->out_w; x++) {
+        const int32_t x0 = x * p->stride_w - p->pad_left;
+        const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
+        int32_t at = x0 * p->in_c;
+        int32_t left = p->k_c;
+        for (int32_t c = 0; c < p->out_c; c++) {
+            const int8_t *filter = p->weights + c;
+            int32_t acc = bias ? bias[c] : 0;
+            for (int32_t ky = 0; ky < p->k_h; ky++, filter += p->k_w * p->out_c) {
+                acc += rows[ky] ? window_sum(p, rows[ky], at, filter, one, columns) : 0;
+            }
+            *out++ = ar_conv_output_s8(p, acc, c);
+            if (--left == 0) {
+                left = p->k_c;
+                at++;
+            }
+        }
+    }
+}

@@ -14,6 +14,9 @@ typedef struct {
 /* Bytes to bytes; table [256], by the byte taken as unsigned. */
 void ar_map_8(const ar_map_params *p);
 
+/* One row of `count` bytes: see ar_row_fn in stream.h. */
+void ar_map_8_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 /* int16 to int16; table [513], see lut_s16.h. */
 void ar_map_s16(const ar_map_params *p);
 

@@ -9,3 +9,12 @@ void ar_map_8(const ar_map_params *p)
         out[i] = table[in[i]];
     }
 }
+
+void ar_map_8_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_map_params *p = params;
+    const int8_t *table = p->table;
+    for (uint32_t i = 0; i < p->count; i++) {
+        out[i] = table[(uint8_t)rows[0][i]];
+    }
+}

@@ -13,6 +13,7 @@ typedef struct {
     uint16_t pad_top, pad_left;
     uint16_t stride_h, stride_w;
     int16_t act_min, act_max;
+    int32_t *sums; /* [channels], for ar_average_pool_2d_s8_add only */
 } ar_pool_2d_params;
 
 /* The part of a window that lies inside the image: rows [y0, y1), columns [x0, x1). */
@@ -36,5 +37,13 @@ void ar_average_pool_2d_s8(const ar_pool_2d_params *p);
 void ar_average_pool_2d_s16(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s8(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s16(const ar_pool_2d_params *p);
+
+/* One output row: see ar_row_fn in stream.h. */
+void ar_average_pool_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
+void ar_max_pool_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+/* A window over the whole image, fed one input row per call: `out` is 0 in all calls but the last. The sums are 0 before
+ * the first. */
+void ar_average_pool_2d_s8_add(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif
