@@ -1,11 +1,13 @@
 """The bench: generate, build, flash or start, feed every sample, check every byte, and report.
 
 The result is ``arenite.bench/1``. On an emulated board a figure called instructions is counted exactly by the
-emulator's clock; on a real board the same ticks are microseconds. Cycles are estimated from instructions.
+emulator's clock; on a real board the same ticks are microseconds. Cycles are estimated: from one more inference under a
+plugin that counts instructions by class, or by a rule of thumb.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
-from arenite.firmware.boards.cores import cpi_of
+from arenite.converters.errors import ArenaError, UsageError
+from arenite.host.bench import cycles
 from arenite.host.bench.drivers import Measured, Progress, measure, measure_mlperf
-from arenite.host.bench.elf import ElfSizes, read_elf
+from arenite.host.bench.elf import ElfSizes, layer_code, read_elf
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples, accuracy
 from arenite.host.emulator.machine import start
+from arenite.host.emulator.profile import Profile, profile
 from arenite.host.evidence import keep_run
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
@@ -37,6 +40,7 @@ class Options:
     port: str | None = None
     stateful: bool = False  # keep state carried between inferences from one sample to the next
     keep: Path | None = None  # leave the project here
+    cycles: bool | None = None  # profile one inference for its cycles; None: where that is possible
 
 
 def bench(
@@ -60,6 +64,7 @@ def bench(
         with _transport(project, elf, options.port) as line:
             feed = measure_mlperf if options.protocol == "mlperf" else measure
             measured = feed(line, project.generated, samples, options.stateful, progress)
+        profiled, why_not = _profile(project, elf, samples, options, progress)
         sizes = read_elf(elf)
         if options.keep is not None and measured.memory is not None:
             keep_run(folder, elf, measured.memory)
@@ -74,7 +79,41 @@ def bench(
         progress("check", k + 1, len(samples))
     numbers = [d for d in differences if d is not None]
     worst = max(numbers, default=0) if len(numbers) == len(differences) else None
-    return _report(prepared, project, samples, measured, sizes, exact, worst)
+    report = _report(prepared, project, samples, measured, sizes, exact, worst, profiled)
+    remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
+    report["notes"] = [text for text in remarks if text is not None]
+    return report
+
+
+def _profile(
+    project: Project, elf: Path, samples: Samples, options: Options, progress: Progress
+) -> tuple[Profile | None, str | None]:
+    """A profile of the first sample's inference, or None, with the reason where it was to be expected.
+
+    Raises what ``profile`` raises when cycles were asked for.
+    """
+    if options.cycles is False:
+        return None, None
+    if not project.board.emulated:
+        if options.cycles:
+            raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
+        return None, None
+    one = Samples(samples.inputs[:1], None)
+    feed = measure_mlperf if options.protocol == "mlperf" else measure
+    progress("profile", 0, 1)
+    try:
+        code = layer_code(elf)
+        return profile(
+            project.board,
+            elf,
+            code.entries,
+            code.caller,
+            lambda line: feed(line, project.generated, one, False, lambda *_: None),
+        ), None
+    except ArenaError as error:
+        if options.cycles:
+            raise
+        return None, f"Cycles are a rule of thumb here: {error.problem} {error.hint}".strip()
 
 
 @contextmanager
@@ -145,6 +184,7 @@ def _report(
     sizes: ElfSizes,
     exact: int,
     worst: float | None,
+    profiled: Profile | None,
 ) -> dict[str, Any]:
     board, p = project.board, project.prediction
     count = _instructions(board, m.tick_hz)
@@ -152,9 +192,11 @@ def _report(
     latency = None
     if count is None and m.tick_hz:
         latency = {k: round(v * 1e6 / m.tick_hz, 1) for k, v in percentiles(m.ticks).items()}
-    cycles = None
-    if instructions is not None:
-        cycles = {"p50": round(instructions["p50"] * cpi_of(board.core)), "kind": "estimated"}
+    estimate = None
+    if profiled is not None:
+        estimate = cycles.by_profile(profiled)
+    elif instructions is not None:
+        estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
     stack = m.memory.stack_used if m.memory else p.stack
     return {
         "schema": "arenite.bench/1",
@@ -168,7 +210,7 @@ def _report(
             "max_abs_diff": worst,
             "accuracy": accuracy([o[0] for o in m.outputs], samples.labels),
         },
-        "inference": {"instructions": instructions, "latency_us": latency, "cycles": cycles},
+        "inference": {"instructions": instructions, "latency_us": latency, "cycles": estimate},
         "init": {"instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None},
         "memory": {
             "arena": sizes.arena,
@@ -192,29 +234,44 @@ def _report(
             "predicted_code": p.code,
             "predicted_total": p.flash_total,
         },
-        "layers": _layers(project, m, count),
+        "layers": _layers(project, m, count, profiled),
+        "classes": cycles.histogram(profiled) if profiled is not None else None,
         "energy": None,
     }
 
 
-def _layers(project: Project, m: Measured, count: Callable[[int], int] | None) -> list[dict[str, Any]]:
+def tier_of(kernel: str) -> str:
+    """The instructions that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
+    found = re.search(r"_(dsp|mve)(_|$)", kernel)
+    return found[1] if found else "scalar"
+
+
+def _layers(
+    project: Project, m: Measured, count: Callable[[int], int] | None, profiled: Profile | None
+) -> list[dict[str, Any]]:
     """One entry per operator of the plan; 0 instructions where none were needed, None where nobody counted."""
     medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]
     measured = iter(medians)
+    spent = iter([round(layer.cycles) for layer in profiled.layers]) if profiled is not None else None
     rows = []
     graph = project.generated.model.main
     for layer in project.generated.layers:
         ticks = None
         if medians:
             ticks = next(measured) if layer.call is not None else 0
+        needed = None
+        if spent is not None:
+            needed = next(spent) if layer.call is not None else 0
         rows.append(
             {
                 "index": layer.index,
                 "op": layer.op.name,
                 "macs": layer.macs,
                 "instructions": count(ticks) if count and ticks is not None else None,
+                "cycles": needed,
                 "ticks": ticks,
                 "kernel": layer.call.kernel if layer.call is not None else None,
+                "tier": tier_of(layer.call.kernel) if layer.call is not None else None,
                 "shape": ", ".join("x".join(map(str, t.shape)) for t in graph.out_tensors(layer.op)),
             }
         )

@@ -10,6 +10,9 @@ import click
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
 from arenite.firmware.generator.target import Target
+from arenite.host.bench.compare import compare as compare_result
+from arenite.host.bench.compare import read_baseline, require
+from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples, random_samples
@@ -39,6 +42,16 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--stream-input", is_flag=True, hidden=True)
 @click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
 @click.option(
+    "--cycles/--no-cycles",
+    default=None,
+    help="Estimate cycles by counting instructions in one more inference (emulated boards; on where possible).",
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ratios to a baseline: another engine's records, or an earlier --json result.",
+)
+@click.option(
     "--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the generated project here."
 )
 @click.option("--html", type=click.Path(path_type=Path), help="Also write a self-contained page.")
@@ -54,6 +67,8 @@ def bench(
     no_passes: bool,
     stream_input: bool,
     stateful: bool,
+    cycles: bool | None,
+    compare: Path | None,
     keep: Path | None,
     html: Path | None,
     as_json: bool,
@@ -66,13 +81,18 @@ def bench(
         raise UsageError(
             "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
         )
+    baseline = read_baseline(compare) if compare is not None else None
     prepared = prepare(image)
     chosen = load_board(board)
+    if baseline is not None and compare is not None:
+        require(baseline, chosen.core, prepared.path.stem, compare)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     inputs = load_samples(data, tensors, samples) if data else random_samples(tensors, samples or 10)
-    options = Options(optimise, protocol, port, stateful, keep)
+    options = Options(optimise, protocol, port, stateful, keep, cycles)
     with Steps(chosen.name) as steps:
         result = run_bench(prepared, chosen, inputs, options, steps)
+    if baseline is not None:
+        result["compare"] = compare_result(result, baseline)
     if as_json:
         print_json(result)
     else:
@@ -104,11 +124,25 @@ def show_bench(result: dict[str, Any]) -> None:
                 f"{layer['instructions']:,}",
                 f"{layer['instructions'] / layer['macs']:.2f}" if layer["macs"] else "-",
                 f"{100 * layer['instructions'] / total:.1f} %",
+                "-" if layer["cycles"] is None else f"{layer['cycles']:,}",
+                (layer["kernel"] or "-").removeprefix("ar_"),
+                layer["tier"] or "-",
             )
             for layer in result["layers"]
         ]
-        columns = ("#", "operator", "output", "MACs", "instructions", "per MAC", "share")
-        show(table("Layers (measured)", columns, rows))
+        columns = (
+            "#",
+            "operator",
+            "output",
+            "MACs",
+            "instructions",
+            "per MAC",
+            "share",
+            "est. cycles",
+            "kernel",
+            "tier",
+        )
+        show(table("Layers (measured; cycles estimated)", columns, rows))
     facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
     if s["accuracy"] is not None:
         facts.append(("accuracy", f"{s['accuracy']:.3f}"))
@@ -144,3 +178,40 @@ def show_bench(result: dict[str, Any]) -> None:
     ]
     title = f"{Path(result['model']['path']).name} on {result['board']['name']}"
     show(table(title, ("", "measured"), facts))
+    if result["classes"] is not None:
+        _show_classes(result["classes"])
+    if result.get("compare") is not None:
+        _show_comparison(result["compare"])
+    for text in result["notes"]:
+        note(text)
+
+
+def _show_classes(classes: list[dict[str, Any]]) -> None:
+    """The classes and rules that make up a hundredth of the cycles or more."""
+    total = sum(row["cycles"] for row in classes)
+    rows = [
+        (
+            row["class"].replace("_", " ") if "class" in row else f"({RULE_TITLES[row['rule']]})",
+            f"{row['count']:,}",
+            f"{row['cycles']:,}",
+            f"{100 * row['cycles'] / max(total, 1):.1f} %",
+            row["kind"],
+        )
+        for row in classes
+        if abs(row["cycles"]) * 100 >= total
+    ]
+    show(table("Classes of instructions", ("class", "count", "est. cycles", "share", "cost is"), rows))
+
+
+def _show_comparison(compared: dict[str, Any]) -> None:
+    def shown(value: float | None) -> str:
+        return "-" if value is None else f"{value:,}"
+
+    rows = [
+        (name, shown(f["ours"]), shown(f["theirs"]), "-" if f["ratio"] is None else f"{f['ratio']:.3f}")
+        for name, f in compared["figures"].items()
+    ]
+    title = f"Against {compared['engine']} on {compared['core']}"
+    show(table(title, ("", "this", "baseline", "ratio"), rows))
+    if compared["note"] is not None:
+        note(compared["note"])

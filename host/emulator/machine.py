@@ -53,8 +53,8 @@ class RunningEmulator:
                     pipe.close()
 
 
-def command_line(board: Board, elf: Path, extra: tuple[str, ...] = ()) -> list[str]:
-    """The command that runs ``elf`` on ``board``.
+def command_line(board: Board, elf: Path, extra: tuple[str, ...] = (), *, icount: bool = True) -> list[str]:
+    """The command that runs ``elf`` on ``board``; without ``icount`` its timer tells nothing.
 
     Raises:
         UsageError: not an emulated board.
@@ -72,7 +72,7 @@ def command_line(board: Board, elf: Path, extra: tuple[str, ...] = ()) -> list[s
         program,
         *("-machine", emulator.machine),
         *(("-cpu", emulator.cpu) if emulator.cpu else ()),
-        *("-icount", f"shift={emulator.icount_shift}"),
+        *(("-icount", f"shift={emulator.icount_shift}") if icount else ()),
         *("-display", "none", "-monitor", "none", "-chardev", "pty,id=line"),
         *serial,
         *emulator.arguments,
@@ -104,7 +104,7 @@ def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float
 
 @contextmanager
 def start(
-    board: Board, elf: Path, *, extra: tuple[str, ...] = (), timeout_s: float = 20.0
+    board: Board, elf: Path, *, extra: tuple[str, ...] = (), icount: bool = True, timeout_s: float = 20.0
 ) -> Iterator[RunningEmulator]:
     """Run ``elf`` on the emulated ``board`` until the block ends.
 
@@ -112,6 +112,7 @@ def start(
         board: an emulated board.
         elf: the firmware.
         extra: more arguments for QEMU (a plugin, a trace).
+        icount: the board's timer counts instructions; without it QEMU is faster, and the timer means nothing.
         timeout_s: for QEMU to come up.
 
     Raises:
@@ -120,7 +121,7 @@ def start(
     """
     if not Path(elf).is_file():
         raise UsageError(f"There is no firmware {elf}.", "Build it with `arenite build`.")
-    command = command_line(board, Path(elf), extra)
+    command = command_line(board, Path(elf), extra, icount=icount)
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -1,0 +1,153 @@
+"""A bench result beside a baseline: another engine's records, or an earlier result of our own.
+
+Records are ``{"records": [{"engine", "core", "model", "instructions", ...}]}``, one per model and core; the model is
+named by its file without the suffix. An earlier result is what ``arenite bench --json`` printed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import ProfileError, UsageError
+from arenite.host.emulator.timing import timing_of
+
+#: What is compared: its name here, its key in a baseline's record, its place in a bench result.
+FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("instructions", "instructions", ("inference", "instructions", "p50")),
+    ("cycles", "cycles", ("inference", "cycles", "p50")),
+    ("init", "init_instructions", ("init", "instructions")),
+    ("arena", "arena_bytes", ("memory", "arena")),
+    ("stack", "stack_bytes", ("memory", "stack")),
+    ("ram_total", "ram_total_bytes", ("memory", "ram_total")),
+    ("code", "flash_code_bytes", ("flash", "code")),
+    ("flash_total", "flash_total_bytes", ("flash", "total")),
+)
+SCHEMA = "arenite.bench/1"
+#: Cycles per instruction that differ by more than this share are worth a sentence.
+WORTH_SAYING = 0.10
+
+
+@dataclass(frozen=True)
+class Record:
+    """``figures``: by the names of ``FIGURES``, as far as the record has them."""
+
+    engine: str
+    core: str
+    model: str
+    figures: Mapping[str, float]
+
+
+def read_baseline(path: Path) -> tuple[Record, ...]:
+    """The records of a baseline file.  Raises ``UsageError`` when it is none."""
+    hint = 'It holds {"records": [...]} of another engine, or what `arenite bench --json` printed.'
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}.", "Name a baseline file.") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}.", hint) from error
+    try:
+        if isinstance(data, dict) and data.get("schema") == SCHEMA:
+            return (_of_result(data),)
+        records = tuple(_of_record(row) for row in data["records"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is no baseline: {type(error).__name__} at {error}.", hint) from error
+    if not records:
+        raise UsageError(f"{path} has no records.", hint)
+    return records
+
+
+def _of_record(row: Mapping[str, Any]) -> Record:
+    figures = {name: row[key] for name, key, _ in FIGURES if row.get(key) is not None}
+    for name, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            raise ValueError(f"{name}: {value!r}")
+    for key in ("engine", "core", "model"):
+        if not isinstance(row[key], str):
+            raise TypeError(f"{key}: {row[key]!r}")
+    return Record(row["engine"], row["core"], row["model"], figures)
+
+
+def _of_result(data: Mapping[str, Any]) -> Record:
+    figures = {name: value for name, value in figures_of(data).items() if value is not None}
+    return Record("arenite", data["board"]["core"], model_name(data), figures)
+
+
+def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
+    """The figures of a bench result; None where it has none."""
+    found: dict[str, float | None] = {}
+    for name, _, place in FIGURES:
+        value: Any = result
+        for key in place:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        found[name] = value
+    return found
+
+
+def model_name(result: Mapping[str, Any]) -> str:
+    """The model's file without its suffix, by which records name it."""
+    return Path(result["model"]["path"]).stem
+
+
+def matching(records: Sequence[Record], core: str, model: str) -> list[Record]:
+    """The records of one model on one core."""
+    return [r for r in records if r.core == core and r.model == model]
+
+
+def require(records: Sequence[Record], core: str, model: str, path: Path) -> None:
+    """Raises ``UsageError`` when the baseline at ``path`` has nothing to compare with."""
+    if not matching(records, core, model):
+        there = sorted({f"{r.model} on {r.core}" for r in records})
+        shown = ", ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
+        raise UsageError(f"{path} has no record of {model} on {core}.", f"It has {shown}.")
+
+
+def compare(result: Mapping[str, Any], records: Sequence[Record]) -> dict[str, Any] | None:
+    """The ratios of a result to the best record of the same model and core, figure by figure; None without a record.
+
+    A ratio is ours divided by theirs: below 1 is less. ``note`` says where instructions and estimated cycles tell
+    different stories, else it is None.
+    """
+    core = result["board"]["core"]
+    same = matching(records, core, model_name(result))
+    if not same:
+        return None
+    figures = {}
+    for name, ours in figures_of(result).items():
+        theirs = min((r.figures[name] for r in same if name in r.figures), default=None)
+        if ours is not None and theirs is not None:
+            ratio = round(ours / theirs, 3) if theirs else None
+            figures[name] = {"ours": ours, "theirs": theirs, "ratio": ratio}
+    return {
+        "engine": ", ".join(sorted({r.engine for r in same})),
+        "core": core,
+        "figures": figures,
+        "note": _disagreement(figures, result),
+    }
+
+
+def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any]) -> str | None:
+    """A sentence when the ratio of estimated cycles is another than that of instructions."""
+    cycles = (result["inference"].get("cycles") or {}).get("p50")
+    counted = figures.get("instructions")
+    if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:
+        return None
+    if "cycles" in figures:
+        ratio, of_theirs = figures["cycles"]["ratio"], "of both"
+    else:
+        try:
+            plain = timing_of(result["board"]["core"]).plain_cpi
+        except ProfileError:
+            return None
+        ratio = cycles / (counted["theirs"] * plain)
+        of_theirs = f"with {plain:.2f} assumed for each of the baseline's instructions"
+    if ratio is None or abs(ratio / counted["ratio"] - 1) <= WORTH_SAYING:
+        return None
+    return (
+        f"Instructions and estimated cycles disagree: {counted['ratio']:.2f} of the baseline's instructions, but about "
+        f"{ratio:.2f} of its cycles ({cycles / counted['ours']:.2f} cycles per instruction here, {of_theirs})."
+    )

@@ -1,0 +1,72 @@
+"""The cycle estimate of a bench result: from a profile where the emulator gave one, else a rule of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arenite.firmware.boards.cores import core_named, cpi_of
+from arenite.host.bench.compare import WORTH_SAYING
+from arenite.host.emulator.profile import Profile
+from arenite.host.emulator.timing import Cost, Tally
+
+#: What a rule of a timing table means to people.
+RULE_TITLES = {
+    "taken": "taken branch",
+    "pipelined": "load or store behind a load",
+    "load_use": "use of what was just loaded",
+    "address": "address just computed",
+    "dual_issue": "issued with the one before",
+    "overlap": "overlapping vector instructions",
+}
+
+
+def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
+    """Cycles per inference, without a profile."""
+    cpi = cpi_of(core)
+    return {
+        "p50": round(instructions * cpi),
+        "kind": "estimated",
+        "source": f"rule of thumb: {cpi:g} cycles per instruction, {core_named(core).cpi_source}",
+    }
+
+
+def by_profile(profile: Profile) -> dict[str, Any]:
+    """Cycles of the one inference that was profiled."""
+    return {
+        "p50": round(profile.total.cycles),
+        "kind": "estimated",
+        "source": f"instructions by class, counted in the emulator; {profile.timing.summary}",
+    }
+
+
+def histogram(profile: Profile) -> list[dict[str, Any]]:
+    """The classes of instructions, most cycles first, then what the rules between neighbours add or save."""
+    total, timing = profile.total, profile.timing
+
+    def rows(tallies: Mapping[str, Tally], costs: Mapping[str, Cost], what: str) -> list[dict[str, Any]]:
+        return [
+            {
+                what: name,
+                "count": tally.count,
+                "cycles": round(tally.cycles),
+                "kind": costs[name].kind,
+                "source": costs[name].source,
+            }
+            for name, tally in sorted(tallies.items(), key=lambda item: -abs(item[1].cycles))
+        ]
+
+    return rows(total.classes, timing.classes, "class") + rows(total.rules, timing.rules, "rule")
+
+
+def remark(profile: Profile) -> str | None:
+    """A sentence when an instruction of this firmware takes clearly more or fewer cycles than of plain code."""
+    total, timing = profile.total, profile.timing
+    cpi = total.cycles / max(total.instructions, 1)
+    if abs(cpi / timing.plain_cpi - 1) <= WORTH_SAYING:
+        return None
+    effect = "flatter" if cpi > timing.plain_cpi else "understate"
+    return (
+        f"An instruction takes an estimated {cpi:.2f} cycles here, against {timing.plain_cpi:.2f} in plain compiled "
+        f"code on a {timing.core}: instructions alone {effect} this firmware."
+    )

@@ -1,0 +1,220 @@
+"""Timing classes of Thumb instructions: Armv6-M to Armv8.1-M with DSP, FPU and MVE, as GNU objdump writes them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from arenite.host.emulator.disassembly import Instruction
+from arenite.host.emulator.instruction_class import Kind
+
+_CONDITIONS = (
+    "eq",
+    "ne",
+    "cs",
+    "hs",
+    "cc",
+    "lo",
+    "mi",
+    "pl",
+    "vs",
+    "vc",
+    "hi",
+    "ls",
+    "ge",
+    "lt",
+    "gt",
+    "le",
+    "al",
+)
+_REGISTER = re.compile(r"\b(r\d+|s[0-9]+|d[0-9]+|q[0-7]|sp|lr|pc|ip|fp|sl|sb)\b")
+_ALIASES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "sp": "r13", "lr": "r14", "pc": "r15"}
+
+#: Mnemonics without condition and flag suffix, by class; the rest is matched by pattern below, or plain arithmetic.
+_NAMED = {
+    "multiply": "mul smulbb smulbt smultb smultt smulwb smulwt smuad smuadx smusd smusdx smmul smmulr",
+    "multiply_accumulate": "mla mls smlabb smlabt smlatb smlatt smlawb smlawt smlad smladx smlsd smlsdx smmla"
+    " smmlar smmls smmlsr",
+    "multiply_long": "smull umull",
+    "multiply_accumulate_long": "smlal umlal umaal smlald smlaldx smlsld smlsldx smlalbb smlalbt smlaltb smlaltt",
+    "divide": "sdiv udiv",
+    "simd": "ssat usat ssat16 usat16 qadd qsub qdadd qdsub sadd8 sadd16 ssub8 ssub16 uadd8 uadd16 usub8 usub16 qadd8"
+    " qadd16 qsub8 qsub16 uqadd8 uqadd16 uqsub8 uqsub16 shadd8 shadd16 shsub8 shsub16 uhadd8 uhadd16 uhsub8 uhsub16"
+    " sxtb16 uxtb16 sxtab16 uxtab16 sxtab uxtab sxtah uxtah pkhbt pkhtb usad8 usada8 sel",
+    "branch": "b",
+    "compare_branch": "cbz cbnz",
+    "call": "bl blx",
+    "branch_register": "bx bxns blxns",
+    "branch_table": "tbb tbh",
+    "it": "it itt ite ittt itte itet itee itttt ittte ittet ittee itett itete iteet iteee",
+    "nop": "nop yield wfi wfe sev",
+    "barrier": "dmb dsb isb",
+    "system": "mrs msr cpsid cpsie svc bkpt udf",
+    "loop_start": "dls dlstp wls wlstp lctp",
+    "loop_end": "le letp",
+    "shift_long": "asrl lsll lsrl sqrshrl sqshll srshrl uqrshll uqshll urshrl sqrshr sqshl srshr uqrshl uqshl urshr",
+}
+_CLASS_OF = {name: kind for kind, names in _NAMED.items() for name in names.split()}
+
+_MVE_PREDICATE = re.compile(r"vp(st|t|not)|vctp")
+_MVE_MULTIPLY = re.compile(
+    r"v(mul|mla|mls|mlal|rmla|rmls|q?d?mul|qr?dmul|qr?dmla|qdml|rmul|cmul|cmla|fma|fms)"
+)
+#: What adds across lanes into a core register.
+_MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)")
+
+
+@cache
+def arm_kind(instruction: Instruction) -> Kind:
+    """The timing class of one instruction."""
+    base = _stripped(instruction.mnemonic.split(".")[0])
+    operands = _split(instruction.operands)
+    if base.startswith("v"):
+        return _vector(base, instruction, operands)
+    if base.startswith(("ldm", "stm")) or base in ("push", "pop"):
+        return _multiple(base, operands)
+    if base.startswith(("ldr", "str", "lda", "stl")):
+        return _single(base, operands)
+    name = _CLASS_OF.get(base, "alu")
+    if name in ("multiply_long", "multiply_accumulate_long", "shift_long"):
+        return _made(name, operands, 2, also_read=name != "multiply_long")
+    if name in ("branch", "compare_branch", "call", "branch_register", "branch_table", "loop_end", "it"):
+        return Kind(name, reads=_registers(",".join(operands)))
+    if base in ("cmp", "cmn", "tst", "teq", "nop"):
+        return Kind(name, reads=_registers(",".join(operands)))
+    # With two operands most write what they also read (adds r0, #1).
+    kind = _made(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
+    if "r15" in kind.writes:
+        return Kind("branch_register", reads=kind.reads)
+    return kind
+
+
+def _is_move(base: str) -> bool:
+    return base.startswith(("mov", "mvn", "sxt", "uxt", "rev", "clz", "rbit", "adr"))
+
+
+def _stripped(mnemonic: str) -> str:
+    """Without a condition, and without the "s" of those that set flags."""
+    known = _CLASS_OF.keys()
+    if mnemonic in known:
+        return mnemonic
+    for suffix in _CONDITIONS:
+        head = mnemonic.removesuffix(suffix)
+        if head != mnemonic and (
+            head in known or head.startswith(("ldr", "str", "ldm", "stm", "push", "pop"))
+        ):
+            return head
+    # "smmls", "mls", "lsls": only what is known without its s.
+    return mnemonic[:-1] if mnemonic.endswith("s") and mnemonic[:-1] in known else mnemonic
+
+
+def _split(operands: str) -> list[str]:
+    """At the commas outside brackets."""
+    parts, depth, current = [], 0, ""
+    for ch in operands:
+        depth += (ch in "[{") - (ch in "]}")
+        if ch == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += ch
+    return [*parts, current.strip()] if current.strip() else parts
+
+
+def _registers(text: str) -> frozenset[str]:
+    return frozenset(_ALIASES.get(r, r) for r in _REGISTER.findall(text))
+
+
+def _made(name: str, operands: list[str], results: int, *, also_read: bool) -> Kind:
+    writes = _registers(",".join(operands[:results]))
+    reads = _registers(",".join(operands[results:]))
+    return Kind(name, 1, reads | writes if also_read else reads, writes)
+
+
+def _listed(text: str) -> int:
+    """Registers in "{r4, r5-r7, pc}"."""
+    count = 0
+    for part in text.strip("{}^! ").split(","):
+        ends = [int(re.sub(r"\D", "", _ALIASES.get(r.strip(), r.strip()))) for r in part.split("-")]
+        count += ends[-1] - ends[0] + 1
+    return count
+
+
+def _multiple(base: str, operands: list[str]) -> Kind:
+    text = operands[-1]
+    base_register = frozenset({"r13"}) if base in ("push", "pop") else _registers(operands[0])
+    items = _listed(text)
+    if base.startswith("stm") or base == "push":
+        return Kind("store_multiple", items, _registers(text) | base_register, address=base_register)
+    returns = "r15" in _registers(text)
+    return Kind(
+        "load_multiple_return" if returns else "load_multiple",
+        items,
+        base_register,
+        _registers(text),
+        base_register,
+    )
+
+
+def _single(base: str, operands: list[str]) -> Kind:
+    place = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
+    # A literal may be disassembled as a bare address.
+    values, where = _registers(",".join(operands[:place])), _registers(",".join(operands[place:]))
+    double = base in ("ldrd", "strd")
+    items = 2 if double else 1
+    if base.startswith("st"):
+        by_register = len(where) > 1 and not double
+        name = "store_double" if double else "store_register" if by_register else "store"
+        return Kind(name, items, values | where, address=where)
+    name = "load_double" if double else "load_literal" if not where or where == {"r15"} else "load"
+    if "r15" in values:
+        name = "load_return"
+    return Kind(name, items, where, values, where)
+
+
+def _vector(base: str, instruction: Instruction, operands: list[str]) -> Kind:
+    text = instruction.operands
+    helium = re.search(r"\bq[0-7]\b", text) is not None
+    if _MVE_PREDICATE.match(base):
+        return Kind("mve_predicate", reads=_registers(text))
+    if base.startswith(("vldr", "vstr", "vld2", "vld4", "vst2", "vst4")) and helium:
+        return _vector_memory(base, instruction, operands)
+    if helium:
+        if base.startswith("vmov") and re.search(r"\br\d+|\b(ip|lr|fp|sl|sb)\b", text):
+            return _made("mve_move", operands, 1, also_read=True)
+        if _MVE_REDUCE.match(base) or re.match(
+            r"v(r?ml[as]l?d|mla?d|mls?d)av|vr?ml[as]ldav|vml[as]l?v", base
+        ):
+            multiplies = _MVE_REDUCE.match(base) is None
+            results = 2 if len(operands) == 4 else 1
+            return _made(
+                "mve_multiply_reduce" if multiplies else "mve_reduce", operands, results, also_read=True
+            )
+        name = "mve_multiply" if _MVE_MULTIPLY.match(base) else "mve_alu"
+        return _made(name, operands, 1, also_read=True)
+    if base.startswith(("vldm", "vpop", "vstm", "vpush")):
+        items = _listed(operands[-1])
+        return Kind("fpu_load" if base[1] == "l" or base == "vpop" else "fpu_store", items, _registers(text))
+    if base.startswith("vldr"):
+        return Kind(
+            "fpu_load", 1, _registers(operands[-1]), _registers(operands[0]), _registers(operands[-1])
+        )
+    if base.startswith("vstr"):
+        return Kind("fpu_store", 1, _registers(text), address=_registers(operands[-1]))
+    if base.startswith(("vdiv", "vsqrt")):
+        return _made("fpu_divide", operands, 1, also_read=False)
+    return _made("fpu", operands, 1, also_read=base.startswith(("vml", "vfm", "vfn", "vnml")))
+
+
+def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> Kind:
+    values, where = _registers(operands[0]), _registers(",".join(operands[1:]))
+    store = base.startswith("vst")
+    reads, writes = (values | where, frozenset()) if store else (where, values)
+    if base[3] in "24":
+        name = "mve_store_interleaved" if store else "mve_load_interleaved"
+        return Kind(name, 1, reads, writes, where)
+    if any(r.startswith("q") for r in where):
+        bits = re.search(r"\.[a-z]?(\d+)", instruction.mnemonic)
+        elements = 128 // int(bits[1]) if bits else 4
+        return Kind("mve_scatter" if store else "mve_gather", elements, reads, writes, where)
+    return Kind("mve_store" if store else "mve_load", 1, reads, writes, where)

@@ -1,0 +1,40 @@
+"""Timing classes of RV32IMAC instructions, as GNU objdump writes them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from arenite.host.emulator.disassembly import Instruction
+from arenite.host.emulator.instruction_class import Kind
+
+_NAMED = {
+    "load": "lb lbu lh lhu lw",
+    "store": "sb sh sw",
+    "multiply": "mul",
+    "multiply_high": "mulh mulhu mulhsu",
+    "divide": "div divu rem remu",
+    "branch": "beq bne blt bge bltu bgeu beqz bnez blez bgez bltz bgtz bgt ble bgtu bleu",
+    "jump": "j jr ret",
+    "call": "jal jalr call tail",
+    "system": "csrr csrw csrs csrc csrwi csrsi csrci csrrw csrrs csrrc fence fence.i ecall ebreak mret wfi rdcycle"
+    " rdcycleh rdinstret rdinstreth rdtime rdtimeh",
+    "nop": "nop",
+}
+_CLASS_OF = {name: kind for kind, names in _NAMED.items() for name in names.split()}
+_REGISTER = re.compile(r"\b(zero|ra|sp|gp|tp|[ast]\d+)\b")
+
+
+@cache
+def riscv_kind(instruction: Instruction) -> Kind:
+    """The timing class of one instruction."""
+    name = _CLASS_OF.get(instruction.mnemonic.removeprefix("c."), "alu")
+    first, _, rest = instruction.operands.partition(",")
+    all_registers = frozenset(_REGISTER.findall(instruction.operands))
+    if name in ("branch", "jump", "call"):
+        return Kind(name, reads=all_registers)
+    if name == "store":
+        return Kind(name, 1, all_registers, address=frozenset(_REGISTER.findall(rest)))
+    reads = frozenset(_REGISTER.findall(rest))
+    writes = frozenset(_REGISTER.findall(first))
+    return Kind(name, 1, reads, writes, reads if name == "load" else frozenset())

@@ -1,0 +1,115 @@
+"""What the instructions of a firmware's basic blocks are, by the toolchain's own disassembler.
+
+Only blocks that ran are disassembled, and as nothing but their bytes laid end to end: each is a whole number of
+instructions, so the disassembler never loses its step on literals and padding between functions.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+from arenite.firmware.boards.cores import core_named
+from arenite.host.emulator.block_counts import Block
+
+#: Instruction sets as objdump names them, by core; the longest prefix that matches.
+_MACHINES = {
+    "cortex-m0": ("armv6s-m", "force-thumb"),
+    "cortex-m23": ("armv8-m.base", "force-thumb"),
+    "cortex-m3": ("armv7e-m", "force-thumb"),
+    "cortex-m33": ("armv8-m.main", "force-thumb"),
+    "cortex-m4": ("armv7e-m", "force-thumb"),
+    "cortex-m7": ("armv7e-m", "force-thumb"),
+    "cortex-m55": ("armv8.1-m.main", "force-thumb"),
+    "cortex-m85": ("armv8.1-m.main", "force-thumb"),
+    "rv32": ("riscv:rv32", ""),
+    "xtensa": ("xtensa", ""),
+}
+_LINE = re.compile(r"^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)$")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction: its mnemonic as disassembled, operands as text, its length in bytes."""
+
+    mnemonic: str
+    operands: str
+    size: int
+
+
+def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tuple[Instruction, ...]]:
+    """The instructions of each block, in order.  Raises ``ToolError`` when the disassembler is missing or fails."""
+    wanted = sorted(set(blocks), key=lambda b: (b.start, b.end))
+    image = _Image(elf)
+    parts = [image.bytes_at(b.start, b.end - b.start) for b in wanted]
+    listing = _listing(b"".join(parts), core)
+    found = {}
+    at = 0
+    for block, part in zip(wanted, parts, strict=True):
+        instructions = []
+        end = at + len(part)
+        while at < end:
+            if at not in listing:
+                raise ToolError(f"The disassembler gave no instruction for {block.start:#x}.")
+            instructions.append(listing[at])
+            at += listing[at].size
+        if at != end:
+            raise ToolError(f"The disassembler and the emulator disagree on the block at {block.start:#x}.")
+        found[block] = tuple(instructions)
+    return found
+
+
+class _Image:
+    """The bytes of an ELF's sections at the addresses where they run."""
+
+    def __init__(self, elf: Path) -> None:
+        from elftools.elf.elffile import ELFFile
+
+        with elf.open("rb") as stream:
+            self._sections = [
+                (s["sh_addr"], s.data())
+                for s in ELFFile(stream).iter_sections()
+                if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"
+            ]
+
+    def bytes_at(self, address: int, length: int) -> bytes:
+        for start, data in self._sections:
+            if start <= address and address + length <= start + len(data):
+                return data[address - start : address - start + length]
+        raise ToolError(f"The firmware ran code at {address:#x}, which is not in its ELF.")
+
+
+def _listing(code: bytes, core: str) -> dict[int, Instruction]:
+    """Offset to instruction."""
+    machine, option = next(
+        _MACHINES[k] for k in sorted(_MACHINES, key=len, reverse=True) if core.startswith(k)
+    )
+    program = core_named(core).prefix + "objdump"
+    with tempfile.NamedTemporaryFile(prefix="arenite-", suffix=".bin") as file:
+        file.write(code)
+        file.flush()
+        command = [program, "-D", "-z", "-b", "binary", "-m", machine]
+        command += [*(("-M", option) if option else ()), file.name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise ToolError(
+                f"The disassembler {program} is missing.",
+                f"Install it: apt install {core_named(core).package}",
+            ) from error
+    if done.returncode:
+        raise ToolError(f"{program} failed: {done.stderr.strip()[:200]}")
+    found = {}
+    for line in done.stdout.splitlines():
+        if match := _LINE.match(line):
+            digits = match[2].replace(" ", "")
+            mnemonic, _, operands = match[3].partition("\t")
+            # What follows a comment sign is the disassembler's own remark.
+            operands = re.split(r"\s*[;@#] |\s*<|\s+//", operands, maxsplit=1)[0].strip()
+            found[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
+    return found

@@ -1,0 +1,163 @@
+/* QEMU TCG plugin: how often each translation block ran in each phase of one inference, and how often it ended in a
+ * jump.
+ *
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries`; phase 0, in which nothing is counted,
+ * when a block starts in [idle, idle + size). The host gives it the entries of the layer functions, and the function
+ * that calls them, so that each layer's phase lasts from its entry until it has returned.
+ *
+ * Arguments: out=FILE, entries=HEX:HEX:..., idle=HEX:HEX (address and bytes).
+ *
+ * Output, one record per line, numbers in decimal but for addresses:
+ *     B id start end    a block: its first address, and the one behind its last instruction, in hexadecimal
+ *     P phase           the records that follow are of this run of the phase
+ *     C id count taken  how often the block ran, and after how many of these runs the next block was not the one that
+ *                       lies behind it
+ *     E                 the end of this run of the phase
+ * A block precedes the first count of it.
+ *
+ * Run without -icount: there a block that touches a device starts a second time, and would be counted twice.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qemu_plugin.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_PHASES 65536
+
+typedef struct block {
+    struct block *next; /* all blocks, the latest first */
+    uint64_t start, end;
+    uint64_t count, taken; /* in the present run of a phase */
+    unsigned id;
+    unsigned phase; /* that begins here; 0: none */
+    bool idle, written;
+} block;
+
+EXPORT int qemu_plugin_version = 1;
+
+static FILE *out;
+static block *blocks;
+static block *previous;
+static unsigned known;
+static unsigned phase; /* 0: nothing is counted */
+static enum { THUMB, RISC_V, XTENSA } target;
+static uint64_t entries[MAX_PHASES];
+static unsigned entry_count;
+static uint64_t idle_start, idle_end;
+
+/* End the present phase: write its counts, and clear them. */
+static void write_phase(void)
+{
+    fprintf(out, "P %u\n", phase);
+    for (block *b = blocks; b; b = b->next) {
+        if (b->count == 0) {
+            continue;
+        }
+        if (!b->written) {
+            fprintf(out, "B %u %llx %llx\n", b->id, (unsigned long long)b->start, (unsigned long long)b->end);
+            b->written = true;
+        }
+        fprintf(out, "C %u %llu %llu\n", b->id, (unsigned long long)b->count, (unsigned long long)b->taken);
+        b->count = b->taken = 0;
+    }
+    fprintf(out, "E\n");
+    fflush(out);
+}
+
+static void on_block(unsigned int vcpu, void *userdata)
+{
+    block *b = userdata;
+    (void)vcpu;
+    if (phase && previous && previous->end != b->start) {
+        previous->taken++;
+    }
+    if (b->phase || b->idle) {
+        if (phase) {
+            write_phase();
+        }
+        phase = b->phase;
+    }
+    if (phase) {
+        b->count++;
+        previous = b;
+    } else {
+        previous = 0;
+    }
+}
+
+/* Bytes of an instruction, told by its first: QEMU forgets those on a second page. */
+static unsigned bytes_of(const struct qemu_plugin_insn *insn)
+{
+    const uint8_t *data = qemu_plugin_insn_data(insn);
+    switch (target) {
+    case THUMB: /* two halfwords when the first begins with 0b11101, 0b11110 or 0b11111 */
+        return data[1] >= 0xE8 ? 4 : 2;
+    case RISC_V:
+        return (data[0] & 3) == 3 ? 4 : 2;
+    default: /* XTENSA: opcodes from 8 on are the narrow ones */
+        return (data[0] & 15) >= 8 ? 2 : 3;
+    }
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    const size_t count = qemu_plugin_tb_n_insns(tb);
+    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
+    /* QEMU gives no notice when it drops a block, so its record stays: a retranslation makes a second one. */
+    block *b = calloc(1, sizeof *b);
+    (void)id;
+    if (!b) {
+        fprintf(stderr, "blocks.c: out of memory\n");
+        exit(1);
+    }
+    b->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+    b->end = qemu_plugin_insn_vaddr(last) + bytes_of(last);
+    b->id = known++;
+    b->idle = b->start >= idle_start && b->start < idle_end;
+    for (unsigned k = 0; k < entry_count; k++) {
+        if (entries[k] == b->start) {
+            b->phase = k + 1;
+        }
+    }
+    b->next = blocks;
+    blocks = b;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+}
+
+/* "name=value": the value when the name is this one, else 0. */
+static const char *value_of(const char *argument, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : 0;
+}
+
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    target = strcmp(info->target_name, "arm") == 0         ? THUMB
+             : strncmp(info->target_name, "riscv", 5) == 0 ? RISC_V
+                                                           : XTENSA;
+    for (int k = 0; k < argc; k++) {
+        const char *value;
+        if ((value = value_of(argv[k], "out")) != 0) {
+            out = fopen(value, "w");
+        } else if ((value = value_of(argv[k], "entries")) != 0) {
+            char *end;
+            do {
+                entries[entry_count++] = strtoull(value, &end, 16);
+                value = end + 1;
+            } while (*end == ':' && entry_count < MAX_PHASES);
+        } else if ((value = value_of(argv[k], "idle")) != 0) {
+            char *end;
+            idle_start = strtoull(value, &end, 16);
+            idle_end = idle_start + (*end == ':' ? strtoull(end + 1, 0, 16) : 0);
+        }
+    }
+    if (!out || !entry_count || idle_end == idle_start) {
+        fprintf(stderr, "blocks.c: out, entries and idle are needed\n");
+        return 1;
+    }
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    return 0;
+}

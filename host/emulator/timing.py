@@ -1,0 +1,199 @@
+"""Estimated cycles of straight-line code: a core's timing table over classes of instructions.
+
+The tables in ``profiles/timing/`` say what each class costs, and which rules hold between neighbours: a taken branch
+refills the pipeline, a load straight after a load is pipelined, vector instructions of different groups overlap. They
+hold for memory without wait states. An estimate, never a measurement.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import ProfileError
+from arenite.host.emulator.disassembly import Instruction
+from arenite.host.emulator.instruction_class import Kind, classifier
+
+DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
+KINDS = ("estimated", "assumed")
+#: ``taken``: a block ends with a jump. ``pipelined``: a load or store right behind a load. ``load_use``: reads what the
+#: instruction before loaded. ``address``: its address is what the instruction before computed. ``dual_issue``: issued
+#: together with the one before. ``overlap``: a vector instruction whose successor uses another part of the vector unit.
+RULES = ("taken", "pipelined", "load_use", "address", "dual_issue", "overlap")
+
+_LOADS = frozenset({"load", "load_literal", "load_double", "fpu_load"})
+_PIPELINED = frozenset({"load", "load_literal", "store", "store_register"})
+_MEMORY = ("load", "store", "fpu_load", "fpu_store")
+_VECTOR_GROUPS = {
+    "mve_load": "memory",
+    "mve_store": "memory",
+    "mve_multiply": "multiply",
+    "mve_multiply_reduce": "multiply",
+    "mve_alu": "alu",
+    "mve_reduce": "alu",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """``cycles + per_item * items`` of a class, or the cycles that a rule adds; where the number is from.
+
+    ``taken``: what a jump by an instruction of the class adds, where it is not what the rule ``taken`` says.
+    """
+
+    cycles: float
+    per_item: float
+    taken: float | None
+    kind: str
+    source: str
+
+
+@dataclass
+class Tally:
+    """How often, and the cycles of all of them together."""
+
+    count: int = 0
+    cycles: float = 0.0
+
+    def add(self, count: int, cycles: float) -> None:
+        self.count += count
+        self.cycles += cycles
+
+
+@dataclass
+class CycleCount:
+    """Cycles by class of instruction (``count`` is instructions) and by rule (``count`` is how often it held)."""
+
+    classes: dict[str, Tally] = field(default_factory=dict)
+    rules: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def instructions(self) -> int:
+        return sum(t.count for t in self.classes.values())
+
+    @property
+    def cycles(self) -> float:
+        return sum(t.cycles for part in (self.classes, self.rules) for t in part.values())
+
+    def add(self, other: CycleCount, times: int = 1) -> None:
+        """Add ``times`` × ``other``."""
+        for mine, theirs in ((self.classes, other.classes), (self.rules, other.rules)):
+            for name, tally in theirs.items():
+                mine.setdefault(name, Tally()).add(tally.count * times, tally.cycles * times)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One core's table. ``plain_cpi``: what it gives per instruction for compiled scalar code."""
+
+    core: str
+    summary: str
+    plain_cpi: float
+    classes: Mapping[str, Cost]
+    rules: Mapping[str, Cost]
+    never_second: frozenset[str]  # classes that are not issued together with the instruction before
+
+    def block(self, instructions: Sequence[Instruction]) -> CycleCount:
+        """One run through ``instructions`` that goes on right behind them.
+
+        Raises ``ProfileError`` for a class that the table does not have.
+        """
+        kind_of = classifier(self.core)
+        kinds = [kind_of(i) for i in instructions]
+        result = CycleCount()
+        issued = False  # the previous instruction was the second of a pair
+        for k, kind in enumerate(kinds):
+            cost = self._cost(kind)
+            result.classes.setdefault(kind.name, Tally()).add(1, cost)
+            before = kinds[k - 1] if k else None
+            issued = (
+                before is not None and not issued and "dual_issue" in self.rules and self._pair(before, kind)
+            )
+            if issued:
+                result.rules.setdefault("dual_issue", Tally()).add(1, -cost)
+            elif before is not None:
+                self._neighbours(result, before, kind, cost)
+        return result
+
+    def taken(self, last: Instruction) -> float:
+        """Cycles that a jump adds to those of ``last``, the instruction that jumps."""
+        own = self.classes[classifier(self.core)(last).name].taken
+        return self.rules["taken"].cycles if own is None else own
+
+    def _cost(self, kind: Kind) -> float:
+        if kind.name not in self.classes:
+            raise ProfileError(f"The timing table of {self.core} has no class '{kind.name}'.")
+        entry = self.classes[kind.name]
+        return entry.cycles + entry.per_item * kind.items
+
+    def _neighbours(self, result: CycleCount, before: Kind, kind: Kind, cost: float) -> None:
+        def hold(rule: str) -> None:
+            result.rules.setdefault(rule, Tally()).add(1, self.rules[rule].cycles)
+
+        loaded = before.name in _LOADS
+        if "pipelined" in self.rules and loaded and before.name != "load_double" and cost > 1:
+            if kind.name in _PIPELINED and not before.writes & kind.address:
+                hold("pipelined")
+        elif "load_use" in self.rules and loaded and before.writes & kind.reads:
+            hold("load_use")
+        if "address" in self.rules and not loaded and before.writes & kind.address:
+            hold("address")
+        if "overlap" in self.rules:
+            groups = _VECTOR_GROUPS.get(before.name), _VECTOR_GROUPS.get(kind.name)
+            if None not in groups and groups[0] != groups[1]:
+                hold("overlap")
+
+    def _pair(self, before: Kind, kind: Kind) -> bool:
+        """Whether ``kind`` is issued in the same cycle as ``before``."""
+        if kind.name in self.never_second or before.name.startswith(
+            ("branch", "call", "compare_branch", "it")
+        ):
+            return False
+        if before.writes & (kind.reads | kind.writes):
+            return False
+        return not (before.name.startswith(_MEMORY) and kind.name.startswith(_MEMORY))
+
+
+@cache
+def timing_of(core: str) -> Timing:
+    """The table of ``core``.  Raises ``ProfileError`` when there is none, or it is malformed."""
+    path = DIRECTORY / f"{core}.toml"
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ProfileError(f"There is no timing table for the core '{core}'.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(f"{path.name} is not valid TOML: {error}.") from error
+    return _parsed(data, path.name)
+
+
+def _parsed(data: Mapping[str, Any], where: str) -> Timing:
+    try:
+        sources = data["sources"]
+        timing = Timing(
+            data["core"],
+            data["summary"],
+            float(data["plain_cpi"]),
+            {name: _cost_of(row, sources) for name, row in data["classes"].items()},
+            {name: _cost_of(row, sources) for name, row in data["rules"].items()},
+            frozenset(data.get("never_second", ())),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProfileError(f"{where}: {error} is missing or malformed.") from error
+    unknown = [name for name in timing.rules if name not in RULES]
+    if unknown or "taken" not in timing.rules:
+        raise ProfileError(f"{where}: the rules must be of {', '.join(RULES)}, and 'taken' among them.")
+    return timing
+
+
+def _cost_of(row: Mapping[str, Any], sources: Mapping[str, str]) -> Cost:
+    if row["kind"] not in KINDS or set(row) - {"cycles", "per_item", "taken", "kind", "source"}:
+        raise ValueError(repr(row))
+    taken = float(row["taken"]) if "taken" in row else None
+    return Cost(
+        float(row["cycles"]), float(row.get("per_item", 0)), taken, row["kind"], sources[row["source"]]
+    )
