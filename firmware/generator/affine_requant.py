@@ -29,8 +29,6 @@ _LARGEST = (1 << 31) - 1
 #: No accumulator is farther from zero.
 _FAR = 1 << 31
 _NO_LIMIT = 1 << 60
-#: Rounding twice moves a step by less than this many accumulator units from where real arithmetic has it.
-_MARGIN = 3
 #: Above this shift the inequalities would leave 64 bits; a scale that small needs no more bits either.
 _MOST_SHIFT = 22
 #: Channels solved at a time, which bounds the memory of the proof.
@@ -97,25 +95,36 @@ def convolution_steps(
     """Steps of an operator that rounds twice; None for scales of 1 and above, which shift to the left.
 
     ``multiplier`` and ``shift`` (as ``quantize_multiplier`` gives them), ``lowest`` and ``highest`` are per channel.
+    Both roundings are undone exactly: the second one gives the smallest intermediate value of each level, the first
+    one the smallest accumulator of that.
     """
     multiplier, shift = multiplier.astype(np.int64), shift.astype(np.int64)
     if np.any(shift > 0):
         return None
     levels = np.arange(act_range[0] + 1, act_range[1] + 1, dtype=np.int64)
     wanted = levels - output_zero_point
-    real = np.maximum(multiplier * 2.0 ** (shift.astype(np.float64) - 31), 2.0**-40)
-    guess = np.ceil((wanted[None, :] - 0.5) / real[:, None])
-    tries = guess[:, :, None] + np.arange(-_MARGIN, _MARGIN + 1)
-    # No accumulator leaves 32 bits, and the product must not leave 64.
-    acc = np.clip(tries, -_FAR, _FAR).astype(np.int64)
-    got = requant_twice(acc, multiplier[:, None, None], shift[:, None, None]) >= wanted[None, :, None]
-    reached = got.any(axis=2)
-    first = np.take_along_axis(acc, got.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-    first = np.where(reached, first, _FAR + 1)
-    # A step must be seen from both sides within the tries, or lie beyond every accumulator.
-    if np.any(got[:, :, 0] & (acc[:, :, 0] > -_FAR)) or np.any(~reached & (acc[:, :, -1] < _FAR)):
-        return None
-    return Steps(levels, first, lowest.astype(np.int64), highest.astype(np.int64))
+    # Below 2**-24 a level would leave 64 bits here, and every accumulator is scaled to almost nothing.
+    right = np.minimum(-shift, 24)[:, None]
+    half = (np.int64(1) << right) >> 1
+    # The smallest intermediate value that rounds to the level: halves go away from zero, so below zero one more.
+    middle = (wanted << right) - half + ((wanted <= 0) & (right > 0))
+    # The smallest acc with (acc * multiplier + 2**30) >> 31 >= middle.
+    first = -((-((middle << 31) - (1 << 30))) // np.maximum(multiplier, 1)[:, None])
+    first = np.where((multiplier > 0)[:, None], first, np.where(wanted <= 0, -_FAR, _FAR + 1))
+    if np.any((shift < -24) & (multiplier > 0)):
+        tiny = (shift < -24) & (multiplier > 0)
+        first[tiny] = _tiny_steps(multiplier[tiny], -shift[tiny], wanted)
+    return Steps(levels, np.clip(first, -_FAR, _FAR + 1), lowest.astype(np.int64), highest.astype(np.int64))
+
+
+def _tiny_steps(multiplier: np.ndarray, right: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """``first`` of channels with very small scales, in Python's integers."""
+    rows = []
+    for m, n in zip(multiplier.tolist(), right.tolist(), strict=True):
+        middle = [(w << n) - (1 << (n - 1)) + (w <= 0) for w in wanted.tolist()]
+        steps = [-((-((v << 31) - (1 << 30))) // m) for v in middle]
+        rows.append([min(max(v, -_FAR), _FAR + 1) for v in steps])
+    return np.array(rows, np.int64)
 
 
 def fully_connected_steps(
