@@ -1,0 +1,224 @@
+/* CONV_2D, int8, two products in each multiplication.
+ *
+ * Two pixels share a word, x = x1 * 2^16 + x0. A weight times that word is both of its products, and a sum t of such
+ * words is A * 2^16 + B with A the sum for pixel 1 and B for pixel 0, exact as long as both fit 16 bits. So sums are
+ * short: of four taps (a quad) where the weights allow any input, else of two and two, which they always do (the
+ * generator checks). Each starts at 2^15, so that B + 2^15 is never negative and t >> 16 is A itself.
+ *
+ * Splitting every short sum would cost too much. Two totals are kept instead: `both`, of t, and `high`, of t >> 16. At
+ * the end pixel 1 has `high`, and pixel 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
+ *
+ * Weights are [out_c / 2][taps][2] bytes, 128 added to each, so that a load needs no sign extension; a short sum of them
+ * is too large by 128 times the sum of its x, known before any weight is: it starts at 2^15 less that. Taps are
+ * [k_h][k_w][in_c], filled up to whole quads with x = 0: what is read as their weights does not matter.
+ *
+ * `runs`, for each pair of channels, are bytes that count quads in turn: summed at once, then two and two, then at
+ * once, up to the last. Scratch: a word for every pair of pixels and tap, one for every pair and quad, k_h pointers,
+ * and in_c bytes of padding.
+ */
+#if defined(__riscv)
+#pragma GCC optimize("no-schedule-insns") /* or loads come early and sums are spilled for them */
+#endif
+
+#include "affine_requant.h"
+#include "conv_2d_scalar.h"
+
+#if defined(__riscv) || defined(AR_HOST)
+#define PAIRS 2 /* pairs of pixels at a time: as many as the registers hold */
+#else
+#define PAIRS 1
+#endif
+
+#define TILE 32 /* channels that are summed before they are scaled; even */
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct {
+    uint32_t both[2][PAIRS], high[2][PAIRS]; /* [channel][pair of pixels] */
+} totals;
+
+/* Adds the short sum of `taps` taps; `start` has one word per pair of pixels. */
+INLINE void short_sum(totals *s, const int pairs, const int taps, const uint32_t *x, const uint8_t *w,
+                      const uint32_t *start)
+{
+#pragma GCC unroll 2
+    for (int c = 0; c < 2; c++) {
+        uint32_t t[PAIRS];
+#pragma GCC unroll 2
+        for (int q = 0; q < pairs; q++) {
+            t[q] = start[q];
+        }
+#pragma GCC unroll 4
+        for (int k = 0; k < taps; k++) {
+            const uint32_t weight = w[2 * k + c];
+#pragma GCC unroll 2
+            for (int q = 0; q < pairs; q++) {
+                t[q] += weight * x[k * pairs + q];
+            }
+        }
+#pragma GCC unroll 2
+        for (int q = 0; q < pairs; q++) {
+            s->both[c][q] += t[q];
+            s->high[c][q] += (uint32_t)((int32_t)t[q] >> 16);
+        }
+    }
+}
+
+/* Where a short sum of weights with 128 added starts, for x words that sum to `sum`. */
+INLINE uint32_t start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
+
+/* Sums of channels k and k + 1 over all taps. Gives the next pair's runs. */
+INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int pairs, uint32_t quads, const uint32_t *x,
+                                  const uint32_t *start, const uint32_t *end, const uint8_t *w, const uint8_t *runs)
+{
+    totals s;
+#pragma GCC unroll 2
+    for (int q = 0; q < pairs; q++) {
+        s.high[0][q] = s.high[1][q] = 0;
+        s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
+    }
+    while (start != end) {
+        for (uint32_t n = *runs++; n; n--) {
+            short_sum(&s, pairs, 4, x, w, start);
+            x += 4 * pairs;
+            start += pairs;
+            w += 8;
+        }
+        if (start == end) {
+            break;
+        }
+        for (uint32_t n = *runs++; n; n--) {
+#pragma GCC unroll 1
+            for (int half = 0; half < 2; half++) {
+                uint32_t begin[PAIRS];
+#pragma GCC unroll 2
+                for (int q = 0; q < pairs; q++) {
+                    begin[q] = start_of(x[q] + x[pairs + q]);
+                    s.both[0][q] -= half ? 0x8000u : 0;
+                    s.both[1][q] -= half ? 0x8000u : 0;
+                }
+                short_sum(&s, pairs, 2, x, w, begin);
+                x += 2 * pairs;
+                w += 4;
+            }
+            start += pairs;
+        }
+    }
+#pragma GCC unroll 2
+    for (int c = 0; c < 2; c++) {
+#pragma GCC unroll 2
+        for (int q = 0; q < pairs; q++) {
+            sums[2 * q][k + c] = (int32_t)(s.both[c][q] - (s.high[c][q] << 16));
+            sums[2 * q + 1][k + c] = (int32_t)s.high[c][q];
+        }
+    }
+    return runs;
+}
+
+/* All channels of `pixels` neighbours, packed as `pairs` pairs. */
+INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int32_t pixels, const uint32_t *x,
+                         int8_t *out)
+{
+    const uint32_t taps = (uint32_t)p->k_h * p->k_w * p->in_c;
+    const uint32_t quads = (taps + 3) / 4;
+    const uint32_t *start = x + 4 * quads * (uint32_t)pairs;
+    const uint32_t *end = start + quads * (uint32_t)pairs;
+    const uint8_t *w = p->weights;
+    const uint8_t *runs = p->runs;
+    int32_t sums[2 * PAIRS][TILE];
+
+    for (int32_t c = 0; c < p->out_c; c += TILE) {
+        const int32_t channels = p->out_c - c < TILE ? p->out_c - c : TILE;
+        for (int32_t k = 0; k < channels; k += 2, w += 2 * taps) {
+            runs = window_sums(sums, k, pairs, quads, x, start, end, w, runs);
+        }
+        for (int32_t n = 0; n < pixels; n++) {
+            int8_t *o = out + n * p->out_c + c;
+            ar_affine_channels_s8(&p->requant, sums[n], p->bias + c, p->multiplier + c, o, channels);
+        }
+    }
+}
+
+/* Where the input of one tap lies: `rows[ky]` at column `x`, or the padding. */
+INLINE const int8_t *tap(const ar_conv_2d_scalar_params *p, const int8_t *row, int32_t x, const int8_t *padding)
+{
+    return row && (uint32_t)x < p->in_w ? row + x * p->in_c : padding;
+}
+
+/* Packs the windows of pixels x0 and x1 of an output row, for pair `x` of `pairs`. */
+static void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *const *rows, int32_t x0, int32_t x1,
+                 const int8_t *padding, uint32_t *x)
+{
+    const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
+    uint32_t *start = x + 4 * quads * (uint32_t)pairs;
+    uint32_t *to = x;
+
+    x0 = x0 * p->stride_w - p->pad_left;
+    x1 = x1 * p->stride_w - p->pad_left;
+    for (int32_t ky = 0; ky < p->k_h; ky++) {
+        for (int32_t kx = 0; kx < p->k_w; kx++) {
+            const int8_t *a = tap(p, rows[ky], x0 + kx * p->dilation_w, padding);
+            const int8_t *b = tap(p, rows[ky], x1 + kx * p->dilation_w, padding);
+            const int8_t *end = a + p->in_c;
+            for (; a != end; a++, b++, to += pairs) {
+                *to = (uint32_t)*a + ((uint32_t)*b << 16);
+            }
+        }
+    }
+    while (to < start) {
+        *to = 0;
+        to += pairs;
+    }
+    for (uint32_t n = quads; n; n--, x += 4 * pairs, start += pairs) {
+        *start = start_of(x[0] + x[pairs] + x[2 * pairs] + x[3 * pairs]);
+    }
+}
+
+void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_conv_2d_scalar_params *p = params;
+    const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
+    uint32_t *x = p->scratch;
+    int8_t *padding = (int8_t *)(x + 5 * PAIRS * quads);
+
+    for (int32_t i = 0; i < p->in_c; i++) {
+        padding[i] = p->padding;
+    }
+    int8_t *o = out;
+    for (int32_t at = 0; at < p->out_w; at += 2 * PAIRS) {
+        const int32_t pixels = p->out_w - at < 2 * PAIRS ? p->out_w - at : 2 * PAIRS;
+        const int pairs = pixels > 2 ? 2 : 1;
+        for (int q = 0; q < pairs; q++) {
+            const int32_t first = at + 2 * q;
+            pack(p, pairs, rows, first, 2 * q + 1 < pixels ? first + 1 : first, padding, x + q);
+        }
+        if (pairs == 1) {
+            all_channels(p, 1, pixels, x, o);
+        } else {
+            all_channels(p, PAIRS, pixels, x, o);
+        }
+        o += 2 * PAIRS * p->out_c;
+    }
+    ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
+}
+
+void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
+{
+    const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
+    const int32_t row_bytes = p->in_w * p->in_c;
+    const int8_t **rows = (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * PAIRS * quads + (p->in_c + 3u) / 4);
+    const int8_t *image = p->input;
+    int8_t *out = p->output;
+
+    for (int32_t b = 0; b < p->batches; b++) {
+        for (int32_t y = 0; y < p->out_h; y++) {
+            for (int32_t ky = 0; ky < p->k_h; ky++) {
+                const int32_t at = y * p->stride_h - p->pad_top + ky * p->dilation_h;
+                rows[ky] = (uint32_t)at < p->in_h ? image + at * row_bytes : 0;
+            }
+            ar_conv_2d_s8_scalar_row(p, rows, out);
+            out += p->out_w * p->out_c;
+        }
+        image += p->in_h * row_bytes;
+    }
+}

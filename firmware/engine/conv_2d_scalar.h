@@ -1,0 +1,34 @@
+/* CONV_2D and DEPTHWISE_CONV_2D, int8, for cores without SIMD: what their fast kernels take. NHWC. */
+#ifndef ARENITE_CONV_2D_SCALAR_H
+#define ARENITE_CONV_2D_SCALAR_H
+
+#include <stdint.h>
+
+#include "affine_requant.h"
+
+typedef struct {
+    const int8_t *input;       /* [batches][in_h][in_w][in_c] */
+    int8_t *output;            /* [batches][out_h][out_w][out_c] */
+    const uint8_t *weights;    /* laid out for the kernel, see there */
+    const int32_t *bias;       /* [out_c], see ar_affine_s8; the input's zero point is taken into it */
+    const int32_t *multiplier; /* [out_c], see ar_affine_s8 */
+    const uint8_t *runs;       /* conv_2d only, see there */
+    void *scratch;             /* see each kernel */
+    ar_affine requant;
+    uint16_t batches, in_h, in_w, in_c;
+    uint16_t out_h, out_w, out_c;
+    uint16_t k_h, k_w;
+    uint16_t pad_top, pad_left;
+    uint8_t stride_h, stride_w, dilation_h, dilation_w;
+    int8_t padding; /* the input's zero point */
+    int8_t act_min, act_max;
+} ar_conv_2d_scalar_params;
+
+void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
+void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
+
+/* One output row. `rows[k]` is the input row under the kernel's row k, 0 where that lies outside the image. */
+void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
+void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif

@@ -1,0 +1,181 @@
+"""CONV_2D on cores without SIMD: two pixels in each multiplication, see ``conv_2d_s8_scalar.c``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.folded import Folded, fold_convolution
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.scalar_fields import SCALE, has_offsets, requant_fields, scaled_bias
+from arenite.firmware.generator.lower.variant import Variant, variant
+from arenite.firmware.generator.quant import conv_padding
+from arenite.firmware.generator.target import Target
+
+#: Taps that are summed before the two halves of a word are split, and how many where those do not fit.
+_QUAD, _HALF = 4, 2
+#: Quads that one byte of ``runs`` can count.
+_LONGEST_RUN = 255
+#: The kernel reads this many bytes of weights past the last ones, for taps that fill up a quad.
+_BEYOND = 6
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Sizes of a convolution as the kernel sees them."""
+
+    batches: int
+    in_h: int
+    in_w: int
+    in_c: int
+    out_h: int
+    out_w: int
+    out_c: int
+    k_h: int
+    k_w: int
+    pad_top: int
+    pad_left: int
+    stride_h: int
+    stride_w: int
+    dilation_h: int
+    dilation_w: int
+
+    @property
+    def taps(self) -> int:
+        return self.k_h * self.k_w * self.in_c
+
+    @property
+    def quads(self) -> int:
+        return -(-self.taps // _QUAD)
+
+    def fields(self) -> dict[str, int]:
+        return dict(vars(self))
+
+
+def geometry(graph: Subgraph, op: Op) -> Geometry:
+    """Of a CONV_2D or DEPTHWISE_CONV_2D. A layer whose kernel is one pixel becomes one long row, and an image of one
+    column is turned, so that neighbours lie in one row."""
+    inp, w, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]], op.options
+    batches, in_h, in_w, in_c = inp.shape
+    _, out_h, out_w, out_c = out.shape
+    _, k_h, k_w, _ = w.shape
+    dilation_h, dilation_w = o["dilation_h_factor"], o["dilation_w_factor"]
+    _, top = conv_padding(o["padding"], in_h, k_h, o["stride_h"], dilation_h)
+    _, left = conv_padding(o["padding"], in_w, k_w, o["stride_w"], dilation_w)
+    plain = (k_h, k_w, o["stride_h"], o["stride_w"], top, left) == (1, 1, 1, 1, 0, 0)
+    if plain and batches * in_h * in_w <= 0xFFFF:
+        pixels = batches * in_h * in_w
+        return Geometry(1, 1, pixels, in_c, 1, pixels, out_c, 1, 1, 0, 0, 1, 1, 1, 1)
+    down = (in_h, out_h, k_h, top, o["stride_h"], dilation_h)
+    across = (in_w, out_w, k_w, left, o["stride_w"], dilation_w)
+    if in_w == 1 and k_w == 1:
+        down, across = across, down
+    return Geometry(
+        batches, down[0], across[0], in_c, down[1], across[1], out_c, down[2], across[2],
+        down[3], across[3], down[4], across[4], down[5], across[5],
+    )  # fmt: skip
+
+
+def sums_fit(weights: np.ndarray) -> np.ndarray:
+    """Whether sums of products with any int8 stay in 16 bits; over the last axis of int64 ``weights``."""
+    positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
+    return (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768)
+
+
+def count_runs(safe: np.ndarray) -> list[int]:
+    """How many quads in turn are safe, are not, are safe ...: bytes that begin with safe ones."""
+    runs: list[int] = []
+    wanted, at = True, 0
+    while at < len(safe):
+        same = safe[at:] == wanted
+        length = min(int(np.argmin(same)) if not same.all() else len(same), _LONGEST_RUN)
+        runs.append(length)
+        at += length
+        wanted = not wanted
+    return runs
+
+
+def _by_channel(folded: Folded, in_c: int) -> np.ndarray:
+    """Weights as int64 [out_c][taps]."""
+    return folded.weights.reshape(folded.weights.shape[0], -1)
+
+
+def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights`` and ``runs`` of the kernel from int64 [out_c][taps], or None where not even two taps always fit."""
+    out_c, taps = weights.shape
+    even = np.pad(weights, ((0, out_c % 2), (0, -taps % _QUAD)))
+    if not sums_fit(even.reshape(len(even), -1, _HALF)).all():
+        return None
+    safe = sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD)).all(axis=1)
+    runs = np.array([n for pair in safe for n in count_runs(pair)], np.uint8)
+    pairs = even[:, :taps].reshape(-1, 2, taps).transpose(0, 2, 1)
+    packed = np.pad((pairs + 128).astype(np.uint8).reshape(-1), (0, _BEYOND))
+    return packed, runs
+
+
+class _Pairs(Variant):
+    """What CONV_2D and DEPTHWISE_CONV_2D with one input channel share: that is a convolution too."""
+
+    tiers = ("scalar", "dsp", "mve")
+    priority = 100
+    axis: int
+
+    def _weights(self, graph: Subgraph, op: Op) -> tuple[Folded, np.ndarray] | None:
+        """The folded layer and its weights as int64 [out_c][taps]."""
+        folded = fold_convolution(graph, op, self.axis, SCALE)
+        if folded is None or not has_offsets(folded):
+            return None
+        ordered = np.moveaxis(folded.weights, self.axis, 0)
+        return folded, ordered.reshape(len(ordered), -1)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        if target.optimise == "flash" or inp.dtype != "int8":
+            return False
+        found = self._weights(graph, op)
+        if found is None or found[1].shape[1] != geometry(graph, op).taps:
+            return False
+        # An odd channel needs weights for a partner.
+        return (out.shape[3] % 2 == 0 or target.optimise == "speed") and pack_weights(found[1]) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        g = geometry(graph, op)
+        # The words of up to two pairs of pixels, padding, and row pointers (of a host as well).
+        return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        found = self._weights(ctx.graph, ctx.op)
+        assert found is not None
+        folded, by_channel = found
+        packed = pack_weights(by_channel)
+        assert packed is not None
+        weights, runs = packed
+        fields: dict[str, Any] = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(weights, "weights"),
+            **requant_fields(ctx, folded, scaled_bias(folded), pad_to=2),
+            "runs": ctx.table(runs, "runs"),
+            "scratch": ctx.scratch_ptr(),
+            **geometry(ctx.graph, ctx.op).fields(),
+            "padding": folded.input_zero_point,
+        }
+        return KernelCall(
+            "ar_conv_2d_s8_scalar", "conv_2d_scalar.h", ("conv_2d_s8_scalar.c", "affine_requant.c"), "ar_conv_2d_scalar_params", fields
+        )
+
+
+@variant
+class Conv2DScalar(_Pairs):
+    op_name = "CONV_2D"
+    axis = 0
+
+
+@variant
+class DepthwiseOfOneChannel(_Pairs):
+    op_name = "DEPTHWISE_CONV_2D"
+    priority = 110
+    axis = 3

@@ -1,0 +1,47 @@
+"""What the fast kernels of cores without SIMD share: the proven requantisation as they take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.lower.base import LowerContext
+
+#: Left shift of the accumulator in ``ar_affine_s8``.
+SCALE = 8
+#: What a two-sided offset may be: one less is stored in eight bits.
+_OFFSETS = (1, 256)
+
+
+def has_offsets(folded: Folded) -> bool:
+    """Whether ``ar_affine_s8`` can hold the offsets of every channel."""
+    requant = folded.requant
+    low, high = _OFFSETS
+    return not requant.two_sided or bool(np.all((requant.offset >= low) & (requant.offset <= high)))
+
+
+def scaled_bias(folded: Folded, constant: np.ndarray | int = 0) -> np.ndarray:
+    """int32 [channels]: bias plus ``constant`` accumulator units, 256 times, with the offset; modulo 2**32."""
+    requant = folded.requant
+    offset = requant.offset.astype(np.int64) - (1 if requant.two_sided else 0)
+    scaled = ((folded.bias + constant) << SCALE) + offset
+    return (scaled & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+
+def requant_fields(ctx: LowerContext, folded: Folded, bias: np.ndarray, pad_to: int = 1) -> dict[str, Any]:
+    """``bias``, ``multiplier``, ``requant`` and the activation; arrays are filled up to a multiple of ``pad_to``."""
+    more = (0, -len(bias) % pad_to)
+    requant = folded.requant
+    return {
+        "bias": ctx.weights(np.pad(bias, more), "bias"),
+        "multiplier": ctx.table(np.pad(requant.multiplier, more), "multiplier"),
+        "requant": {
+            "rounding": requant.rounding,
+            "shift": requant.shift,
+            "two_sided": int(requant.two_sided),
+        },
+        "act_min": folded.act_range[0],
+        "act_max": folded.act_range[1],
+    }
