@@ -1,0 +1,70 @@
+"""A RELU after a layer becomes the layer's own clamp.
+
+With one quantisation before and after, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The layer before
+clamps as well; two clamps one after the other are one clamp, and where a fused activation has just these two ends, the
+layer does it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.passes.intervals.bounds import is_quantized
+from arenite.converters.passes.intervals.elementwise import LIMITS, quantized_limits
+from arenite.converters.passes.report import PassReport
+from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range
+
+#: Operators whose last step is a clamp to the fused activation.
+_CLAMPING = (
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "FULLY_CONNECTED",
+    "ADD",
+    "SUB",
+    "MUL",
+    "AVERAGE_POOL_2D",
+    "MAX_POOL_2D",
+)
+_FUSED = (NONE, RELU, RELU_N1_TO_1, RELU6)
+
+
+def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
+    """The model with activations fused into the only operator that they follow."""
+    graph = model.main
+    made, count = makers(graph), readers(graph)
+    ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
+    notes = []
+    for op in graph.ops:
+        if op.name not in LIMITS or count.get(op.inputs[0], 0) != 1:
+            continue
+        before = made.get(op.inputs[0])
+        if before is None or before.name not in _CLAMPING:
+            continue
+        activation = _together(graph, before, op)
+        if activation is None:
+            continue
+        options = {**before.options, "fused_activation_function": activation}
+        fused = replace(before, options=options, outputs=op.outputs)
+        ops[before.index], ops[op.index] = fused, None
+        made[op.outputs[0]] = fused  # so that another activation behind this one finds it
+        notes.append(
+            f"Fused: layer {op.index} {op.name} is now the clamp of layer {before.index} {before.name}."
+        )
+    if not notes:
+        return model, None
+    return with_ops(model, ops.values()), PassReport("fused activations", tuple(notes))
+
+
+def _together(graph: Subgraph, before: Op, op: Op) -> int | None:
+    """The fused activation that clamps as ``before`` and ``op`` do one after the other; None when none does."""
+    inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    now = before.options["fused_activation_function"]
+    if inp.dtype != "int8" or (inp.shape, inp.dtype, inp.quant) != (out.shape, out.dtype, out.quant):
+        return None
+    if not is_quantized(inp) or now not in _FUSED:
+        return None
+    low, high = quantized_limits(op.name, out)
+    ends = tuple(min(max(end, low), high) for end in activation_range(now, inp))
+    return next((a for a in _FUSED if activation_range(a, out) == ends), None)

@@ -1,0 +1,61 @@
+"""A PAD before a convolution becomes the convolution's own padding.
+
+PAD writes the zero point, and a tap on the zero point adds 0 to the sum, as a tap outside the image does. TFLite's
+convolutions know one padding, SAME, which places the image by its size, kernel and stride; so the PAD goes where SAME
+gives the same number of outputs from the same place. (PyTorch's symmetric padding with stride 2 is often another one.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.passes.intervals.bounds import is_quantized
+from arenite.converters.passes.report import PassReport
+from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.quant import SAME, VALID, conv_padding
+
+
+def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
+    """The model with PADs fused into the only convolution that reads them."""
+    graph = model.main
+    made, count = makers(graph), readers(graph)
+    ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
+    notes = []
+    for op in graph.ops:
+        if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or op.options["padding"] != VALID:
+            continue
+        pad = made.get(op.inputs[0])
+        if pad is None or pad.name != "PAD" or count[op.inputs[0]] != 1 or not _is_same(graph, pad, op):
+            continue
+        options = {**op.options, "padding": SAME}
+        ops[op.index] = replace(op, options=options, inputs=(pad.inputs[0], *op.inputs[1:]))
+        ops[pad.index] = None
+        notes.append(f"Fused: layer {pad.index} PAD is now the padding of layer {op.index} {op.name}.")
+    if not notes:
+        return model, None
+    return with_ops(model, ops.values()), PassReport("fused paddings", tuple(notes))
+
+
+def _is_same(graph: Subgraph, pad: Op, op: Op) -> bool:
+    """Whether SAME padding of the image behind ``pad`` is what ``pad`` and ``op`` do."""
+    image, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
+    amounts, out = graph.tensors[pad.inputs[1]].data, graph.tensors[op.outputs[0]]
+    weights = graph.tensors[op.inputs[1]]
+    if (
+        image.dtype != "int8"
+        or image.data is not None
+        or not is_quantized(image)
+        or image.quant != padded.quant
+    ):
+        return False
+    if amounts is None or np.any(amounts.reshape(-1, 2)[[0, 3]]):
+        return False
+    for axis, side in ((1, "h"), (2, "w")):
+        stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
+        size = conv_padding(SAME, image.shape[axis], weights.shape[axis], stride, dilation)
+        if size != (out.shape[axis], int(amounts.reshape(-1, 2)[axis, 0])):
+            return False
+    return True

@@ -1,0 +1,29 @@
+"""A RESHAPE that reads another RESHAPE can read what that one reads: both only name the same bytes anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph import Model
+from arenite.converters.passes.prune import live_ops
+from arenite.converters.passes.report import PassReport
+from arenite.converters.passes.uses import makers, with_ops
+
+
+def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:
+    """The model with every RESHAPE reading past earlier ones; those that nothing else reads disappear."""
+    graph = model.main
+    made = makers(graph)
+    ops, notes = [], []
+    for op in graph.ops:
+        if op.name == "RESHAPE":
+            source = op.inputs[0]
+            while (earlier := made.get(source)) is not None and earlier.name == "RESHAPE":
+                source = earlier.inputs[0]
+            if source != op.inputs[0] and graph.tensors[source].data is None:
+                notes.append(f"Reshapes: layer {op.index} RESHAPE reads past the one before it.")
+                op = replace(op, inputs=(source, *op.inputs[1:]))
+        ops.append(op)
+    if not notes:
+        return model, None
+    return with_ops(model, live_ops(replace(graph, ops=tuple(ops)))), PassReport("reshapes", tuple(notes))
