@@ -10,9 +10,11 @@ from pathlib import Path
 
 from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
-from arenite.converters.image import image_bytes
+from arenite.converters.image import image_bytes, to_flatbuffer
 from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.passes.optimise import optimise
+from arenite.converters.passes.report import PassReport
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
@@ -27,11 +29,13 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model that is ready to be generated: supported, folded and planned.
+    """A model that is ready to be generated: supported, folded, optimised and planned.
 
     ``sha256`` is of the file that the user gave; ``source_sha256`` of the model behind it when that file is an image,
     so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
-    ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it.
+    ``source`` is the model as the file has it, mended but neither folded nor optimised: what every output is judged by.
+    ``passes`` has a report for each graph optimisation that changed the model, ``source_macs`` the multiply-accumulates
+    before them. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it.
     """
 
     path: Path
@@ -41,6 +45,9 @@ class Prepared:
     needs: tuple[OpNeeds, ...]
     plan: Plan
     notes: tuple[str, ...]
+    source: Model
+    source_macs: int
+    passes: tuple[PassReport, ...] = ()
     target: Target = PORTABLE
     _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
 
@@ -53,9 +60,14 @@ class Prepared:
         return image_bytes(self.model, self.plan, source_sha256=self.source_sha256)
 
     @cached_property
+    def reference(self) -> bytes:
+        """The flatbuffer by which outputs are judged: the source, which no optimisation has touched."""
+        return to_flatbuffer(self.source)
+
+    @cached_property
     def macs(self) -> int:
-        """Multiply-accumulates of one inference."""
-        return sum(op_macs(self.model.main, op) for op in self.model.main.ops)
+        """Multiply-accumulates of one inference, after the passes."""
+        return _macs(self.model)
 
     @cached_property
     def generated(self) -> Generated:
@@ -81,19 +93,30 @@ def _plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
     return made
 
 
-def prepare(path: str | Path) -> Prepared:
-    """Read, fold, check and plan the model or image at ``path``, for portable kernels.
+def _macs(model: Model) -> int:
+    return sum(op_macs(model.main, op) for op in model.main.ops)
 
+
+def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
+    """Read, fold, check, optimise and plan the model or image at ``path``, for portable kernels.
+
+    ``passes`` off leaves out the graph optimisations. None of them changes an output.
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     path = Path(path)
     image = load_any_image(path)
     model, folds = fold_constants(image.model)
     check_supported(model)
+    before = _macs(model)
+    reports: tuple[PassReport, ...] = ()
+    if passes:
+        model, reports = optimise(model)
+        if reports:
+            check_supported(model)
     needs = op_needs(model.main)
-    notes = [*image.model.repairs, *folds]
+    notes = [*image.model.repairs, *folds, *(n for r in reports for n in r.notes)]
     made = None
-    if image.plan is not None and not folds:
+    if image.plan is not None and not folds and not reports:
         try:
             check(model.main, image.plan, needs, persistent=resource_sizes(model))
             made = image.plan
@@ -104,4 +127,6 @@ def prepare(path: str | Path) -> Prepared:
     if made is None:
         made = _plan(model, needs)
     source = image.source_sha256 or image.sha256
-    return Prepared(path, image.sha256, source, model, tuple(needs), made, tuple(notes))
+    return Prepared(
+        path, image.sha256, source, model, tuple(needs), made, tuple(notes), image.model, before, reports
+    )

@@ -60,7 +60,7 @@ def generate_project(
         stack_bytes=stack,
         input_bytes=sum(generated.model.main.tensors[i].nbytes for i in generated.model.main.inputs),
         manifest={
-            "model": {"path": str(prepared.path), "sha256": prepared.sha256, "macs": prepared.macs},
+            "model": {"path": str(prepared.path), "sha256": prepared.sha256, "macs": prepared.source_macs},
             "image_sha256": generated.sha256.hex(),
             "predicted": asdict(prediction),
         },

@@ -69,7 +69,7 @@ def bench(
         if options.keep is not None and measured.memory is not None:
             keep_run(folder, elf, measured.memory)
     progress("check", 0, len(samples))
-    reference = Reference(prepared.image)
+    reference = Reference(prepared.reference)
     exact = 0
     differences: list[float | None] = []
     for k, (inputs, got) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
@@ -200,7 +200,13 @@ def _report(
     stack = m.memory.stack_used if m.memory else p.stack
     return {
         "schema": "arenite.bench/1",
-        "model": {"path": str(prepared.path), "sha256": prepared.sha256, "macs": prepared.macs},
+        "model": {
+            "path": str(prepared.path),
+            "sha256": prepared.sha256,
+            "macs": prepared.source_macs,
+            "macs_after_passes": prepared.macs,
+        },
+        "passes": [r.to_json() for r in prepared.passes],
         "board": {"name": board.name, "core": board.core},
         "protocol": project.protocol,
         "optimise": project.optimise,

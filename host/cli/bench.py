@@ -16,7 +16,7 @@ from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples, random_samples
-from arenite.host.cli.options import optimise_option, protocol_option
+from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 from arenite.host.fit import verdicts
@@ -36,9 +36,7 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
 @optimise_option
 @protocol_option
-@click.option(
-    "--no-passes", is_flag=True, help="Leave out optional graph optimisations (there are none yet)."
-)
+@no_passes_option
 @click.option("--stream-input", is_flag=True, hidden=True)
 @click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
 @click.option(
@@ -82,7 +80,7 @@ def bench(
             "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
         )
     baseline = read_baseline(compare) if compare is not None else None
-    prepared = prepare(image)
+    prepared = prepare(image, passes=not no_passes)
     chosen = load_board(board)
     if baseline is not None and compare is not None:
         require(baseline, chosen.core, prepared.path.stem, compare)

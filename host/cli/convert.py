@@ -8,6 +8,7 @@ import click
 
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
+from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
@@ -17,18 +18,19 @@ from arenite.profiles.boards import load_board
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: SOURCE with .image.tflite.")
 @click.option("--board", help="Also tell whether the image fits this board; exit code 1 when it does not.")
+@no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def convert(source: Path, output: Path | None, board: str | None, as_json: bool) -> int:
+def convert(source: Path, output: Path | None, board: str | None, no_passes: bool, as_json: bool) -> int:
     """Plan SOURCE (a quantised .tflite) and write it as an image.
 
-    The image is the same flatbuffer with its operators in execution order and its arena plan in the metadata; stock
-    LiteRT and TensorFlow Lite Micro load it and give the same numbers.
+    The image is the same flatbuffer, less what no output needs, with its operators in execution order and its arena
+    plan in the metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """
     target = output or source.with_name(source.name.removesuffix(".tflite") + ".image.tflite")
     if target.resolve() == source.resolve():
         raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
     chosen = load_board(board) if board else None
-    prepared = prepare(source)
+    prepared = prepare(source, passes=not no_passes)
     write_atomic(target, prepared.image)
     verdict = None
     if chosen is not None:
@@ -44,6 +46,7 @@ def convert(source: Path, output: Path | None, board: str | None, as_json: bool)
                 "image": {"path": str(target), "bytes": len(prepared.image)},
                 "arena": {"bytes": p.arena_bytes, "lower_bound": p.lower_bound, "status": p.status},
                 "notes": list(prepared.notes),
+                "passes": [r.to_json() for r in prepared.passes],
                 "fit": None if verdict is None else verdict.to_json(),
             }
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.converters.errors import UsageError
-from arenite.host.cli.options import optimise_option, protocol_option
+from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.prepare import prepare
 from arenite.host.project import generate_project
@@ -20,6 +20,7 @@ from arenite.profiles.boards import load_board
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
 @optimise_option
 @protocol_option
+@no_passes_option
 @click.option("--stream-input", is_flag=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def firmware(
@@ -28,6 +29,7 @@ def firmware(
     output: Path,
     optimise: str | None,
     protocol: str,
+    no_passes: bool,
     stream_input: bool,
     as_json: bool,
 ) -> int:
@@ -39,7 +41,7 @@ def firmware(
         raise UsageError(
             "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
         )
-    prepared = prepare(image)
+    prepared = prepare(image, passes=not no_passes)
     project = generate_project(prepared, load_board(board), output, optimise=optimise, protocol=protocol)
     p = project.prediction
     if as_json:
@@ -58,6 +60,7 @@ def firmware(
                     "code": p.code,
                     "flash_total": p.flash_total,
                 },
+                "passes": [r.to_json() for r in prepared.passes],
             }
         )
     else:

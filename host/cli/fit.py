@@ -9,7 +9,7 @@ import click
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
 from arenite.firmware.generator.project import MANIFEST
-from arenite.host.cli.options import optimise_option
+from arenite.host.cli.options import no_passes_option, optimise_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.evidence import Evidence, gather
 from arenite.host.fit import verdicts
@@ -22,9 +22,15 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--board", "names", multiple=True, help="A board; may be given several times.")
 @click.option("--all", "everything", is_flag=True, help="Every known board.")
 @optimise_option
+@no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def fit(
-    images: tuple[Path, ...], names: tuple[str, ...], everything: bool, optimise: str | None, as_json: bool
+    images: tuple[Path, ...],
+    names: tuple[str, ...],
+    everything: bool,
+    optimise: str | None,
+    no_passes: bool,
+    as_json: bool,
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
@@ -38,7 +44,7 @@ def fit(
     if names and everything:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     boards = [load_board(n) for n in names] if names else all_boards()
-    results = [(p, verdicts(p, boards, optimise)) for p in map(prepare, images)]
+    results = [(p, verdicts(p, boards, optimise)) for p in (prepare(i, passes=not no_passes) for i in images)]
     if as_json:
         reports = [_report(p, v) for p, v in results]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
@@ -85,6 +91,7 @@ def _report(prepared: Prepared, found: list[Verdict]) -> dict:
         "schema": "arenite.fit/1",
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},
         "boards": [v.to_json() for v in found],
+        "passes": [r.to_json() for r in prepared.passes],
     }
 
 

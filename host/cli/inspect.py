@@ -9,6 +9,7 @@ import click
 from arenite.converters.atomic import write_atomic
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.needs import op_macs
+from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.report.arena_svg import arena_svg
@@ -18,10 +19,11 @@ from arenite.host.report.arena_svg import arena_svg
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with the arena drawn over time.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing alone.")
+@no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def inspect(image: Path, html: Path | None, svg: Path | None, as_json: bool) -> int:
+def inspect(image: Path, html: Path | None, svg: Path | None, no_passes: bool, as_json: bool) -> int:
     """Show the operators of IMAGE in execution order, its tensors' arena intervals and the plan."""
-    prepared = prepare(image)
+    prepared = prepare(image, passes=not no_passes)
     if html is not None or svg is not None:
         drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
         if svg is not None:
@@ -42,11 +44,17 @@ def inspect(image: Path, html: Path | None, svg: Path | None, as_json: bool) -> 
     show(table(image.name, ("#", "operator", "inputs", "outputs", "MACs", "arena of outputs"), rows))
     p = prepared.plan
     show(
-        f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {d['macs']:,} MACs; "
+        f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {_macs(d)} MACs; "
         f"constants {d['constant_bytes']:,} B",
         _search(p),
     )
     return 0
+
+
+def _macs(described: dict) -> str:
+    """The model's multiply-accumulates, and what the passes left of them."""
+    before, after = described["macs"], described["macs_after_passes"]
+    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
 
 
 def _search(plan: Plan) -> str:
@@ -90,10 +98,12 @@ def _describe(prepared: Prepared) -> dict:
         "inputs": [_tensor(prepared, i) for i in graph.inputs],
         "outputs": [_tensor(prepared, i) for i in graph.outputs],
         "operators": operators,
-        "macs": prepared.macs,
+        "macs": prepared.source_macs,
+        "macs_after_passes": prepared.macs,
         "constant_bytes": sum(t.data.nbytes for t in graph.tensors if t.data is not None),
         "plan": plan.to_json(),
         "notes": list(prepared.notes),
+        "passes": [r.to_json() for r in prepared.passes],
     }
 
 

@@ -19,3 +19,6 @@ protocol_option = click.option(
     show_default=True,
     help="Arenite's framed protocol, or the MLPerf Tiny monitor.",
 )
+no_passes_option = click.option(
+    "--no-passes", is_flag=True, help="Leave out the graph optimisations; they change no output."
+)
