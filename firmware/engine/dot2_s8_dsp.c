@@ -1,0 +1,88 @@
+/* Products of 2 expanded pixels with pairs of int8 filters: 6 instructions for 8 products; for what is left of a row
+ * after blocks of 3 pixels. Layouts and exactness: dot_s8_dsp.h. */
+#include "dot_s8_dsp.h"
+
+#ifdef __ARM_FEATURE_DSP
+
+/* r0-r2 and r7 inputs (two words of each pixel), r3-r4 filters, r5-r6 sums of 256 * A + B, r8-r9 sums of B,
+ * r11 expanded pixels, r12 filters, lr loops left. The stack is as in dot3_s8_dsp.c:
+ *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
+ *  +36 the requantisation, one- or two-sided. */
+
+#define SUMS(w, x0, x1)                                           \
+    "smlad r5, " w ", " x0 ", r5\n smlad r6, " w ", " x1 ", r6\n" \
+    "sxtb16 " w ", " w "\n"                                       \
+    "smlad r8, " w ", " x0 ", r8\n smlad r9, " w ", " x1 ", r9\n"
+/* Four inputs: 12 instructions of 4 bytes each, which the entry into the loop counts on. */
+#define GROUP \
+    "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2, r7}\n" SUMS("r3", "r0", "r1") SUMS("r4", "r2", "r7")
+
+__attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__((unused)))
+{
+    __asm__(".set ar_stack_ar_dot2_s8_dsp, 76\n"
+            "push {r4-r11, lr}\n"
+            "sub sp, #40\n"
+            "ldm r0, {r1-r10}\n"
+            "mov r12, r10\n"
+            "mov r11, r6\n"
+            /* Four groups in the loop: the first time round, enter it as far down as groups are missing. */
+            "add r0, r8, #3\n"
+            "lsr r0, r0, #2\n"
+            "rsb r8, r8, r0, lsl #2\n"
+            "add r8, r8, r8, lsl #1\n"
+            "adr lr, 2f\n"
+            "add lr, lr, r8, lsl #4\n"
+            "mov r8, r0\n"
+            "adr r10, 4f\n"
+            "cmp r9, #0\n"
+            "it ne\n adrne r10, 5f\n"
+            "add r9, lr, #1\n"
+            "add r10, r10, #1\n"
+            "stm sp, {r1-r10}\n"
+            /* A pair. */
+            "1:\n"
+            "ldrd r5, r8, [r12], #8\n"
+            "ldr lr, [sp, #28]\n"
+            "mov r6, r5\n"
+            "mov r9, r8\n"
+            "ldr pc, [sp, #32]\n"
+            "2:\n" GROUP GROUP GROUP GROUP "subs lr, lr, #1\n"
+            "bne 2b\n"
+            "ldm sp, {r0, r1, r2, r3, r7}\n"
+            "ldr pc, [sp, #36]\n"
+            /* Two-sided: r11 multiplier, lr offset. */
+            "5:\n"
+            "ldrd r11, lr, [r1], #8\n"
+            "sub r5, r5, r8\n eor r4, lr, r5, asr #31\n add r5, r5, r4\n smmla r5, r5, r11, r2\n"
+            "sub r6, r6, r9\n eor r4, lr, r6, asr #31\n add r6, r6, r4\n smmla r6, r6, r11, r2\n"
+            "ldrd r11, lr, [r1], #8\n"
+            "eor r4, lr, r8, asr #31\n add r8, r4, r8, lsl #8\n smmla r8, r8, r11, r2\n"
+            "eor r4, lr, r9, asr #31\n add r9, r4, r9, lsl #8\n smmla r9, r9, r11, r2\n"
+            "b 6f\n"
+            /* One-sided: r4 and r11 multipliers, lr offset of the second channel. */
+            "4:\n"
+            "ldm r1!, {r4, r11, lr}\n"
+            "sub r5, r5, r8\n smmla r5, r5, r4, r2\n"
+            "sub r6, r6, r9\n smmla r6, r6, r4, r2\n"
+            "add r8, lr, r8, lsl #8\n smmla r8, r8, r11, r2\n"
+            "add r9, lr, r9, lsl #8\n smmla r9, r9, r11, r2\n"
+            "6:\n"
+            "asr r5, r5, r3\n ssat r5, #8, r5\n asr r6, r6, r3\n ssat r6, #8, r6\n"
+            "asr r8, r8, r3\n ssat r8, #8, r8\n asr r9, r9, r3\n ssat r9, #8, r9\n"
+            "strb r6, [r0, r7]\n strb r5, [r0], #1\n"
+            "strb r9, [r0, r7]\n strb r8, [r0], #1\n"
+            "strd r0, r1, [sp]\n"
+            "ldrd r11, lr, [sp, #20]\n"
+            "cmp r12, lr\n"
+            "bne 1b\n"
+            "add sp, #40\n"
+            "pop {r4-r11, pc}\n");
+}
+
+#else
+
+#include "dot_s8_plain.h"
+
+void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d) { ar_dot_s8_plain(d, 2); }
+
+#endif

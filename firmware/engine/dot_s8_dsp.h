@@ -1,0 +1,45 @@
+/* Products of expanded pixels and pairs of int8 filters on cores with the DSP extension.
+ *
+ * Filters. Two output channels share one int16: weights a and b of channels 2i and 2i+1 are stored as 256 * a + b. Two
+ * such halfwords, for two inputs, make a word, and SMLAD multiplies and adds both: sum(x * (256 * a + b)) is
+ * 256 * A + B, A and B being the sums of the two channels. The low bytes, which SXTB16 takes out, are the weights b: the
+ * same SMLAD on them gives B alone. The difference is 256 * A exactly, whatever wrapped around on the way, as long as
+ * |A| < 2^23; so the generator demands that. Weights of -128 are refused where 256 * a + b would leave 16 bits.
+ *
+ * A filter pair is a run of words: 256 * b0 + b1 + offset0, b1 (the biases, with the input's zero point folded in, and
+ * the requantisation's offset of the first channel), then one word per two inputs. The number of inputs is padded with
+ * zero weights to a multiple of four (a "group", two words); what the padding is multiplied with does not matter.
+ *
+ * Pixels. The inputs of 2 or 3 neighbouring pixels are widened to int16 pairs, so that one LDM fetches the same pair of
+ * inputs of every pixel: int16 [depth / 2][pixels][2]; `expand_s8_dsp.h` makes them.
+ *
+ * Requantisation, with x = 256 * sum + offset:
+ *     one-sided  out = saturate((x * multiplier + rounding * 2^32) >> (32 + shift))
+ *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31)).
+ * Per pair the table has: one-sided multiplier0, multiplier1, offset1 (offset0 is in the bias already); two-sided
+ * multiplier0, offset0, multiplier1, offset1. That these integers give LiteRT's value for every sum that can occur is
+ * proven when they are chosen (affine_requant.py).
+ */
+#ifndef ARENITE_DOT_S8_DSP_H
+#define ARENITE_DOT_S8_DSP_H
+
+#include <stdint.h>
+
+typedef struct {
+    int8_t *out;            /* channel 2i of the first pixel */
+    const int32_t *requant; /* the table's entry of pair i */
+    int32_t rounding;
+    int32_t shift;
+    int32_t pixel;       /* bytes from one pixel of the output to the next */
+    const int32_t *x;    /* the expanded pixels */
+    const int32_t *end;  /* where the filters end */
+    int32_t groups;      /* inputs / 4, at least 1 */
+    int32_t two_sided;   /* 0 or 1 */
+    const int32_t *pair; /* filters of the pair i */
+} ar_dot_s8_dsp;
+
+/* Bytes pair i to the last one of 3, or 2, pixels. */
+void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d);
+void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d);
+
+#endif

@@ -1,0 +1,161 @@
+"""FULLY_CONNECTED, int8, on cores with the DSP extension; and CONV_2D with one output pixel, which is the same."""
+
+from __future__ import annotations
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.folded import Folded, fold_convolution, fold_fully_connected
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv_2d_dsp import SOURCES, dsp_call, needs_window, scratch_bytes
+from arenite.firmware.generator.lower.pack_pairs import (
+    pack_quads,
+    packable,
+    quad_requant,
+    row_order,
+    tap_order,
+)
+from arenite.firmware.generator.lower.variant import Variant, variant
+from arenite.firmware.generator.target import DSP, Target
+
+ROW_SOURCES = ("fully_connected_s8_dsp.c", "row_dot4_s8_dsp.c")
+_LARGEST = (1 << 16) - 1
+
+
+@variant
+class FullyConnectedDsp(Variant):
+    """One row, rounded once: filters in quads."""
+
+    op_name = "FULLY_CONNECTED"
+    tiers = (DSP,)
+    priority = 210
+    kernels = ROW_SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return _rows(graph, op) == 1 and row_suits(_folded(graph, op))
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        return row_scratch(_depth(graph, op))
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        """The row is widened before any output is written."""
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded = _folded(ctx.graph, ctx.op)
+        assert folded is not None
+        return row_call(ctx, folded)
+
+
+@variant
+class FullyConnectedRowsDsp(Variant):
+    """Several rows: pixels of a convolution with one tap."""
+
+    op_name = "FULLY_CONNECTED"
+    tiers = (DSP,)
+    priority = 200
+    kernels = SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        folded = _folded(graph, op)
+        sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
+        return folded is not None and packable(folded) and max(sizes) <= _LARGEST
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        depth = _depth(graph, op)
+        return scratch_bytes(tap_order(1, 1, depth, 1), _rows(graph, op), depth, 1, padded=False)
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),) if _units(graph, op) <= _depth(graph, op) else ()
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        graph, op = ctx.graph, ctx.op
+        folded = _folded(graph, op)
+        assert folded is not None
+        depth, rows = _depth(graph, op), _rows(graph, op)
+        shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth}
+        shape |= {"out_h": 1, "out_w": rows, "out_c": _units(graph, op)}
+        shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}
+        shape |= {"stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
+        return dsp_call(ctx, folded, tap_order(1, 1, depth, 1), shape)
+
+
+@variant
+class Conv2DPixelDsp(Variant):
+    """A convolution whose one window is the whole image, in the image's order."""
+
+    op_name = "CONV_2D"
+    tiers = (DSP,)
+    priority = 210
+    kernels = ROW_SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        if inp.dtype != "int8" or w.data is None or inp.shape[0] != 1 or out.shape[1:3] != (1, 1):
+            return False
+        if w.shape[1:] != inp.shape[1:] or needs_window(graph, op):
+            return False
+        return row_suits(fold_convolution(graph, op, axis=0))
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        return row_scratch(graph.tensors[op.inputs[0]].elements)
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded = fold_convolution(ctx.graph, ctx.op, axis=0)
+        assert folded is not None
+        return row_call(ctx, folded)
+
+
+def row_suits(folded: Folded | None) -> bool:
+    if folded is None or folded.requant.two_sided or not packable(folded):
+        return False
+    return max(folded.weights[0].size, len(folded.weights)) <= _LARGEST
+
+
+def row_scratch(depth: int) -> int:
+    """Bytes of the widened row."""
+    return 2 * len(row_order(depth))
+
+
+def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
+    """The call of ``ar_fully_connected_s8_dsp`` for one row."""
+    depth = folded.weights[0].size
+    order = row_order(depth)
+    return KernelCall(
+        "ar_fully_connected_s8_dsp",
+        "fully_connected_s8_dsp.h",
+        ROW_SOURCES,
+        "ar_fully_connected_dsp_params",
+        {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "filters": ctx.weights(pack_quads(folded, order), "filters"),
+            "requant": ctx.table(quad_requant(folded), "requant"),
+            "scratch": ctx.scratch_ptr(),
+            "rounding": folded.requant.rounding,
+            "depth": depth,
+            "units": len(folded.weights),
+            "groups": len(order) // 8,
+            "shift": folded.requant.shift,
+            "act_min": folded.act_range[0],
+            "act_max": folded.act_range[1],
+        },
+    )
+
+
+def _folded(graph: Subgraph, op: Op) -> Folded | None:
+    inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    return fold_fully_connected(graph, op) if inp.dtype == "int8" and w.data is not None else None
+
+
+def _depth(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[1]
+
+
+def _units(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[0]
+
+
+def _rows(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.outputs[0]].elements // _units(graph, op)
