@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +14,14 @@ from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.optimise import optimise
 from arenite.converters.passes.report import PassReport
-from arenite.converters.planner import check, plan
+from arenite.converters.planner import check
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target
-
-#: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
-ALIGNMENT = 16
+from arenite.host.plans import plan_for, whole_plan
 
 
 @dataclass(frozen=True)
@@ -80,17 +77,10 @@ class Prepared:
         self._by_target.setdefault(self.target, self)
         if target not in self._by_target:
             needs = tuple(op_needs(self.model.main, target))
-            made = self.plan if needs == self.needs else _plan(self.model, needs)
+            known = self.plan if needs == self.needs and not self.plan.segments else None
+            made = plan_for(self.model, needs, target, known)
             self._by_target[target] = replace(self, needs=needs, plan=made, target=target)
         return self._by_target[target]
-
-
-def _plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
-    """A plan and its independent check, which alone makes it good."""
-    persistent = resource_sizes(model)
-    made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
-    check(model.main, made, needs, persistent=persistent)
-    return made
 
 
 def _macs(model: Model) -> int:
@@ -125,7 +115,7 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
                 f"The image's own plan does not suit these kernels and was made anew: {error.problem}"
             )
     if made is None:
-        made = _plan(model, needs)
+        made = whole_plan(model, needs)
     source = image.source_sha256 or image.sha256
     return Prepared(
         path, image.sha256, source, model, tuple(needs), made, tuple(notes), image.model, before, reports

@@ -74,7 +74,8 @@ class Plan:
         record = self._to_json()
         if self.segments:
             record["segments"] = [
-                dict(vars(s)) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}} for s in self.segments
+                dict(vars(s)) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}}
+                for s in self.segments
             ]
         return record
 

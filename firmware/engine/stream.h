@@ -36,7 +36,7 @@ typedef struct {
     uint16_t slot; /* where the next one goes */
 } ar_progress;
 
-typedef struct {
+typedef struct ar_segment {
     const ar_stage *stages; /* the stages, then the sources */
     const uint8_t
         *schedule; /* stages in the order in which they compute their rows; a source: its next row arrives */

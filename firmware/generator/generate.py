@@ -6,14 +6,16 @@ user code sees. Each layer's comment gives its operator, shapes and arena interv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
-from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.plan import Plan, Segment
+from arenite.converters.planner.streaming.needs import RowNeeds, StateLayout, state_layout
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
@@ -21,6 +23,9 @@ from arenite.firmware.generator.lower.variant import variant_of
 from arenite.firmware.generator.needs import lowering_of, op_macs
 from arenite.firmware.generator.state import Variable, find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
+
+#: AR_NO_STAGE of stream.h.
+NO_STAGE = 255
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,16 @@ class Layer:
     call: KernelCall | None
     macs: int
     comment: str
+    streamed: bool = False  # a stage of a segment: ``call`` has the function of one row
+
+
+@dataclass(frozen=True)
+class SegmentCode:
+    """Layers that run row by row, with one call: that of ``ar_stream_whole``, or nothing when rows are pushed."""
+
+    first: int  # position of the first stage's layer
+    call: KernelCall
+    pushed: bool
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,12 @@ class Generated:
     variables: tuple[Variable, ...]
     sha256: bytes
     name: str
+    segments: tuple[SegmentCode, ...] = ()
+
+    @property
+    def pushed(self) -> SegmentCode | None:
+        """The segment that takes the model's input row by row."""
+        return next((s for s in self.segments if s.pushed), None)
 
     @property
     def calls(self) -> tuple[Layer, ...]:
@@ -55,6 +76,7 @@ class Generated:
     @property
     def engine_sources(self) -> tuple[str, ...]:
         names = {s for layer in self.calls if layer.call for s in layer.call.sources}
+        names |= {source for segment in self.segments for source in segment.call.sources}
         if self.variables:
             names.add("state.c")
         return tuple(sorted(names))
@@ -70,6 +92,20 @@ class _Context(LowerContext):
     ) -> None:
         self.graph, self.op, self.target = graph, op, target
         self._layer, self._plan, self._pool = layer, plan, pool
+        self._state: int | None = None  # offset of the accumulators
+
+    def for_rows(self, rows: RowNeeds, accumulators: int) -> None:
+        """Lower for a stage of a segment, whose accumulators are at that offset."""
+        if rows.row_alone:
+            touched = {t for t in (*self.op.inputs, *self.op.outputs) if t >= 0}
+            self.graph = replace(
+                self.graph,
+                tensors=tuple(
+                    replace(t, shape=(1, 1, *t.shape[2:])) if t.index in touched and t.data is None else t
+                    for t in self.graph.tensors
+                ),
+            )
+        self._state = accumulators if rows.state else None
 
     def input_ptr(self, position: int) -> Expr:
         index = self.op.input(position)
@@ -100,6 +136,9 @@ class _Context(LowerContext):
     def scratch_ptr(self, offset: int = 0) -> Expr:
         return emit.arena(self._plan.scratch_offsets[self.op.index] + offset)
 
+    def state_ptr(self) -> Expr:
+        return NULL if self._state is None else emit.arena(self._state)
+
 
 def lower_model(
     model: Model,
@@ -118,19 +157,109 @@ def lower_model(
     graph = model.main
     pool = ConstantPool()
     layers = []
+    stages = {k: (s, n) for s in plan.segments for n, k in enumerate(s.stages)}
     for position, op_index in enumerate(plan.order):
         op = graph.ops[op_index]
         lowering = lowering_of(op)
         lowering.check(graph, op)
         context = _Context(graph, op, position, plan, pool, target)
-        call = (variant_of(graph, op, target) or lowering).lower(context)
+        chosen = variant_of(graph, op, target) or lowering
+        rows = None
+        if op_index in stages:
+            segment, stage = stages[op_index]
+            rows = row_needs_of(graph, op, target)
+            context.for_rows(
+                rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
+            )
+        call = chosen.lower(context)
+        if call is not None and rows is not None:
+            call = replace(call, kernel=rows.function, sources=rows.sources or call.sources)
         comment = layer_comment(graph, op, plan)
-        layers.append(Layer(position, op, call, op_macs(graph, op), comment))
+        layers.append(Layer(position, op, call, op_macs(graph, op), comment, rows is not None))
+    segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
     # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
     used = {symbol for layer in layers if layer.call for symbol in _symbols(layer.call.fields)}
+    used |= {symbol for segment in segments for symbol in _symbols(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
-    return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name)
+    return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+
+
+def segment_code(
+    graph: Subgraph,
+    plan: Plan,
+    segment: Segment,
+    layers: Sequence[Layer],
+    target: Target,
+    pool: ConstantPool,
+    prefix: str,
+) -> SegmentCode:
+    """The table of a segment's stages and sources, and its schedule: ``ar_segment``."""
+    first = plan.order.index(segment.stages[0])
+    numbers = {t: len(segment.stages) + n for n, t in enumerate(segment.sources)}
+    numbers |= {graph.ops[k].outputs[0]: n for n, k in enumerate(segment.stages)}
+    layout = state_of(graph, segment, target)
+
+    def tensor(t: int) -> dict[str, Any]:
+        height = graph.tensors[t].shape[1]
+        return {
+            "data": emit.arena(plan.offsets[t]),
+            "row_bytes": graph.tensors[t].nbytes // height,
+            "slots": segment.slots[t],
+            "height": height,
+        }
+
+    items: list[dict[str, Any]] = []
+    for n, k in enumerate(segment.stages):
+        op, rows = graph.ops[k], row_needs_of(graph, graph.ops[k], target)
+        window = rows.inputs[0]
+        read = [numbers[op.inputs[i.position]] for i in rows.inputs]
+        assert all(replace(i, position=0) == replace(window, position=0) for i in rows.inputs)
+        items.append(
+            {"run": Expr(rows.function), "params": Expr(f"&{prefix}layer_{first + n}_params")}
+            | tensor(op.outputs[0])
+            | ({"slots": 0} if rows.accumulates else {})
+            | {
+                "input": [*read, *[NO_STAGE] * (2 - len(read))],
+                "taps": window.taps,
+                "stride": window.stride,
+                "dilation": window.dilation,
+                "pad_top": window.pad_top,
+            }
+        )
+    items += [{"run": NULL} | tensor(t) for t in segment.sources]
+    pushed = segment.pushed is not None
+    schedule = np.array(segment.schedule, np.uint8)
+    fields = {
+        "stages": StructArray("ar_stage", items),
+        "schedule": pool.add(schedule, first, "schedule", f"layers {first} on: the order of rows", False),
+        "progress": emit.arena(segment.state_offset),
+        "rows": emit.arena(segment.state_offset + layout.addresses),
+        "steps": len(segment.schedule),
+        "clear": layout.cleared // 4,
+        "layer": sum(layer.call is not None for layer in layers[:first]),
+        "stage_count": len(segment.stages),
+        "source_count": len(segment.sources),
+        "arriving": numbers[segment.pushed] if segment.pushed is not None else NO_STAGE,
+    }
+    call = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
+    return SegmentCode(first, call, pushed)
+
+
+def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
+    rows = tuple(row_needs_of(graph, graph.ops[k], target) for k in segment.stages)
+    return state_layout(rows, len(segment.sources))
+
+
+def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowNeeds:
+    """How ``op`` runs by rows; ``PlanError`` when the plan wants it and the kernel cannot."""
+    chosen = variant_of(graph, op, target)
+    rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
+    if rows is None:
+        raise PlanError(
+            f"The plan streams operator {op.index} {op.name}, which has no rows.", "Plan it again."
+        )
+    return rows
 
 
 def _symbols(value: Any) -> Iterator[str]:
@@ -148,13 +277,20 @@ def _symbols(value: Any) -> Iterator[str]:
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
     """``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
+    slots = {t: n for s in plan.segments if op.index in s.stages for t, n in s.slots.items()}
+
+    def size(tensor: Tensor) -> int:
+        """Bytes that stand at a time."""
+        if tensor.index not in slots:
+            return tensor.nbytes
+        return tensor.nbytes // tensor.shape[1] * slots[tensor.index]
 
     def shapes(tensors: list[Tensor]) -> str:
         return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors) or "nothing"
 
     def intervals(tensors: list[Tensor]) -> str:
         spans = [plan.offsets.get(t.index) for t in tensors]
-        places = [f"[{s}, {s + t.nbytes})" for s, t in zip(spans, tensors, strict=True) if s is not None]
+        places = [f"[{s}, {s + size(t)})" for s, t in zip(spans, tensors, strict=True) if s is not None]
         return ", ".join(places) or "nothing"
 
     ins = [t for t in graph.in_tensors(op) if t.data is None]

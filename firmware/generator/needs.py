@@ -69,8 +69,15 @@ def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> O
     lowering = lowering_of(op)
     alias = lowering.alias(graph, op)
     if chosen is not None:
-        return OpNeeds(chosen.scratch(graph, op, target), chosen.in_place(graph, op, target), alias)
-    return OpNeeds(lowering.scratch(graph, op), lowering.in_place(graph, op), alias)
+        return OpNeeds(
+            chosen.scratch(graph, op, target),
+            chosen.in_place(graph, op, target),
+            alias,
+            chosen.rows(graph, op, target),
+        )
+    return OpNeeds(
+        lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op)
+    )
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:

@@ -44,6 +44,7 @@ class _Model(ctypes.Structure):
         ("layer_count", ctypes.c_uint16),
         ("input_count", ctypes.c_uint8),
         ("output_count", ctypes.c_uint8),
+        ("stream", ctypes.c_void_p),
     ]
 
 
@@ -52,7 +53,8 @@ class NativeModel:
 
     def __init__(self, library: ctypes.CDLL, generated: Generated) -> None:
         self._model = _Model.in_dll(library, f"{generated.prefix}model")
-        self._layers = [_LAYER(self._model.layers[i]) for i in range(self._model.layer_count)]
+        layers = [self._model.layers[i] for i in range(self._model.layer_count)]
+        self._layers = [_LAYER(layer) for layer in layers if layer]
         self._reset = _LAYER(self._model.reset) if self._model.reset else None
         graph = generated.model.main
         self._outputs = [graph.tensors[i] for i in graph.outputs]

@@ -80,7 +80,9 @@ class _Run:
         if plan.lower_bound > plan.arena_bytes:
             self.say(f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes.")
         if plan.status != ("optimal" if plan.lower_bound == plan.arena_bytes else "gap"):
-            self.say(f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes.")
+            self.say(
+                f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
+            )
         if plan.variable_offsets or any(t.is_variable or t.dtype == "resource" for t in self.graph.tensors):
             self.say("A graph with state cannot be streamed.")
 
@@ -147,7 +149,9 @@ class _Run:
             self.say(f"The segment of {self.op_name(segment.stages[0])} names wrong sources.")
             return
         if set(segment.slots) != read | written:
-            self.say(f"The segment of {self.op_name(segment.stages[0])} gives slots to other tensors than it uses.")
+            self.say(
+                f"The segment of {self.op_name(segment.stages[0])} gives slots to other tensors than it uses."
+            )
             return
         pushed = segment.pushed
         if pushed is not None and (
@@ -163,7 +167,9 @@ class _Run:
             if slots != self.rows_of(t) and (outside or not (t in written or t == pushed)):
                 self.say(f"{self.tensor_name(t)} must stand whole.")
         if segment.state_bytes != self._layout(segment):
-            self.say(f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state.")
+            self.say(
+                f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state."
+            )
 
     def _rows(self, k: int) -> RowNeeds:
         rows = self.needs[k].rows
@@ -180,7 +186,10 @@ class _Run:
             touched |= {*op.inputs, *op.outputs}
         wanted = {t for t in touched if t >= 0 and self.in_arena(t)}
         self._compare("tensor", wanted, set(plan.offsets))
-        scratch = {k: self._rows(k).scratch if k in self.stages else need.scratch for k, need in enumerate(self.needs)}
+        scratch = {
+            k: self._rows(k).scratch if k in self.stages else need.scratch
+            for k, need in enumerate(self.needs)
+        }
         self._compare("scratch of operator", {k for k, n in scratch.items() if n}, set(plan.scratch_offsets))
         if self.violations:
             return
@@ -191,7 +200,9 @@ class _Run:
         for k, at in plan.scratch_offsets.items():
             self._bounds(f"the scratch of {self.op_name(k)}", at, scratch[k])
         for s in plan.segments:
-            self._bounds(f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes)
+            self._bounds(
+                f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes
+            )
 
     def _compare(self, kind: str, wanted: set[int], given: set[int]) -> None:
         for key in sorted(wanted - given):
@@ -290,7 +301,9 @@ class _Run:
                     if (p, o) in self.needs[k].alias and (low, high) == (a, b):
                         self.written_as[t] = self.written_as.get(i, i)
                     elif (p, o) not in self.needs[k].in_place or low != a or high > b:
-                        self._wrong(f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}.")
+                        self._wrong(
+                            f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}."
+                        )
             busy.append((low, high))
         if k in self.plan.scratch_offsets:
             at = self.plan.scratch_offsets[k]
@@ -317,7 +330,9 @@ class _Run:
             if entry < len(segment.stages):
                 self._stage(segment, entry, done, arrived)
                 done[entry] += 1
-            elif segment.pushed is not None and segment.sources[entry - len(segment.stages) :][:1] == (segment.pushed,):
+            elif segment.pushed is not None and segment.sources[entry - len(segment.stages) :][:1] == (
+                segment.pushed,
+            ):
                 self._put_row(segment, segment.pushed, arrived, "the host", [])
                 arrived += 1
             else:

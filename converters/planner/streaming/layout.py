@@ -91,9 +91,7 @@ class Placer:
         """The offset of each block when they are placed in ``order``."""
         offsets: dict[int, int] = {}
         for b in order:
-            spans = sorted(
-                (offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b]
-            )
+            spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
             at = 0
             for x, y in spans:
                 if x >= at:  # open intervals: their lower ends are free, and all others begin later still

@@ -123,7 +123,9 @@ class _Cutter:
         touched = {*self.demand.inputs_of[k], *self.demand.outputs_of[k]}
         live = sum(self.demand.values[v].size for v in touched) + self.demand.scratch.get(k, 0)
         dying = [v for v in self.demand.inputs_of[k] if self.spans[v][1] == p + 1]
-        shared = max((self.demand.values[b].size for _, _, a, b in self.demand.in_place[k] if a in dying), default=0)
+        shared = max(
+            (self.demand.values[b].size for _, _, a, b in self.demand.in_place[k] if a in dying), default=0
+        )
         return _Item(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
     def _segment(self, first: int, end: int) -> _Item | None:

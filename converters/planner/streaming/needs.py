@@ -23,9 +23,7 @@ class RowInput:
     def rows(self, y: int, height: int) -> list[int]:
         """The rows that output row ``y`` reads, in ascending order, of an input of ``height`` rows."""
         first = y * self.stride - self.pad_top
-        return [
-            r for r in range(first, first + self.taps * self.dilation, self.dilation) if 0 <= r < height
-        ]
+        return [r for r in range(first, first + self.taps * self.dilation, self.dilation) if 0 <= r < height]
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,9 @@ class RowNeeds:
     accumulates: bool = False
     state: int = 0  # bytes that are zero before the first row and kept to the last one (accumulators)
     scratch: int = 0  # bytes of kernel scratch while one row is computed
+    #: Each row is an operator of its own (elementwise, or a kernel of one pixel): its parameters are those of an image
+    #: of one row.
+    row_alone: bool = False
     #: Estimated instructions that running by rows adds to one inference, beside those of the whole-tensor kernel.
     extra: int = 0
     #: C files that the row function is in, where they differ from those of the whole-tensor kernel.

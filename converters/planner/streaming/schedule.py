@@ -81,11 +81,11 @@ def make_schedule(
         return None
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
-    totals = [
-        heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)
-    ]
+    totals = [heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)]
     # The furthest stage that reads what a stage writes: after a row it is the furthest that may have become able to run.
-    furthest = [max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs]
+    furthest = [
+        max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
+    ]
     source_reader = max((s for s, r in enumerate(reads) if any(t == pushed for t, _ in r)), default=-1)
     there = {t: heights[t] if t in sources and t != pushed else 0 for t in heights}
     done = [0] * len(stages)

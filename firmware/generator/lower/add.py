@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import (
     Expr,
     KernelCall,
@@ -22,6 +23,7 @@ from arenite.firmware.generator.lower.binary import (
     require_activation,
     require_below_one,
 )
+from arenite.firmware.generator.lower.rows import elementwise_rows
 from arenite.firmware.generator.quant import activation_range, quantize_multiplier
 from arenite.firmware.generator.reference_math import log2_if_power_of_two
 
@@ -144,8 +146,16 @@ def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str
     }
 
 
+class AddOrSub(AddLike):
+    """Two inputs of one shape can be added row by row."""
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        found = elementwise_rows(graph, op, "ar_add_s8_row")
+        return found if found is not None and len(found.inputs) == 2 else None
+
+
 @register
-class Add(AddLike):
+class Add(AddOrSub):
     op_name = "ADD"
     supports = (
         "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
@@ -155,7 +165,7 @@ class Add(AddLike):
 
 
 @register
-class Sub(AddLike):
+class Sub(AddOrSub):
     op_name = "SUB"
     supports = (
         "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"

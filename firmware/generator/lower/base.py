@@ -11,6 +11,7 @@ import numpy as np
 
 from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.target import Target
 
 
@@ -90,6 +91,10 @@ class LowerContext(ABC):
     def scratch_ptr(self, offset: int = 0) -> Expr:
         """Address ``offset`` bytes into this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
 
+    @abstractmethod
+    def state_ptr(self) -> Expr:
+        """Address of this op's accumulators, of the size that ``RowNeeds.state`` gave; ``NULL`` without."""
+
 
 class Lowering(ABC):
     """Base class. A subclass names its operator and implements ``check`` and ``lower``."""
@@ -118,6 +123,10 @@ class Lowering(ABC):
     def macs(self, graph: Subgraph, op: Op) -> int:
         """Multiply-accumulates of one inference; 0 for operators without a matrix product."""
         return 0
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        """How the op runs row by row, with the parameters of its kernel; None where it cannot."""
+        return None
 
     @abstractmethod
     def lower(self, ctx: LowerContext) -> KernelCall | None:

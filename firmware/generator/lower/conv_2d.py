@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, refuse, register
+from arenite.firmware.generator.lower.rows import convolution_rows
 from arenite.firmware.generator.lower.spatial import BIAS_OF, check_convolution, convolution_fields, u8
 from arenite.firmware.generator.quant import conv_padding
 
@@ -29,6 +31,9 @@ class Conv2D(Lowering):
     def macs(self, graph: Subgraph, op: Op) -> int:
         _, k_h, k_w, k_c = graph.tensors[op.inputs[1]].shape
         return graph.tensors[op.outputs[0]].elements * k_h * k_w * k_c
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        return convolution_rows(graph, op, "ar_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, w, o = ctx.input(0), ctx.input(1), ctx.op.options

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register
 from arenite.firmware.generator.lower.conv_2d import SUFFIX
+from arenite.firmware.generator.lower.rows import convolution_rows
 from arenite.firmware.generator.lower.spatial import check_convolution, convolution_fields, u8
 from arenite.firmware.generator.quant import conv_padding
 
@@ -25,6 +27,9 @@ class DepthwiseConv2D(Lowering):
     def macs(self, graph: Subgraph, op: Op) -> int:
         _, k_h, k_w, _ = graph.tensors[op.inputs[1]].shape
         return graph.tensors[op.outputs[0]].elements * k_h * k_w
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        return convolution_rows(graph, op, "ar_depthwise_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, w, o = ctx.input(0), ctx.input(1), ctx.op.options

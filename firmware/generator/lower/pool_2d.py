@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register, u16
 from arenite.firmware.generator.lower.conv_2d import SUFFIX
+from arenite.firmware.generator.lower.rows import accumulating_rows, pool_rows
 from arenite.firmware.generator.lower.spatial import check_activations
 from arenite.firmware.generator.quant import activation_range, conv_padding
 
@@ -17,6 +19,9 @@ class Pool2D(Lowering):
 
     def check(self, graph: Subgraph, op: Op) -> None:
         check_activations(op, graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]])
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        return pool_rows(graph, op, f"ar_{self.kernel}_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         op, inp, out = ctx.op, ctx.input(0), ctx.output()
@@ -49,6 +54,7 @@ class Pool2D(Lowering):
                 "stride_w": u16(op, o["stride_w"], "horizontal stride"),
                 "act_min": act_min,
                 "act_max": act_max,
+                "sums": ctx.state_ptr(),
             },
         )
 
@@ -58,6 +64,13 @@ class AveragePool2D(Pool2D):
     op_name = "AVERAGE_POOL_2D"
     kernels = ("average_pool_2d_s16.c", "average_pool_2d_s8.c")
     kernel = "average_pool_2d"
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        inp, o = graph.tensors[op.inputs[0]], op.options
+        whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
+        if whole and graph.tensors[op.outputs[0]].elements == inp.shape[3]:
+            return accumulating_rows(graph, op, "ar_average_pool_2d_s8_add")
+        return super().rows(graph, op)
 
 
 @register

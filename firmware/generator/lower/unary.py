@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import (
     NULL,
     KernelCall,
@@ -16,6 +17,7 @@ from arenite.firmware.generator.lower.base import (
     require_dtype,
     require_quantized,
 )
+from arenite.firmware.generator.lower.rows import elementwise_rows
 from arenite.firmware.generator.lut import bytes_by_index
 from arenite.firmware.generator.quant import INTEGER_RANGE, quantize_multiplier
 from arenite.firmware.generator.reference_math import requant
@@ -81,6 +83,9 @@ class Unary(Lowering):
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
+
+    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+        return elementwise_rows(graph, op, "ar_map_8_row")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
         """The 256 result bytes for int8."""

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.rows import convolution_rows
 from arenite.firmware.generator.target import Target
 
 
@@ -18,6 +20,8 @@ class Variant(ABC):
     priority: ClassVar[int] = 0
     #: Engine files that it needs, for docs/operators.md.
     kernels: ClassVar[tuple[str, ...]] = ()
+    #: The kernel's C function for one output row (``ar_row_fn`` in stream.h), of a convolution; "" for none.
+    row_function: ClassVar[str] = ""
 
     @abstractmethod
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
@@ -30,6 +34,14 @@ class Variant(ABC):
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """(input position, output position) pairs for which the output may overwrite the input exactly."""
         return ()
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        """How the op runs row by row, with the parameters that ``lower`` gives; None where it cannot. Where the needs
+        say ``row_alone``, ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
+        column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
+        if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not column:
+            return convolution_rows(graph, op, self.row_function, scratch=self.scratch(graph, op, target))
+        return None
 
     @abstractmethod
     def lower(self, ctx: LowerContext) -> KernelCall:

@@ -1,0 +1,96 @@
+"""What operators tell the streaming planner of their row functions."""
+
+from __future__ import annotations
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
+from arenite.firmware.generator.quant import conv_padding
+
+#: Limits of the fields of ``ar_stage``.
+_MOST, _LONGEST = 255, 65535
+
+#: Instructions of the executor for one row.
+_ROW = 120
+#: A kernel that computes three pixels at a time, asked for fewer, loads weights again: instructions per product that
+#: an unused place costs, about.
+_PIXELS, _WASTE = 3, 0.35
+
+
+def streamable_image(*tensors: Tensor) -> bool:
+    """Whether all are int8 images, batch 1, with rows that fit the executor's fields."""
+    return all(
+        t.dtype == "int8"
+        and len(t.shape) == 4
+        and t.shape[0] == 1
+        and 0 < t.shape[1] <= _LONGEST
+        and 0 < t.nbytes // t.shape[1] <= _LONGEST
+        for t in tensors
+    )
+
+
+def extra_instructions(out: Tensor, macs: int) -> int:
+    """Estimated instructions that an operator costs more when it runs by rows of its output ``out``."""
+    width = out.shape[2]
+    places = -(-width // _PIXELS) * _PIXELS
+    return out.shape[1] * _ROW + round(macs * _WASTE * (places / width - 1))
+
+
+def convolution_rows(
+    graph: Subgraph, op: Op, function: str, *, scratch: int = 0, sources: tuple[str, ...] = ()
+) -> RowNeeds | None:
+    """For CONV_2D and DEPTHWISE_CONV_2D; None where the layer cannot run by rows."""
+    inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
+    o = op.options
+    _, k_h, k_w, _ = weights.shape
+    stride, dilation = o["stride_h"], o["dilation_h_factor"]
+    if not streamable_image(inp, out):
+        return None
+    _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
+    if max(k_h, stride, dilation, top) > _MOST:
+        return None
+    per_output = k_h * k_w * (weights.shape[3] if op.name == "CONV_2D" else 1)
+    return RowNeeds(
+        function,
+        (RowInput(0, k_h, stride, dilation, top),),
+        scratch=scratch,
+        row_alone=op.name == "CONV_2D" and (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1),
+        extra=extra_instructions(out, out.elements * per_output if op.name == "CONV_2D" else 0),
+        sources=sources,
+    )
+
+
+def pool_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+    """For the poolings; a window that moves."""
+    inp, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], op.options
+    taps, stride = o["filter_height"], o["stride_h"]
+    if not streamable_image(inp, out):
+        return None
+    _, top = conv_padding(o["padding"], inp.shape[1], taps, stride, 1)
+    if max(taps, stride, top) > _MOST:
+        return None
+    return RowNeeds(function, (RowInput(0, taps, stride, 1, top),), extra=extra_instructions(out, 0))
+
+
+def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+    """For a mean over the whole image, with one 32-bit sum per channel."""
+    inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if not streamable_image(inp, out) or out.elements != inp.shape[3]:
+        return None
+    return RowNeeds(
+        function, (RowInput(0),), accumulates=True, state=4 * inp.shape[3], extra=inp.shape[1] * _ROW
+    )
+
+
+def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+    """For operators whose inputs are constants, or have the output's shape."""
+    out = graph.tensors[op.outputs[0]]
+    computed = [
+        (p, graph.tensors[t]) for p, t in enumerate(op.inputs) if t >= 0 and graph.tensors[t].data is None
+    ]
+    if not computed or not streamable_image(out, *(t for _, t in computed)):
+        return None
+    if any(t.shape != out.shape for _, t in computed):
+        return None
+    return RowNeeds(
+        function, tuple(RowInput(p) for p, _ in computed), row_alone=True, extra=extra_instructions(out, 0)
+    )

@@ -1,0 +1,73 @@
+"""Which plan a target asks for: whole tensors, or operators that run row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Model
+from arenite.converters.planner import check, plan
+from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.streaming.make import plan_streaming
+from arenite.firmware.generator.needs import op_macs
+from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.generator.target import Target
+
+#: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
+ALIGNMENT = 16
+
+#: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated.
+EXTRA_SHARE = 0.10
+#: Instructions per product and per output element of a fast kernel, about: what that share is of.
+_PER_MAC, _PER_OUTPUT = 0.9, 5
+
+
+def whole_plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
+    """A plan and its independent check, which alone makes it good."""
+    persistent = resource_sizes(model)
+    made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
+    check(model.main, made, needs, persistent=persistent)
+    return made
+
+
+def plan_for(model: Model, needs: Sequence[OpNeeds], target: Target, whole: Plan | None) -> Plan:
+    """The plan that ``target`` asks for: of whole tensors, or streaming where that takes less RAM; ``whole`` is the
+    former when it is known.
+
+    Raises ``UsageError`` for a model that cannot take its input by rows.
+    """
+    if target.stream_input:
+        streamed = _streaming(model, needs, model.main.inputs[0] if len(model.main.inputs) == 1 else -1)
+        if streamed is None:
+            raise UsageError(
+                "This model cannot take its input row by row.",
+                "Its first operators must run by rows, and nothing else may read the input; leave out --stream-input.",
+            )
+        return streamed
+    whole = whole_plan(model, needs) if whole is None else whole
+    if target.optimise == "ram":
+        streamed = _streaming(model, needs, None)
+        if streamed is not None and streamed.arena_bytes < whole.arena_bytes:
+            return streamed
+    return whole
+
+
+def _streaming(model: Model, needs: Sequence[OpNeeds], pushed: int | None) -> Plan | None:
+    """The smallest streaming plan within the share of extra instructions, or, for a pushed input, the smallest at all
+    where there is none; checked. None when there is none."""
+    graph = model.main
+    work = sum(
+        _PER_MAC * op_macs(graph, op) + _PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))
+        for op in graph.ops
+    )
+    if pushed == -1:
+        return None
+    made = plan_streaming(
+        graph, needs, alignment=ALIGNMENT, pushed=pushed, extra_limit=round(EXTRA_SHARE * work)
+    )
+    if made is None and pushed is not None:
+        made = plan_streaming(graph, needs, alignment=ALIGNMENT, pushed=pushed)
+    if made is not None:
+        check(graph, made, needs)
+    return made
