@@ -75,12 +75,16 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         for o in described["operators"]
     )
     notes = "".join(f"<li>{escape(n)}</li>" for n in described["notes"])
+    macs = f"{described['macs']:,}"
+    if described["macs_after_passes"] != described["macs"]:
+        macs += f" → {described['macs_after_passes']:,}"
     parts = [
         f"<h1>{escape(name)}</h1>",
-        f'<p class="sub">SHA-256 {escape(described["model"]["sha256"][:16])}…, {described["macs"]:,} '
+        f'<p class="sub">SHA-256 {escape(described["model"]["sha256"][:16])}…, {macs} '
         f"multiply-accumulates, arena {plan['arena_bytes']:,} B ({escape(plan['status'])}, lower bound "
         f"{plan['lower_bound']:,} B), constants {described['constant_bytes']:,} B</p>",
         f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
+        _passes(described["passes"]),
         "<h2>The arena over time (planned)</h2>",
         f'<div class="scroll">{arena_svg}</div>',
         "<h2>Operators</h2>",
@@ -88,6 +92,24 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         f'<th class="n">MACs</th><th>arena of outputs</th></tr>{rows}</table></div>',
     ]
     return _document(name, parts)
+
+
+def _passes(passes: Sequence[Mapping[str, Any]]) -> str:
+    """What graph optimisations took from each layer; layers numbered as in the model before them."""
+    rows = "".join(
+        f'<tr><td class="n">{c["index"]}</td><td>{escape(c["op"])}</td>'
+        f'<td class="n">{c["channels_removed"]:,} of {c["channels"]:,}</td>'
+        f'<td class="n">{c["macs_before"]:,}</td><td class="n">{c["macs_after"]:,}</td></tr>'
+        for p in passes
+        for c in p["layers"]
+    )
+    if not rows:
+        return ""
+    return (
+        '<h2>Graph optimisations (exact)</h2><div class="scroll"><table>'
+        + _head("layer:n", "operator", "output channels removed:n", "MACs before:n", "MACs after:n")
+        + f"{rows}</table></div>"
+    )
 
 
 def _document(title: str, parts: Sequence[str]) -> str:
