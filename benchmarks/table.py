@@ -1,8 +1,8 @@
-"""Measure models on every emulated board: ``python -m benchmarks.table [MODEL.tflite ...] [--board NAME ...]``.
+"""Measure models on every emulated board in every variant: ``python -m benchmarks.table [MODEL.tflite ...]``.
 
-Writes one ``arenite.bench/1`` object per run to out/bench/, and out/bench/table.md. Without models it takes the zoo's
-small int8 ones. With ``--compare BASELINE.json`` (records of another engine: core, model, instructions, arena_bytes,
-flash_code_bytes) the table has ratios to it.
+Leaves an ``arenite.bench/1`` object per run in out/bench/, and table.json and table.md beside them. Without models it
+takes the zoo's small int8 ones. With ``--compare BASELINE.json`` there are ratios, and verdicts on the targets of
+benchmarks/targets.toml; with ``--docs`` the short form goes into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -10,109 +10,102 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ArenaError, DoesNotFitError
-from arenite.host.bench.run import Options, bench
-from arenite.host.bench.samples import random_samples
-from arenite.host.cli.progress import Steps
-from arenite.host.prepare import prepare
+from arenite.converters.errors import ArenaError, UsageError
+from arenite.host.bench.compare import Record, compare, read_baseline
+from arenite.host.report.generated import DOCS, with_section
 from arenite.models import zoo
 from arenite.profiles.boards import all_boards, load_board
+from benchmarks.pages import full, short
+from benchmarks.runs import VARIANTS, Job, Run, run_all
+from benchmarks.targets import Verdict, judge, read_targets
 
 ZOO = ("image_classification", "kws_on_off", "rock_paper_scissors")
 OUT = Path("out/bench")
 
 
 def main(argv: list[str] | None = None) -> int:
+    options = _arguments(argv)
+    records = read_baseline(options.compare) if options.compare else ()
+    paths = options.models or [zoo.fetch(name) for name in ZOO]
+    names = options.board or [b.name for b in all_boards() if b.emulated]
+    jobs = [
+        Job(path, load_board(name), variant, options.samples)
+        for path in paths
+        for name in names
+        for variant in options.variants
+    ]
+    runs = []
+    for run in run_all(jobs, options.jobs, OUT):
+        runs.append(run)
+        count = run.note if run.result is None else f"{run.result['inference']['instructions']['p50']:,}"
+        print(f"{len(runs)}/{len(jobs)} {run.job}: {count}", file=sys.stderr)
+    runs.sort(key=lambda run: jobs.index(run.job))
+    for run in runs:
+        if run.result is not None and records:
+            run.result["compare"] = compare(run.result, records)
+    verdicts = judge_all(runs, records)
+    write_atomic(OUT / "table.json", json.dumps(as_json(runs, verdicts), indent=1) + "\n")
+    text = full(runs, verdicts)
+    write_atomic(OUT / "table.md", text)
+    print(text)
+    if options.docs:
+        page = DOCS / "performance.md"
+        write_atomic(page, with_section(page.read_text("utf-8"), "measured", short(runs, verdicts)))
+    return 1 if any(run.failed for run in runs) else 0
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--board", action="append", help="default: every emulated board")
-    parser.add_argument("--samples", type=int, default=10)
-    parser.add_argument("--optimise", default="balanced")
-    parser.add_argument("--compare", type=Path, help="records of another engine")
-    args = parser.parse_args(argv)
-    paths = args.models or [zoo.fetch(name) for name in ZOO]
-    boards = [load_board(n) for n in args.board] if args.board else [b for b in all_boards() if b.emulated]
-    rows, failed = [], 0
-    for path in paths:
-        for board in boards:
-            try:
-                result = measure(path, board, args.samples, args.optimise)
-            except DoesNotFitError as error:
-                rows.append({"model": path.stem, "board": board.name, "note": error.problem})
+    parser.add_argument("--samples", type=int, default=3)
+    parser.add_argument(
+        "--optimise",
+        default=",".join(VARIANTS),
+        help="variants, separated by commas; default: %(default)s",
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="runs at once; default: %(default)s")
+    parser.add_argument("--compare", type=Path, help="records of another engine, or an earlier result")
+    parser.add_argument("--docs", action="store_true", help="also bring docs/performance.md up to date")
+    options = parser.parse_args(argv)
+    options.variants = options.optimise.split(",")
+    unknown = [name for name in options.variants if name not in VARIANTS]
+    if unknown:
+        raise UsageError(f"Unknown variant '{unknown[0]}'.", f"Choose of {', '.join(VARIANTS)}.")
+    return options
+
+
+def judge_all(runs: Sequence[Run], records: Sequence[Record]) -> dict[tuple[str, str, str, str], Verdict]:
+    """The verdicts on all targets that these runs and records can answer."""
+    found = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
+    verdicts = {}
+    for target in read_targets():
+        for (model, board, variant), result in found.items():
+            if result is None or (board, variant) != (target.board, target.variant):
                 continue
-            write_atomic(
-                OUT / f"{path.stem}-{board.name}-{args.optimise}.json", json.dumps(result, indent=1) + "\n"
-            )
-            failed += result["samples"]["bit_exact"] != result["samples"]["count"]
-            rows.append({"model": path.stem, "board": board.name, "result": result})
-            print(
-                f"{path.stem} on {board.name}: {result['inference']['instructions']['p50']:,}",
-                file=sys.stderr,
-            )
-    records = json.loads(args.compare.read_text())["records"] if args.compare else []
-    text = markdown(rows, records)
-    write_atomic(OUT / "table.md", text)
-    print(text)
-    return 1 if failed else 0
+
+            def other(name: str, model: str = model, board: str = board) -> dict | None:
+                return found.get((model, board, name))
+
+            verdict = judge(target, model, result, records, other)
+            if verdict is not None:
+                verdicts[model, board, variant, target.figure] = verdict
+    return verdicts
 
 
-def measure(path: Path, board: Any, count: int, optimise: str) -> dict[str, Any]:
-    prepared = prepare(path)
-    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    with Steps(board.name) as steps:
-        return bench(prepared, board, random_samples(tensors, count), Options(optimise), steps)
-
-
-def markdown(rows: list[dict[str, Any]], records: list[dict[str, Any]]) -> str:
-    """The table; ratios are to the best record of the same core and model, figure by figure."""
-    head = [
-        "model",
-        "board",
-        "bit-exact",
-        "instructions",
-        "per MAC",
-        "init",
-        "arena B",
-        "stack B",
-        "RAM B",
-        "code B",
-    ]
-    if records:
-        head += ["instructions ÷ baseline", "arena ÷", "code ÷"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "-|" * len(head)]
-    for row in rows:
-        if "note" in row:
-            lines.append(f"| {row['model']} | {row['board']} | {row['note']} |" + " |" * (len(head) - 3))
-            continue
-        r = row["result"]
-        count = r["inference"]["instructions"]["p50"]
-        memory = r["memory"]
-        cells = [
-            row["model"],
-            row["board"],
-            f"{r['samples']['bit_exact']}/{r['samples']['count']}",
-            f"{count:,}",
-            f"{count / max(r['model']['macs'], 1):.2f}",
-            str(r["init"]["instructions"]),
-            f"{memory['arena']:,} ({memory['arena_status']})",
-            str(memory["stack"]),
-            f"{memory['ram_total']:,}",
-            f"{r['flash']['code']:,}",
-        ]
-        if records:
-            same = [b for b in records if b["core"] == r["board"]["core"] and b["model"] == row["model"]]
-            for ours, key in (
-                (count, "instructions"),
-                (memory["arena"], "arena_bytes"),
-                (r["flash"]["code"], "flash_code_bytes"),
-            ):
-                cells.append(f"{ours / min(b[key] for b in same):.2f}" if same else "-")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def as_json(runs: Sequence[Run], verdicts: dict[tuple[str, str, str, str], Verdict]) -> dict:
+    """``arenite.table/1``: every run with its verdicts."""
+    rows = []
+    for run in runs:
+        key = run.job.model.stem, run.job.board.name, run.job.variant
+        judged = [v.to_json() for k, v in verdicts.items() if k[:3] == key]
+        row = {"model": key[0], "board": key[1], "variant": key[2], "result": run.result}
+        rows.append({**row, "note": run.note or None, "targets": judged})
+    return {"schema": "arenite.table/1", "rows": rows}
 
 
 if __name__ == "__main__":

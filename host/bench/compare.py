@@ -7,6 +7,7 @@ named by its file without the suffix. An earlier result is what ``arenite bench 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,27 +107,35 @@ def require(records: Sequence[Record], core: str, model: str, path: Path) -> Non
         raise UsageError(f"{path} has no record of {model} on {core}.", f"It has {shown}.")
 
 
-def compare(result: Mapping[str, Any], records: Sequence[Record]) -> dict[str, Any] | None:
-    """The ratios of a result to the best record of the same model and core, figure by figure; None without a record.
+def compare(
+    result: Mapping[str, Any],
+    records: Sequence[Record],
+    core: str | None = None,
+    engine: str | None = None,
+) -> dict[str, Any] | None:
+    """The ratios of a result to the record of the same model; None without one.
 
-    A ratio is ours divided by theirs: below 1 is less. ``note`` says where instructions and estimated cycles tell
-    different stories, else it is None.
+    Of several records that which needs the fewest instructions. ``core`` and ``engine`` choose records of another
+    core than the result's, or of one engine. A ratio is ours divided by theirs: below 1 is less. ``note`` says where
+    instructions and estimated cycles tell different stories, else it is None.
     """
-    core = result["board"]["core"]
-    same = matching(records, core, model_name(result))
+    same = matching(records, core or result["board"]["core"], model_name(result))
+    same = [r for r in same if engine in (None, r.engine)]
     if not same:
         return None
+    record = min(same, key=lambda r: r.figures.get("instructions", math.inf))
     figures = {}
     for name, ours in figures_of(result).items():
-        theirs = min((r.figures[name] for r in same if name in r.figures), default=None)
+        theirs = record.figures.get(name)
         if ours is not None and theirs is not None:
             ratio = round(ours / theirs, 3) if theirs else None
             figures[name] = {"ours": ours, "theirs": theirs, "ratio": ratio}
     return {
-        "engine": ", ".join(sorted({r.engine for r in same})),
-        "core": core,
+        "engine": record.engine,
+        "core": record.core,
         "figures": figures,
-        "note": _disagreement(figures, result),
+        # Instructions of different cores are no measure of each other's cycles.
+        "note": _disagreement(figures, result) if record.core == result["board"]["core"] else None,
     }
 
 

@@ -1,0 +1,94 @@
+"""What the figures of the table are meant to reach, read from targets.toml, and whether they do."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.compare import Record, compare, figures_of
+
+PATH = Path(__file__).parent / "targets.toml"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``limits``: model (or "*") to the most that ``value`` may be."""
+
+    figure: str
+    variant: str
+    board: str
+    kind: str  # "ratio", "at_most" or "times"
+    limits: Mapping[str, float]
+    core: str | None = None  # of the baseline's record
+    engine: str | None = None
+    other: str = ""  # the variant that "times" is to
+
+    def limit(self, model: str) -> float | None:
+        return self.limits.get(model, self.limits.get("*"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``value`` and ``limit``: both a ratio, or both in the figure's unit."""
+
+    target: Target
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.limit
+
+    def to_json(self) -> dict[str, Any]:
+        t = self.target
+        return {
+            "figure": t.figure,
+            "kind": t.kind,
+            "value": self.value,
+            "limit": self.limit,
+            "met": self.met,
+            "against": t.other or t.engine,
+        }
+
+
+def read_targets(path: Path = PATH) -> tuple[Target, ...]:
+    """Raises ``UsageError`` for a file that is malformed."""
+    try:
+        return tuple(_target(row) for row in tomllib.loads(path.read_text("utf-8"))["target"])
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} has no readable targets: {error}.") from error
+
+
+def _target(row: Mapping[str, Any]) -> Target:
+    common = row["figure"], row["variant"], row["board"]
+    if "times" in row:
+        return Target(*common, "times", {"*": row["times"]["at_most"]}, other=row["times"]["of"])
+    if "at_most" in row:
+        return Target(*common, "at_most", row["at_most"])
+    return Target(*common, "ratio", row["ratio"], row["against"]["core"], row["against"]["engine"])
+
+
+def judge(
+    target: Target,
+    model: str,
+    result: Mapping[str, Any],
+    records: Sequence[Record],
+    other: Callable[[str], Mapping[str, Any] | None],
+) -> Verdict | None:
+    """The verdict on one result; None where nothing says what to compare with. ``other``: a variant's own result."""
+    limit, figure = target.limit(model), figures_of(result)[target.figure]
+    if limit is None or figure is None:
+        return None
+    if target.kind == "at_most":
+        return Verdict(target, figure, limit)
+    if target.kind == "times":
+        fellow = other(target.other)
+        base = figures_of(fellow)[target.figure] if fellow is not None else None
+        return Verdict(target, round(figure / base, 3), limit) if base else None
+    compared = compare(result, records, target.core, target.engine)
+    found = compared["figures"].get(target.figure) if compared is not None else None
+    return Verdict(target, found["ratio"], limit) if found and found["ratio"] is not None else None
