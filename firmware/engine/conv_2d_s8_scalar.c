@@ -139,13 +139,9 @@ INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int
     }
 }
 
-/* Where the input of one tap lies: `rows[ky]` at column `x`, or the padding. */
-INLINE const int8_t *tap(const ar_conv_2d_scalar_params *p, const int8_t *row, int32_t x, const int8_t *padding)
-{
-    return row && (uint32_t)x < p->in_w ? row + x * p->in_c : padding;
-}
+INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1) { return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0; }
 
-/* Packs the windows of pixels x0 and x1 of an output row, for pair `x` of `pairs`. */
+/* Packs the windows of pixels x0 and x1 of an output row, as one pair of `pairs`. */
 static void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *const *rows, int32_t x0, int32_t x1,
                  const int8_t *padding, uint32_t *x)
 {
@@ -155,13 +151,25 @@ static void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *con
 
     x0 = x0 * p->stride_w - p->pad_left;
     x1 = x1 * p->stride_w - p->pad_left;
+    /* Where no column of either window is padding, a row of the window is one run of bytes. */
+    const int32_t inside = p->dilation_w == 1 && x0 >= 0 && x1 + p->k_w <= p->in_w;
     for (int32_t ky = 0; ky < p->k_h; ky++) {
-        for (int32_t kx = 0; kx < p->k_w; kx++) {
-            const int8_t *a = tap(p, rows[ky], x0 + kx * p->dilation_w, padding);
-            const int8_t *b = tap(p, rows[ky], x1 + kx * p->dilation_w, padding);
-            const int8_t *end = a + p->in_c;
-            for (; a != end; a++, b++, to += pairs) {
-                *to = (uint32_t)*a + ((uint32_t)*b << 16);
+        const int8_t *row = rows[ky];
+        const int32_t runs = row && inside ? 1 : p->k_w;
+        const int32_t length = row && inside ? p->k_w * p->in_c : p->in_c;
+        for (int32_t run = 0; run < runs; run++) {
+            const int32_t xa = x0 + run * p->dilation_w, xb = x1 + run * p->dilation_w;
+            const int8_t *a = row && (uint32_t)xa < p->in_w ? row + xa * p->in_c : padding;
+            const int8_t *b = row && (uint32_t)xb < p->in_w ? row + xb * p->in_c : padding;
+            int32_t left = length;
+            for (; left >= 4; left -= 4, a += 4, b += 4, to += 4 * pairs) {
+                to[0] = word_of(a[0], b[0]);
+                to[pairs] = word_of(a[1], b[1]);
+                to[2 * pairs] = word_of(a[2], b[2]);
+                to[3 * pairs] = word_of(a[3], b[3]);
+            }
+            for (; left; left--, a++, b++, to += pairs) {
+                *to = word_of(*a, *b);
             }
         }
     }

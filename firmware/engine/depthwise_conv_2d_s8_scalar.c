@@ -1,0 +1,187 @@
+/* DEPTHWISE_CONV_2D, int8, one output channel for each input channel.
+ *
+ * Input rows are copied into lines that have the padding beside them, so no sum has to ask where the image ends. A line
+ * is [columns][channels] bytes, 128 added to each: loads need no sign extension, and the bias has 128 times the sum of
+ * the weights taken off. Weights are [channels][k_h][k_w], signed. Channels come one after the other; of each, BLOCK
+ * neighbouring outputs are summed at once, so that a weight is loaded once for them all and, in a 3x3 window, an input
+ * once for all the windows that it lies in.
+ *
+ * Scratch: as many lines as a window spans, then as many pointers. Lines are as wide as BLOCK outputs at least.
+ */
+#include "affine_requant.h"
+#include "conv_2d_scalar.h"
+
+#define BLOCK 3
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef uint32_t __attribute__((__may_alias__)) word;
+
+/* Columns that the outputs of a row reach, and bytes from line to line. */
+static uint32_t line_columns(const ar_conv_2d_scalar_params *p)
+{
+    const uint32_t outputs = p->out_w < BLOCK ? BLOCK : p->out_w;
+    return (outputs - 1) * p->stride_w + (p->k_w - 1u) * p->dilation_w + 1;
+}
+
+static uint32_t line_bytes(const ar_conv_2d_scalar_params *p) { return (line_columns(p) * p->in_c + 3) & ~3u; }
+
+/* Fills a line from an input row; with 0 for a row outside the image. */
+static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint8_t *line)
+{
+    const uint8_t *end = line + line_columns(p) * p->in_c;
+    const uint8_t padding = (uint8_t)(p->padding ^ 0x80);
+    const uint8_t *from = (const uint8_t *)row;
+
+    if (row) {
+        for (uint32_t n = (uint32_t)p->pad_left * p->in_c; n; n--) {
+            *line++ = padding;
+        }
+        uint32_t left = (uint32_t)p->in_w * p->in_c;
+        left = left < (uint32_t)(end - line) ? left : (uint32_t)(end - line);
+        if ((((uintptr_t)from | (uintptr_t)line) & 3u) == 0) {
+            for (; left >= 4; left -= 4, line += 4, from += 4) {
+                *(word *)(void *)line = *(const word *)(const void *)from ^ 0x80808080u;
+            }
+        }
+        for (; left; left--) {
+            *line++ = *from++ ^ 0x80u;
+        }
+    }
+    while (line < end) {
+        *line++ = padding;
+    }
+}
+
+/* BLOCK neighbouring sums of a 3x3 window; the lines begin at the first one's. */
+INLINE void sum_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
+                    int32_t *sum)
+{
+#pragma GCC unroll 3
+    for (int ky = 0; ky < 3; ky++) {
+        const uint8_t *x = lines[ky] + at;
+        const int32_t w0 = w[3 * ky], w1 = w[3 * ky + 1], w2 = w[3 * ky + 2];
+#pragma GCC unroll 8
+        for (int column = 0; column < (BLOCK - 1) * stride + 3; column++, x += next) {
+            const int32_t value = *x;
+#pragma GCC unroll 4
+            for (int n = 0; n < BLOCK; n++) {
+                const int tap = column - n * stride;
+                if (tap >= 0 && tap < 3) {
+                    sum[n] += value * (tap == 0 ? w0 : tap == 1 ? w1 : w2);
+                }
+            }
+        }
+    }
+}
+
+/* The same for any window; `next` bytes from tap to tap, `step` from output to output. */
+INLINE void sum_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at, uint32_t next,
+                    uint32_t step, const int8_t *w, int32_t *sum)
+{
+    int32_t s0 = 0, s1 = 0, s2 = 0;
+
+    for (int32_t ky = 0; ky < p->k_h; ky++) {
+        const uint8_t *x = lines[ky] + at;
+        for (int32_t kx = p->k_w; kx; kx--, x += next) {
+            const int32_t weight = *w++;
+            s0 += weight * x[0];
+            s1 += weight * x[step];
+            s2 += weight * x[2 * step];
+        }
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+}
+
+/* One output row from its lines. */
+INLINE void row_of_windows(const ar_conv_2d_scalar_params *p, const int stride_3x3, const uint8_t *const *lines,
+                           int8_t *out)
+{
+    const uint32_t channels = p->out_c;
+    const uint32_t taps = (uint32_t)p->k_h * p->k_w;
+    const uint32_t step = p->stride_w * channels;
+    const uint32_t next = p->dilation_w * channels;
+    const int32_t out_w = p->out_w;
+    const int32_t rounding = p->requant.rounding;
+    const int shift = p->requant.shift, two_sided = p->requant.two_sided;
+    const int8_t *w = (const int8_t *)p->weights;
+
+    for (uint32_t c = 0; c < channels; c++, w += taps) {
+        const int32_t bias = p->bias[c], multiplier = p->multiplier[c];
+        for (int32_t x = 0; x < out_w; x += BLOCK) {
+            int32_t sum[BLOCK] = {0};
+            /* The last block may begin earlier, and then repeats outputs. */
+            x = x > out_w - BLOCK && out_w >= BLOCK ? out_w - BLOCK : x;
+            const uint32_t at = (uint32_t)x * step + c;
+            if (stride_3x3) {
+                sum_3x3(stride_3x3, lines, at, next, w, sum);
+            } else {
+                sum_any(p, lines, at, next, step, w, sum);
+            }
+            int8_t *o = out + (uint32_t)x * channels + c;
+#pragma GCC unroll 4
+            for (int n = 0; n < BLOCK; n++, o += channels) {
+                if (n && n >= out_w) {
+                    break;
+                }
+                *o = ar_affine_s8(ar_affine_x(sum[n], bias, two_sided), multiplier, rounding, shift);
+            }
+        }
+    }
+    ar_clamp_s8(out, out_w * (int32_t)channels, p->act_min, p->act_max);
+}
+
+static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, int8_t *out)
+{
+    const int square = p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1;
+    if (square && p->stride_w == 1) {
+        row_of_windows(p, 1, lines, out);
+    } else if (square && p->stride_w == 2) {
+        row_of_windows(p, 2, lines, out);
+    } else {
+        row_of_windows(p, 0, lines, out);
+    }
+}
+
+void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_conv_2d_scalar_params *p = params;
+    const uint32_t bytes = line_bytes(p);
+    uint8_t *line = p->scratch;
+    const uint8_t **lines = (const uint8_t **)(void *)(line + p->k_h * bytes);
+
+    for (int32_t ky = 0; ky < p->k_h; ky++, line += bytes) {
+        fill_line(p, rows[ky], line);
+        lines[ky] = line;
+    }
+    windows(p, lines, out);
+}
+
+void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
+{
+    /* The lines are a ring: each input row is copied once. */
+    const int32_t ring = (p->k_h - 1) * p->dilation_h + 1;
+    const uint32_t bytes = line_bytes(p);
+    uint8_t *first = p->scratch;
+    const uint8_t **lines = (const uint8_t **)(void *)(first + (uint32_t)ring * bytes);
+    const int8_t *image = p->input;
+    const int32_t row_bytes = p->in_w * p->in_c;
+    int8_t *out = p->output;
+
+    for (int32_t b = 0; b < p->batches; b++, image += p->in_h * row_bytes) {
+        int32_t ready = 0; /* rows that have been copied, those above the image among them */
+        for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->out_c) {
+            const int32_t top = y * p->stride_h;
+            for (ready = ready < top ? top : ready; ready < top + ring; ready++) {
+                const int32_t at = ready - p->pad_top;
+                fill_line(p, (uint32_t)at < p->in_h ? image + at * row_bytes : 0, first + (uint32_t)(ready % ring) * bytes);
+            }
+            for (int32_t ky = 0; ky < p->k_h; ky++) {
+                lines[ky] = first + (uint32_t)((top + ky * p->dilation_h) % ring) * bytes;
+            }
+            windows(p, lines, out);
+        }
+    }
+}
