@@ -63,7 +63,7 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
         "1:\n"
         "ldrd r5, r8, [r12], #8\n"
         "ldrd r3, r4, [r12], #8\n" /* */
-        FIRST_WORD("r3") FIRST_WORD("r4") "ldr lr, [sp, #28]\n"
+        FIRST_WORD("r3") WORD("r4") "ldr lr, [sp, #28]\n"
                                           "ldr pc, [sp, #32]\n"
                                           "2:\n" GROUP GROUP GROUP GROUP "subs lr, lr, #1\n"
                                           "bne 2b\n"
