@@ -58,6 +58,7 @@ def generate_project(
         protocol=protocol,
         optimise=optimise,
         stack_bytes=stack,
+        stream_input=generated.pushed is not None,
         input_bytes=sum(generated.model.main.tensors[i].nbytes for i in generated.model.main.inputs),
         manifest={
             "model": {"path": str(prepared.path), "sha256": prepared.sha256, "macs": prepared.source_macs},

@@ -14,7 +14,7 @@
 #define CRC_RESIDUE 0x2144DF1Cu /* CRC-32 of any message followed by its own CRC */
 
 enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART };
-enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION };
+enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER };
 enum { OF_INPUTS = 0, OF_OUTPUTS, OF_TICKS };
 
 /* A request, or the reply that takes its place; words so that its fields are aligned on every core. */
@@ -142,6 +142,7 @@ void ar_serve(void)
     static uint8_t latest;
     static uint8_t greeted;
     static ar_run run;
+    uint32_t (*const take_rows)(uint32_t, const uint8_t *, uint32_t) = ar_this_firmware.take_rows;
 
     for (;;) {
         const uint32_t bytes = receive();
@@ -160,7 +161,11 @@ void ar_serve(void)
             status = NO_SESSION;
         } else if (command == INFER) {
             if (sequence != latest) {
-                ar_infer(flags, &run);
+                if (take_rows && !take_rows(ar_this_firmware.model->inputs->bytes, 0, 0)) {
+                    status = OUT_OF_ORDER;
+                } else {
+                    ar_infer(flags, &run);
+                }
             }
             frame.word[1] = (uint32_t)run.total;
             frame.word[2] = (uint32_t)(run.total >> 32);
@@ -175,8 +180,15 @@ void ar_serve(void)
         } else if (command == DESCRIBE || command == WRITE || command == READ) {
             const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
             const uint32_t length = command == WRITE ? bytes - 8 : command == READ ? frame.word[2] : 0;
-            if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset) {
+            const uint32_t streamed = take_rows && flags == OF_INPUTS; /* it stands nowhere */
+            if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset ||
+                (streamed && command == READ)) {
                 status = BAD_RANGE;
+            } else if (streamed && command == WRITE) {
+                /* A repeated one was taken the first time. */
+                if (sequence != latest && !take_rows(offset, &frame.byte[8], length)) {
+                    status = OUT_OF_ORDER;
+                }
             } else if (command == WRITE) {
                 copy((uint8_t *)tensor->data + offset, &frame.byte[8], length);
             } else if (command == READ) {
@@ -190,7 +202,7 @@ void ar_serve(void)
         } else if (command != RESTART) {
             status = BAD_COMMAND;
         }
-        if (bytes) {
+        if (bytes && status != OUT_OF_ORDER) {
             latest = sequence;
         }
         frame.byte[1] = (uint8_t)status;

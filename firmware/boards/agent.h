@@ -8,6 +8,10 @@ typedef struct {
     const ar_model *model;
     const char *board; /* the profile's name */
     ar_io layer_ticks; /* one uint32_t per layer: ticks of its latest run */
+    /* Takes `bytes` of input 0 from `offset` on, and computes what they allow: 1, or 0 when they do not follow what came
+     * before (offset 0 begins anew). With no bytes: is the input complete? Asked once; then it must come anew. 0 for a
+     * model whose inputs stand whole. */
+    uint32_t (*take_rows)(uint32_t offset, const uint8_t *data, uint32_t bytes);
 } ar_firmware;
 
 extern const ar_firmware ar_this_firmware;
@@ -28,8 +32,17 @@ typedef struct {
     uint32_t init;  /* ticks from the request to the start of the first layer */
 } ar_run;
 
-/* One inference; fills the layer ticks. `fresh` puts carried state back to its first value before. */
+/* One inference, of which a streamed input has begun: fills the layer ticks. `fresh` puts carried state back to its first
+ * value before. */
 void ar_infer(uint32_t fresh, ar_run *run);
+
+/* Counting: the ticks of all layers to 0; those since the latest `ar_resume` or `ar_profile` to a layer. */
+void ar_clear_ticks(void);
+void ar_resume(void);
+void ar_profile(uint32_t layer);
+
+/* `ar_firmware.take_rows` of a model that takes its input row by row. */
+uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes);
 
 /* Write the guard words around the arena, and carried state its first value: once, at start. */
 void ar_prepare(void);

@@ -39,9 +39,10 @@ _FAMILIES = {
 }
 
 
-def agent_sources(protocol: str) -> tuple[str, ...]:
-    """Sources that serve a model over a serial protocol, the same on every board."""
-    return (_AGENT[protocol], "runtime.c")
+def agent_sources(protocol: str, stream_input: bool = False) -> tuple[str, ...]:
+    """Sources that serve a model over a serial protocol, the same on every board; ``stream_input``: a model that takes
+    its input row by row."""
+    return (_AGENT[protocol], "runtime.c", *(("agent_stream.c",) if stream_input else ()))
 
 
 def family_named(name: str) -> Family:

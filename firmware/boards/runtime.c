@@ -2,25 +2,49 @@
 #include "agent.h"
 #include "port.h"
 
+/* The counter when the layer in progress began. */
+static uint32_t before;
+
+void ar_profile(uint32_t layer)
+{
+    uint32_t *ticks = ar_this_firmware.layer_ticks.data;
+    const uint32_t now = port_ticks();
+    ticks[layer] += now - before;
+    before = now;
+}
+
+void ar_resume(void) { before = port_ticks(); }
+
+void ar_clear_ticks(void)
+{
+    uint32_t *ticks = ar_this_firmware.layer_ticks.data;
+    for (uint32_t i = 0; i < ar_this_firmware.model->layer_count; i++) {
+        ticks[i] = 0;
+    }
+}
+
 void ar_infer(uint32_t fresh, ar_run *run)
 {
     const ar_model *model = ar_this_firmware.model;
-    const ar_layer_fn *layer = model->layers;
-    uint32_t *ticks = ar_this_firmware.layer_ticks.data;
-    uint32_t left = model->layer_count;
+    const uint32_t *ticks = ar_this_firmware.layer_ticks.data;
     const uint32_t asked = port_ticks();
     if (fresh && model->reset) {
         model->reset();
     }
-    uint32_t before = port_ticks();
-    uint64_t total = 0;
+    if (!model->stream) { /* otherwise layers have run already, while the input came */
+        ar_clear_ticks();
+    }
+    ar_resume();
     run->init = before - asked;
-    while (left--) {
-        (*layer++)();
-        const uint32_t now = port_ticks();
-        *ticks++ = now - before;
-        total += now - before;
-        before = now;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        if (model->layers[i]) {
+            model->layers[i]();
+            ar_profile(i);
+        }
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        total += ticks[i];
     }
     run->total = total;
 }

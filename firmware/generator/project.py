@@ -38,7 +38,7 @@ _MAIN = """\
 
 static uint32_t layer_ticks[MODEL_LAYERS ? MODEL_LAYERS : 1];
 
-const ar_firmware ar_this_firmware = {{&model, ARENITE_BOARD, {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}}};
+const ar_firmware ar_this_firmware = {{&model, ARENITE_BOARD, {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}, {take_rows}}};
 """
 
 _MAIN_MONITOR = """
@@ -84,13 +84,18 @@ _README_EMULATED = """\
 
 
 def _recipe(
-    board: Board, model: Sequence[str], engine: Sequence[str], protocol: str, optimise: str
+    board: Board,
+    model: Sequence[str],
+    engine: Sequence[str],
+    protocol: str,
+    optimise: str,
+    stream_input: bool,
 ) -> dict[str, Any]:
     """Everything a build needs to know; paths are relative to the project."""
     core = cores.core_named(board.core)
     assert board.emulator is not None
     family = families.family_named(board.emulator.family)
-    agent = families.agent_sources(protocol)
+    agent = families.agent_sources(protocol, stream_input)
     fast = list(cores.optimise_flags(optimise))
     small = list(cores.SUPPORT_OPTIMISE)
     sources = [(f"src/{name}", fast) for name in model if name.endswith(".c")]
@@ -104,7 +109,7 @@ def _recipe(
         "flags": [
             *core.architecture,
             *cores.COMMON_FLAGS,
-            *(f"-D{name}" for name in family.defines),
+            *(f"-D{name}" for name in ("AR_PROFILE", *family.defines)),
             *("-Isrc", "-Ilib/arenite", "-Ilib/agent", "-Ilib/board"),
         ],
         "units": [{"source": source, "flags": flags} for source, flags in sorted(sources)],
@@ -134,17 +139,18 @@ def _project_files(
     optimise: str,
     stack_bytes: int,
     input_bytes: int,
+    stream_input: bool,
     manifest: Mapping[str, Any],
 ) -> dict[str, str]:
     """The whole project: path to text."""
     boards = families.SOURCE_DIRECTORY
     files = {f"src/{name}": text for name, text in model_sources.items()}
-    files["src/main.c"] = _MAIN.format(board=board.name)
+    files["src/main.c"] = _MAIN.format(board=board.name, take_rows="ar_take_rows" if stream_input else "0")
     if protocol == "mlperf":
         files["src/main.c"] += _MAIN_MONITOR.format(input_bytes=input_bytes)
     files["src/main.c"] += _MAIN_BARE
     files["src/port_arduino.cpp"] = (boards / "port_arduino.cpp").read_text("utf-8")
-    for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol)):
+    for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol, stream_input)):
         files[f"lib/agent/{name}"] = (boards / name).read_text("utf-8")
     files.update(_engine_files(list(files.values()), engine_sources))
     build = None
@@ -158,7 +164,9 @@ def _project_files(
         ):
             files[f"lib/board/{name}"] = (boards / name).read_text("utf-8")
         files["lib/board/link.ld"] = linker_script(board, stack_bytes)
-        build = _recipe(board, sorted(model_sources), sorted(engine_sources), protocol, optimise)
+        build = _recipe(
+            board, sorted(model_sources), sorted(engine_sources), protocol, optimise, stream_input
+        )
     files.update(platformio_files(board, stack_bytes))
     files["README.md"] = _README.format(
         title=board.title,
@@ -224,6 +232,7 @@ def write_project(
     optimise: str = "balanced",
     stack_bytes: int = DEFAULT_STACK_BYTES,
     input_bytes: int = 0,
+    stream_input: bool = False,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the project; equal arguments give equal bytes.
@@ -237,6 +246,7 @@ def write_project(
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
         stack_bytes: reserved for the stack.
         input_bytes: size of all inputs together; only the MLPerf monitor, which keeps a copy of them, needs it.
+        stream_input: whether the model takes its input row by row, which only the protocol ``arenite`` can serve.
         manifest: extra fields of ``arenite.json`` (model path, hash, predicted sizes …).
 
     Returns:
@@ -250,8 +260,18 @@ def write_project(
         raise UsageError(f"Unknown protocol '{protocol}'.", f"Choose one of {', '.join(PROTOCOLS)}.")
     if protocol == "mlperf" and input_bytes <= 0:
         raise UsageError("The MLPerf monitor needs the size of the inputs.", "Give input_bytes.")
+    if protocol == "mlperf" and stream_input:
+        raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
     files = _project_files(
-        model_sources, engine_sources, board, protocol, optimise, stack_bytes, input_bytes, manifest or {}
+        model_sources,
+        engine_sources,
+        board,
+        protocol,
+        optimise,
+        stack_bytes,
+        input_bytes,
+        stream_input,
+        manifest or {},
     )
     _write_tree(Path(directory), files)
     return Path(directory)

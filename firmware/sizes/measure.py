@@ -23,7 +23,7 @@ from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.firmware.generator.project import ENGINE_DIRECTORY, PROTOCOLS, write_project
 from arenite.firmware.sizes.objects import ObjectSet, read_objects
-from arenite.firmware.sizes.targets import SIZES, TARGETS, Target
+from arenite.firmware.sizes.targets import SIZES, STREAM_SUPPORT, TARGETS, Target
 
 #: The sample's layers call nothing that exists elsewhere, so that what is measured is the layer function alone.
 _SAMPLE = """\
@@ -94,20 +94,29 @@ def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
     return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
 
 
-def measure_support(target: Target, protocol: str, folder: Path) -> ObjectSet:
-    """Start-up, port and protocol: built for size whatever the model is built for."""
-    recipe, project = _project(target, protocol, "balanced", [], folder)
+def measure_support(target: Target, support: str, folder: Path) -> ObjectSet:
+    """Start-up, port and protocol: built for size whatever the model is built for. ``support``: a protocol, or that of
+    a model that takes its input row by row."""
+    recipe, project = _project(target, support, "balanced", [], folder)
     units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
     return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
 
 
 def _project(
-    target: Target, protocol: str, optimise: str, engine: list[str], folder: Path
+    target: Target, support: str, optimise: str, engine: list[str], folder: Path
 ) -> tuple[dict, Path]:
     board = replace(boards.load_board(target.board), core=target.core)
-    project = folder / f"{target.name}-{optimise}-{protocol}-{len(engine)}"
+    project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
+    protocol, *stream = support.split("-")
     write_project(
-        project, sample_sources(), engine, board, protocol=protocol, optimise=optimise, input_bytes=4
+        project,
+        sample_sources(),
+        engine,
+        board,
+        protocol=protocol,
+        optimise=optimise,
+        input_bytes=4,
+        stream_input=bool(stream),
     )
     return json.loads((project / "arenite.json").read_text())["build"], project
 
@@ -172,7 +181,10 @@ def main(argv: list[str] | None = None) -> int:
                     "O2": speed,
                     "Os": measure_engine(target, "flash", Path(temporary)).to_json(),
                 },
-                "support": {p: measure_support(target, p, Path(temporary)).to_json() for p in PROTOCOLS},
+                "support": {
+                    p: measure_support(target, p, Path(temporary)).to_json()
+                    for p in (*PROTOCOLS, STREAM_SUPPORT)
+                },
             }
         write_atomic(SIZES / f"{target.name}.json", json.dumps(table, separators=(",", ":")) + "\n")
         print(f"{target.name}: {len(speed['sections'])} sections", file=sys.stderr)

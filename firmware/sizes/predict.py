@@ -8,7 +8,7 @@ generated for the model has sizes known by construction: constant arrays, one st
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,11 +19,15 @@ from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.lower.base import KernelCall, StructArray
 from arenite.firmware.sizes.objects import ObjectSet
-from arenite.firmware.sizes.targets import SIZES, target_of
+from arenite.firmware.sizes.targets import SIZES, STREAM_SUPPORT, target_of
 from arenite.profiles.boards import Board
 
 #: Stack of a compiler library routine: GCC gives no figure for its own assembly, which never needs more. Assumed.
 LIBRARY_FRAME = 64
+
+
+#: Functions of stream.c from the innermost on: the first that the compiler left is where rows are called.
+_ROW_CALLERS = ("compute_row", "advance", "ar_stream_begin")
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,13 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     target = target_of(board)
     table = size_table(target.name)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
-    support = table.support[protocol]
+    support = table.support[protocol if generated.pushed is None else STREAM_SUPPORT]
     merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
     kernels = sorted({layer.call.kernel for layer in generated.calls if layer.call})
     if generated.variables:
         kernels.append("ar_reset_state")
+    kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.pushed})
+    rows = {layer.call.kernel for layer in generated.calls if layer.call and layer.streamed}
     roots = ["ar_start", *(n for n, s in merged.sections.items() if s.kind == "vectors"), *kernels]
     live = merged.reachable(roots)
     live = {n for n in live if not n.startswith(("model.c:",))}
@@ -105,7 +111,7 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     return Prediction(
         arena=arena_bytes(generated),
         static=static,
-        stack=_stack(merged, kernels, engine),
+        stack=_stack(merged, kernels, rows, engine),
         weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
         code=code,
         exact=board.emulated,
@@ -118,7 +124,9 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     layer = engine.sections["model.c:.text.layer_0"].size
     for item in generated.calls:
         assert item.call is not None
-        bytes_ += _word(layer) + call_bytes(item.call, engine)
+        bytes_ += (0 if item.streamed else _word(layer)) + call_bytes(item.call, engine)
+    for segment in generated.segments:
+        bytes_ += (0 if segment.pushed else _word(layer)) + call_bytes(segment.call, engine)
     graph = generated.model.main
     bytes_ += 4 * max(len(generated.calls), 1)
     bytes_ += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)
@@ -158,8 +166,11 @@ def _sizeof(struct: str, engine: ObjectSet) -> int:
     return engine.sections[node].size
 
 
-def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
-    """The deepest chain of frames from reset: every reference is taken for a call, function tables included."""
+def _stack(objects: ObjectSet, kernels: list[str], rows: Collection[str], engine: ObjectSet) -> int:
+    """The deepest chain of frames from reset: every reference is taken for a call, function tables included.
+
+    ``kernels`` are called by the model's layers, and ``rows`` by the executor of segments.
+    """
     depth: dict[str, int] = {}
     layer = engine.sections["model.c:.text.layer_0"].stack
 
@@ -178,7 +189,15 @@ def _stack(objects: ObjectSet, kernels: list[str], engine: ObjectSet) -> int:
         depth[node] = own + below
         return depth[node]
 
-    kernel = max((deepest(objects.symbols.get(k, k), frozenset()) for k in kernels), default=0)
+    def depth_of(symbol: str) -> int:
+        return deepest(objects.symbols.get(symbol, symbol), frozenset())
+
+    if rows:
+        # The executor calls rows through the table of stages, in the innermost of its functions that is not inlined.
+        caller = next(n for name in _ROW_CALLERS if (n := f"stream.c:.text.{name}") in objects.sections)
+        section = objects.sections[caller]
+        depth[caller] = section.stack + max(*map(depth_of, rows), *map(depth_of, section.refs), 0)
+    kernel = max((depth_of(k) for k in kernels if k not in rows), default=0)
     # The model's layers are called from ar_infer through the model's table: add them there.
     infer = objects.symbols["ar_infer"]
     depth[infer] = objects.sections[infer].stack + max(

@@ -11,6 +11,9 @@ from arenite.profiles.boards import Board
 
 SIZES = Path(boards.__file__).parent / "sizes"
 
+#: Key of the support code of a model that takes its input row by row; the others are those of the protocols.
+STREAM_SUPPORT = "arenite-stream"
+
 
 @dataclass(frozen=True)
 class Target:

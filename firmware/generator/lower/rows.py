@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
 from arenite.firmware.generator.quant import conv_padding
@@ -28,6 +30,17 @@ def streamable_image(*tensors: Tensor) -> bool:
     )
 
 
+def one_row(graph: Subgraph, op: Op) -> Subgraph:
+    """The graph in which the computed tensors of ``op`` are images of one row."""
+    touched = {t for t in (*op.inputs, *op.outputs) if t >= 0 and graph.tensors[t].data is None}
+    return replace(
+        graph,
+        tensors=tuple(
+            replace(t, shape=(1, 1, *t.shape[2:])) if t.index in touched else t for t in graph.tensors
+        ),
+    )
+
+
 def extra_instructions(out: Tensor, macs: int) -> int:
     """Estimated instructions that an operator costs more when it runs by rows of its output ``out``."""
     width = out.shape[2]
@@ -35,9 +48,7 @@ def extra_instructions(out: Tensor, macs: int) -> int:
     return out.shape[1] * _ROW + round(macs * _WASTE * (places / width - 1))
 
 
-def convolution_rows(
-    graph: Subgraph, op: Op, function: str, *, scratch: int = 0, sources: tuple[str, ...] = ()
-) -> RowNeeds | None:
+def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     """For CONV_2D and DEPTHWISE_CONV_2D; None where the layer cannot run by rows."""
     inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     o = op.options
@@ -52,10 +63,8 @@ def convolution_rows(
     return RowNeeds(
         function,
         (RowInput(0, k_h, stride, dilation, top),),
-        scratch=scratch,
         row_alone=op.name == "CONV_2D" and (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1),
         extra=extra_instructions(out, out.elements * per_output if op.name == "CONV_2D" else 0),
-        sources=sources,
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.rows import convolution_rows
+from arenite.firmware.generator.lower.rows import convolution_rows, one_row
 from arenite.firmware.generator.target import Target
 
 
@@ -40,7 +41,10 @@ class Variant(ABC):
         say ``row_alone``, ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
         column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
         if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not column:
-            return convolution_rows(graph, op, self.row_function, scratch=self.scratch(graph, op, target))
+            found = convolution_rows(graph, op, self.row_function)
+            if found is not None:
+                seen = one_row(graph, op) if found.row_alone else graph
+                return replace(found, scratch=self.scratch(seen, op, target))
         return None
 
     @abstractmethod

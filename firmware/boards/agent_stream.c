@@ -1,0 +1,31 @@
+/* Input 0 as it arrives, in pieces of any length: each row goes to its slot, and then whatever it allows is computed. */
+#include "agent.h"
+#include "stream.h"
+
+uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes)
+{
+    static uint32_t arrived; /* bytes of the input */
+    static uint32_t in_row;  /* of them in the row that is not complete */
+    const ar_segment *segment = ar_this_firmware.model->stream;
+    const uint32_t row_bytes = segment->stages[segment->arriving].row_bytes;
+
+    if (bytes && offset == 0) {
+        arrived = 0;
+        in_row = 0;
+        ar_clear_ticks();
+        ar_stream_begin(segment);
+    }
+    if (offset != arrived) {
+        return 0;
+    }
+    arrived = bytes ? arrived + bytes : 0;
+    while (bytes--) {
+        ar_stream_place(segment)[in_row++] = (int8_t)*data++;
+        if (in_row == row_bytes) {
+            in_row = 0;
+            ar_resume();
+            ar_stream_run(segment);
+        }
+    }
+    return 1;
+}
