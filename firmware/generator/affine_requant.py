@@ -18,6 +18,7 @@ that are linear in ``multiplier``: what is left after all of them is an interval
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,7 +152,12 @@ def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> 
 
 
 def solve(
-    steps: Steps, real: np.ndarray, offset: np.ndarray, output_zero_point: int, scale: int
+    steps: Steps,
+    real: np.ndarray,
+    offset: np.ndarray,
+    output_zero_point: int,
+    scale: int,
+    sides: Sequence[bool] = (False, True),
 ) -> AffineRequant | None:
     """Integers that hit every step of every channel, or None when there are none; one-sided if that is possible.
 
@@ -161,6 +167,7 @@ def solve(
         offset: float64 [channels], likely offset in accumulator units, see ``twice_rounded_offset``; a guide as well.
         output_zero_point: of the output tensor.
         scale: left shift of the accumulator in the kernel, 0 to 8; ``x`` must stay in 32 bits.
+        sides: the forms to try, in this order: True for two-sided.
     """
     largest = float(np.max(real))
     shift = _MOST_SHIFT if largest <= 0 else int(np.floor(scale - 1 - np.log2(largest)))
@@ -168,7 +175,7 @@ def solve(
     if shift < 1:  # half an output unit would not fit into the rounding constant
         return None
     near = np.clip(np.rint(offset * (1 << scale)), 0, 2 << scale).astype(np.int64)
-    for two_sided in (False, True):
+    for two_sided in sides:
         found = _solve(steps, real, near, output_zero_point, scale, shift, two_sided)
         if found is not None:
             return found

@@ -54,24 +54,31 @@ class Folded:
         return self.act_range != _INT8
 
 
-_memory: OrderedDict[tuple[int, int, int], tuple[Subgraph, Folded | None]] = OrderedDict()
+_memory: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, Folded | None]] = OrderedDict()
 
 
-def fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int = 8) -> Folded | None:
+def fold_convolution(
+    graph: Subgraph, op: Op, axis: int, scale: int = 8, *, two_sided: bool = False
+) -> Folded | None:
     """CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
 
-    None when there is no proven requantisation at ``scale``, or the weights are not constant.
+    ``two_sided`` asks for a two-sided requantisation; otherwise it is one-sided where that is possible. None when there
+    is no proven requantisation at ``scale``, or the weights are not constant.
     """
-    return _remember(graph, op, scale, lambda: _fold_convolution(graph, op, axis, scale))
+    return _remember(
+        graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)
+    )
 
 
 def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> Folded | None:
     """FULLY_CONNECTED, int8, with constant weights of zero point 0; otherwise None, as without a proof at ``scale``."""
-    return _remember(graph, op, scale, lambda: _fold_fully_connected(graph, op, scale))
+    return _remember(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
 
 
-def _remember(graph: Subgraph, op: Op, scale: int, make: Callable[[], Folded | None]) -> Folded | None:
-    key = (id(graph), op.index, scale)
+def _remember(
+    graph: Subgraph, op: Op, form: tuple[int, bool], make: Callable[[], Folded | None]
+) -> Folded | None:
+    key = (id(graph), op.index, *form)
     known = _memory.get(key)
     if known is not None and known[0] is graph:
         return known[1]
@@ -82,7 +89,7 @@ def _remember(graph: Subgraph, op: Op, scale: int, make: Callable[[], Folded | N
     return made
 
 
-def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int) -> Folded | None:
+def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> Folded | None:
     # Imported here: the lowerings build on this module.
     from arenite.firmware.generator.lower.spatial import multipliers
 
@@ -111,6 +118,7 @@ def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int) -> Folded 
         (inp.zero_point, out.zero_point),
         act,
         scale,
+        (True,) if two_sided else (False, True),
     )
 
 
@@ -163,12 +171,13 @@ def _finish(
     zero_points: tuple[int, int],
     act: tuple[int, int],
     scale: int,
+    sides: tuple[bool, ...] = (False, True),
 ) -> Folded | None:
     """Freeze constant channels, solve, and fold the zero point; ``others`` are the axes of ``weights`` to sum over."""
     if steps is None:
         return None
     steps, frozen = freeze_constant(steps, real, zero_points[1])
-    requant = solve(steps, real, offset, zero_points[1], scale)
+    requant = solve(steps, real, offset, zero_points[1], scale, sides)
     if requant is None:
         return None
     weights = np.where(frozen.reshape(channel_shape), 0, weights)
