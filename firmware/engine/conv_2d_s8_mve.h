@@ -1,0 +1,32 @@
+/* CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is the same. NHWC, one group. */
+#ifndef ARENITE_CONV_2D_S8_MVE_H
+#define ARENITE_CONV_2D_S8_MVE_H
+
+#include <stdint.h>
+
+#include "gemm_s8_mve.h"
+
+enum { AR_CONV_2D_MVE_ROWS = 16 }; /* most rows of a filter */
+
+typedef struct {
+    const int8_t *input; /* [batches][in_h][in_w][in_c] */
+    int8_t *output;      /* [batches][out_h][out_w][out_c] */
+    /* [patch_pixels][k_h][k_w][in_c]: the windows of neighbouring outputs, side by side; 0 for filters of one tap. */
+    int8_t *patches;
+    ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, in that order */
+    uint16_t batches, in_h, in_w, in_c;
+    uint16_t out_h, out_w;
+    uint16_t k_h, k_w; /* k_h up to AR_CONV_2D_MVE_ROWS */
+    uint16_t pad_top, pad_left;
+    uint16_t patch_pixels;
+    uint8_t stride_h, stride_w, dilation_h; /* no horizontal dilation */
+    int8_t padding;                         /* the input's zero point */
+    int8_t act_min, act_max;
+} ar_conv_2d_mve_params;
+
+void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p);
+
+/* One output row. `rows` has k_h input rows, 0 where they lie outside of the image. */
+void ar_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif

@@ -1,0 +1,59 @@
+/* DEPTHWISE_CONV_2D for Helium, one output per input channel. NHWC.
+ *
+ * Channels are taken sixteen at a time. VMULLB and VMULLT multiply the even and the odd ones to int16; two products are
+ * added before they are widened, because 128 * (|a| + |b|) stays below 2^15 unless both weights are -128. Widening
+ * takes the even lanes and the odd ones apart again, so that the four vectors of a block hold the channels
+ *     0 4 8 12    2 6 10 14    1 5 9 13    3 7 11 15,
+ * and narrowing at the end puts them back. A block's constants come in that order:
+ *     weights: bias int32 [16] with the input's zero point taken off, then int8 [taps][16], channels in plain order;
+ *     scales: multiplier int32 [16], then shift int8 [16].
+ * Channels that fill no block have zeros there. The requantisation is that of gemm_s8_mve.h.
+ *
+ * Up to 15 bytes behind the last channel of an input row are read, and change nothing.
+ */
+#ifndef ARENITE_DEPTHWISE_S8_MVE_H
+#define ARENITE_DEPTHWISE_S8_MVE_H
+
+#include <stdint.h>
+
+enum { AR_DEPTHWISE_MVE_ROWS = 32 }; /* most rows of a window */
+
+typedef struct {
+    const int8_t *input; /* [batches][in_h][in_w][channels] */
+    int8_t *output;      /* [batches][out_h][out_w][channels] */
+    const int32_t *weights;
+    const int32_t *scales;
+    int8_t *padding;     /* scratch: pixels of the input's zero point, see each kernel */
+    const int8_t **taps; /* scratch of the general kernel: [k_h * k_w] */
+    uint16_t batches, in_h, in_w, channels;
+    uint16_t out_h, out_w;
+    uint16_t k_h, k_w; /* k_h up to AR_DEPTHWISE_MVE_ROWS */
+    uint16_t pad_top, pad_left;
+    uint8_t stride_h, stride_w, dilation_h, dilation_w;
+    int16_t output_zero;
+    int8_t input_zero;
+    int8_t act_min, act_max;
+    uint8_t two_sided; /* 0 or 1, as in gemm_s8_mve.h */
+    /* 1, or where channels are 1, 2, 4 or 8 and the stride is 1: 16 / channels pixels share a block, whose constants
+     * repeat. 3 x 3 only. */
+    uint8_t pixels_per_block;
+} ar_depthwise_mve_params;
+
+/* Any window. `padding` has channels + 15 bytes. */
+void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p);
+void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+/* 3 x 3. `padding` has in_w * channels + 15 bytes. */
+void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p);
+void ar_depthwise_3x3_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+/* The rows of a window whose first tap falls on row `at`; 0 where there is none. */
+static inline void ar_depthwise_rows(const ar_depthwise_mve_params *p, const int8_t *image, int32_t at,
+                                     const int8_t **rows)
+{
+    for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
+        rows[k] = at < 0 || at >= p->in_h ? 0 : image + at * p->in_w * p->channels;
+    }
+}
+
+#endif

@@ -1,0 +1,259 @@
+/* Pixels times filters for Helium: four filters and two pixels at a time. The layouts are in gemm_s8_mve.h. */
+#include "gemm_s8_mve.h"
+
+#if defined(__ARM_FEATURE_MVE)
+
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly knows where they are */
+
+/* The frame, from sp:
+ *    0 bias of the four filters, twice (one LDM starts all eight sums)
+ *   32 weights of this group: pieces of 32    36 number of pieces of 32
+ *   40 the piece of 16, or 0                  44 the rest, or 0
+ *   48 from the end of a pair of pixels to the next pair   52 two_sided
+ *   56 bytes from pixel to pixel of the output (0: the last, odd pixel)   60 end of the output's pairs
+ *   64 depth % 16     68 32 * out_c     72 first filter of this group
+ *   76 p   80 x   84 step   88 pixels   92 out
+ * Saved above it: q4 to q6 (48 bytes), ten registers (40), and then the argument `out`. */
+__asm__(".set ar_stack_ar_gemm_s8_mve, 184");
+
+/* Registers in the loops (VMLADAVA adds to even registers only):
+ *   r0 r2 r4 r6     sums of the first pixel with the four filters     r11 the first pixel
+ *   r8 r10 r12 lr   sums of the second pixel                          r3  the second pixel
+ *   r5 weights   r7 pieces left   r9 32 * out_c   r1  output
+ *   q0 q1 pixels   q2 q3 weights   q4 multipliers   q5 shifts   q6 zero point   VPR: the lanes of the rest */
+__attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step,
+                                           uint32_t pixels, int8_t *out)
+{
+    __asm__ volatile("push {r3-r11, lr}\n"
+                     "vpush {d8-d13}\n"
+                     "sub sp, #96\n"
+                     "strd r0, r1, [sp, #76]\n"
+                     "strd r2, r3, [sp, #84]\n"
+                     "ldr r4, [sp, #184]\n"
+                     "str r4, [sp, #92]\n"
+                     "ldrh r4, [r0, #16]\n" /* out_c */
+                     "ldrh r5, [r0, #18]\n" /* depth */
+                     "lsl r9, r4, #5\n"
+                     "lsr r6, r5, #5\n"
+                     "and r7, r5, #15\n"
+                     "vctp.8 r7\n"
+                     "strd r7, r9, [sp, #64]\n"
+                     "str r6, [sp, #36]\n"
+                     "sub r8, r5, r7\n"
+                     "rsb r8, r8, r2, lsl #1\n"
+                     "ldrh r6, [r0, #22]\n"
+                     "strd r8, r6, [sp, #48]\n"
+                     "ldrsh r6, [r0, #20]\n"
+                     "vdup.16 q6, r6\n"
+                     "mov r8, #0\n"
+
+                     "1:\n" /* a group: the filters r8 to r8 + 3 */
+                     "str r8, [sp, #72]\n"
+                     "ldr r0, [sp, #76]\n"
+                     "ldrd r1, r2, [r0]\n"
+                     "ldrd r3, r4, [r0, #8]\n"
+                     "add r2, r2, r8, lsl #2\n"
+                     "vldrw.32 q0, [r2]\n"
+                     "vstrw.32 q0, [sp]\n"
+                     "vstrw.32 q0, [sp, #16]\n"
+                     "add r3, r3, r8, lsl #2\n"
+                     "vldrw.32 q4, [r3]\n"
+                     "add r4, r4, r8\n"
+                     "vldrb.s32 q5, [r4]\n"
+                     "add r5, r1, r8, lsl #5\n"
+                     "ldr r6, [sp, #36]\n"
+                     "str r5, [sp, #32]\n"
+                     "mla r1, r6, r9, r1\n"
+                     "ldrh r6, [r0, #18]\n"
+                     "mov r5, #0\n"
+                     "tst r6, #16\n"
+                     "itt ne\n"
+                     "addne r5, r1, r8, lsl #4\n"
+                     "addne r1, r1, r9, lsr #1\n"
+                     "ands r7, r6, #15\n"
+                     "it ne\n"
+                     "mlane r7, r7, r8, r1\n"
+                     "strd r5, r7, [sp, #40]\n"
+                     "ldr r1, [sp, #92]\n"
+                     "ldrh r6, [r0, #16]\n"
+                     "ldr r7, [sp, #88]\n"
+                     "add r1, r8\n"
+                     "bic r4, r7, #1\n"
+                     "mla r4, r4, r6, r1\n"
+                     "strd r6, r4, [sp, #56]\n"
+                     "ldrd r11, r3, [sp, #80]\n"
+                     "add r3, r11\n"
+                     "cmp r1, r4\n"
+                     "beq 7f\n"
+
+                     "2:\n" /* two pixels */
+                     "ldrd r5, r7, [sp, #32]\n"
+                     "ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n"
+                     "cbz r7, 4f\n"
+                     "3:\n"
+                     "vldrb.8 q0, [r11], #16\n"
+                     "vldrb.8 q1, [r3], #16\n"
+                     "vldrb.8 q2, [r5]\n"
+                     "vmladava.s8 r0, q0, q2\n"
+                     "vmladava.s8 r8, q1, q2\n"
+                     "vldrb.8 q3, [r5, #32]\n"
+                     "vmladava.s8 r2, q0, q3\n"
+                     "vmladava.s8 r10, q1, q3\n"
+                     "vldrb.8 q2, [r5, #64]\n"
+                     "vmladava.s8 r4, q0, q2\n"
+                     "vmladava.s8 r12, q1, q2\n"
+                     "vldrb.8 q3, [r5, #96]\n"
+                     "vmladava.s8 r6, q0, q3\n"
+                     "vmladava.s8 lr, q1, q3\n"
+                     "vldrb.8 q0, [r11], #16\n"
+                     "vldrb.8 q1, [r3], #16\n"
+                     "vldrb.8 q2, [r5, #16]\n"
+                     "vmladava.s8 r0, q0, q2\n"
+                     "vmladava.s8 r8, q1, q2\n"
+                     "vldrb.8 q3, [r5, #48]\n"
+                     "vmladava.s8 r2, q0, q3\n"
+                     "vmladava.s8 r10, q1, q3\n"
+                     "vldrb.8 q2, [r5, #80]\n"
+                     "vmladava.s8 r4, q0, q2\n"
+                     "vmladava.s8 r12, q1, q2\n"
+                     "vldrb.8 q3, [r5, #112]\n"
+                     "vmladava.s8 r6, q0, q3\n"
+                     "vmladava.s8 lr, q1, q3\n"
+                     "add r5, r9\n"
+                     "subs r7, #1\n"
+                     "bne 3b\n"
+
+                     "4:\n"
+                     "ldrd r5, r7, [sp, #40]\n"
+                     "cbz r5, 5f\n"
+                     "vldrb.8 q0, [r11], #16\n"
+                     "vldrb.8 q1, [r3], #16\n"
+                     "vldrb.8 q2, [r5]\n"
+                     "vmladava.s8 r0, q0, q2\n"
+                     "vmladava.s8 r8, q1, q2\n"
+                     "vldrb.8 q3, [r5, #16]\n"
+                     "vmladava.s8 r2, q0, q3\n"
+                     "vmladava.s8 r10, q1, q3\n"
+                     "vldrb.8 q2, [r5, #32]\n"
+                     "vmladava.s8 r4, q0, q2\n"
+                     "vmladava.s8 r12, q1, q2\n"
+                     "vldrb.8 q3, [r5, #48]\n"
+                     "vmladava.s8 r6, q0, q3\n"
+                     "vmladava.s8 lr, q1, q3\n"
+
+                     "5:\n"
+                     "cbz r7, 6f\n"
+                     "ldr r9, [sp, #64]\n"
+                     "vpstt\n" /* the other lanes of the pixels are 0, so those of the weights do not count */
+                     "vldrbt.8 q0, [r11]\n"
+                     "vldrbt.8 q1, [r3]\n"
+                     "vldrb.8 q2, [r7]\n"
+                     "vmladava.s8 r0, q0, q2\n"
+                     "vmladava.s8 r8, q1, q2\n"
+                     "add r7, r9\n"
+                     "vldrb.8 q3, [r7]\n"
+                     "vmladava.s8 r2, q0, q3\n"
+                     "vmladava.s8 r10, q1, q3\n"
+                     "add r7, r9\n"
+                     "vldrb.8 q2, [r7]\n"
+                     "vmladava.s8 r4, q0, q2\n"
+                     "vmladava.s8 r12, q1, q2\n"
+                     "add r7, r9\n"
+                     "vpst\n" /* nothing is read behind the last filter */
+                     "vldrbt.8 q3, [r7]\n"
+                     "vmladava.s8 r6, q0, q3\n"
+                     "vmladava.s8 lr, q1, q3\n"
+                     "ldr r9, [sp, #68]\n"
+
+                     "6:\n"
+                     "vmov q0[2], q0[0], r0, r4\n" /* lane 0 from r0, lane 2 from r4 */
+                     "vmov q0[3], q0[1], r2, r6\n"
+                     "vmov q1[2], q1[0], r8, r12\n"
+                     "vmov q1[3], q1[1], r10, lr\n"
+                     "ldrd r4, r6, [sp, #48]\n"
+                     "vqrdmulh.s32 q0, q0, q4\n"
+                     "vqrdmulh.s32 q1, q1, q4\n"
+                     "cbz r6, 9f\n"
+                     "vshr.s32 q2, q0, #31\n"
+                     "vshr.s32 q3, q1, #31\n"
+                     "vadd.i32 q0, q0, q2\n"
+                     "vadd.i32 q1, q1, q3\n"
+                     "9:\n"
+                     "vrshl.s32 q0, q0, q5\n"
+                     "vrshl.s32 q1, q1, q5\n"
+                     "vqmovnb.s32 q0, q0\n" /* halfwords: first pixel, second pixel, filter by filter */
+                     "vqmovnt.s32 q0, q1\n"
+                     "ldrd r0, r2, [sp, #56]\n"
+                     "vqadd.s16 q0, q0, q6\n"
+                     "vqmovnb.s16 q0, q0\n"
+                     "vstrb.32 q0, [r1]\n" /* the lowest byte of each word */
+                     "add r1, r0\n"
+                     "vshr.u32 q0, q0, #16\n"
+                     "vstrb.32 q0, [r1]\n"
+                     "add r1, r0\n"
+                     "add r11, r4\n"
+                     "add r3, r4\n"
+                     "cmp r1, r2\n"
+                     "bne 2b\n"
+
+                     "7:\n" /* the last pixel of an odd number: as both pixels of a pair, written twice */
+                     "ldr r0, [sp, #88]\n"
+                     "ldr r2, [sp, #56]\n"
+                     "tst r0, #1\n"
+                     "beq 8f\n"
+                     "cbz r2, 8f\n"
+                     "mov r2, #0\n"
+                     "str r2, [sp, #56]\n"
+                     "mov r3, r11\n"
+                     "b 2b\n"
+
+                     "8:\n" /* the next group, which ends with the last filter at most */
+                     "ldr r8, [sp, #72]\n"
+                     "ldr r0, [sp, #76]\n"
+                     "ldrh r0, [r0, #16]\n"
+                     "adds r8, #4\n"
+                     "subs r2, r0, r8\n"
+                     "beq 10f\n"
+                     "cmp r2, #4\n"
+                     "it lt\n"
+                     "sublt r8, r0, #4\n"
+                     "b 1b\n"
+                     "10:\n"
+                     "add sp, #96\n"
+                     "vpop {d8-d13}\n"
+                     "pop {r3-r11, pc}\n");
+}
+
+#else
+
+#include "fixed_point.h"
+
+static int32_t sum_of(const ar_gemm_s8_mve_params *p, const int8_t *x, int32_t c)
+{
+    const int8_t *w = p->weights;
+    int32_t left = p->depth;
+    int32_t sum = 0;
+    while (left > 0) {
+        const int32_t piece = left >= 32 ? 32 : left >= 16 ? 16 : left;
+        for (int32_t i = 0; i < piece; i++) {
+            sum += *x++ * w[c * piece + i];
+        }
+        w += p->out_c * piece;
+        left -= piece;
+    }
+    return sum;
+}
+
+void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step, uint32_t pixels,
+                    int8_t *out)
+{
+    for (uint32_t i = 0; i < pixels; i++, x += step) {
+        for (int32_t c = 0; c < p->out_c; c++) {
+            const int32_t sum = (int32_t)((uint32_t)sum_of(p, x, c) + (uint32_t)p->bias[c]);
+            const int32_t scaled = ar_requant(sum, p->multiplier[c], p->shift[c]) + p->output_zero;
+            *out++ = (int8_t)ar_clamp(scaled, INT8_MIN, INT8_MAX);
+        }
+    }
+}
+
+#endif
