@@ -28,12 +28,12 @@ const int8_t step[16] __attribute__((section(".rodata.ar_weights.step"))) = {1, 
 _MODEL = """\
 #include "model.h"
 
-#define AT(offset) (memory.arena + (offset))
+#define AT(offset) (model_memory.arena + (offset))
 static struct {
     uint32_t head[AR_GUARD_WORDS];
     uint8_t arena[32];
     uint32_t tail[AR_GUARD_WORDS];
-} memory __attribute__((aligned(16)));
+} model_memory __attribute__((aligned(16)));
 
 extern const int8_t step[16];
 
@@ -69,7 +69,9 @@ static void reset(void)
 static const ar_layer_fn layers[] = {add_step, running_sum, reverse};
 static const ar_io inputs[] = {{AT(0), 8, AR_INT8}};
 static const ar_io outputs[] = {{AT(24), 8, AR_INT8}};
-const ar_model model = {"toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers, reset, memory.head, 32, 3, 1, 1, 0};
+const ar_model model = {
+    "toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers, reset, model_memory.head, 32, 3, 1, 1, 0,
+};
 """
 
 

@@ -43,7 +43,7 @@ SECTIONS
         . = ALIGN(16);
         ar_stack_top = .;
     }} > {ram}
-    .arena (NOLOAD) : {{ *(.bss.memory .bss.ar_arena .bss.ar_arena.*) }} > {ram}
+    .arena (NOLOAD) : {{ *(.bss.model_memory .bss.ar_arena .bss.ar_arena.*) }} > {ram}
     .noinit ALIGN(4) (NOLOAD) : SUBALIGN(4) {{ *(.noinit .noinit.*) . = ALIGN(4); }} > {ram}
     .data ALIGN(4) : SUBALIGN(4)
     {{

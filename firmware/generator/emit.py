@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from arenite.converters.graph import Tensor
 from arenite.converters.importers.schema import TYPE_CODES
 from arenite.firmware.generator.constants import c_array
+from arenite.firmware.generator.header import header, io_names, memory_symbol, one_line
 from arenite.firmware.generator.lower.base import Expr, StructArray
+from arenite.firmware.generator.shared_arena import SECTION
 
 if TYPE_CHECKING:
     from arenite.firmware.generator.generate import Generated, Layer, SegmentCode
@@ -27,7 +29,7 @@ def arena(offset: int) -> Expr:
 def sources(g: Generated) -> dict[str, str]:
     p = g.prefix
     return {
-        f"{p}model.h": _header(g),
+        f"{p}model.h": header(g, arena_bytes(g)),
         f"{p}model.c": _model(g),
         f"{p}weights.h": _weights_header(g),
         f"{p}weights.c": _weights(g),
@@ -37,33 +39,6 @@ def sources(g: Generated) -> dict[str, str]:
 def _guard(name: str) -> tuple[str, str]:
     macro = name.upper().replace(".", "_")
     return f"#ifndef AR_{macro}\n#define AR_{macro}\n", "\n#endif\n"
-
-
-def _io_names(g: Generated) -> list[tuple[str, int, Tensor]]:
-    graph = g.model.main
-    ins = [("input", k, graph.tensors[i]) for k, i in enumerate(graph.inputs)]
-    return ins + [("output", k, graph.tensors[i]) for k, i in enumerate(graph.outputs)]
-
-
-def _header(g: Generated) -> str:
-    begin, end = _guard(f"{g.prefix}model.h")
-    lines = [_BANNER, begin, '#include "arenite.h"\n']
-    upper = g.prefix.upper()
-    for kind, k, t in _io_names(g):
-        name = f"{upper}MODEL_{kind.upper()}_{k}"
-        shape = "x".join(map(str, t.shape)) or "scalar"
-        lines.append(f"/* {kind} {k}: {_one_line(t.name)}, {t.dtype} {shape} */")
-        lines.append(f"#define {name}_ELEMENTS {t.elements}")
-        if t.quant is not None and not t.quant.per_axis:
-            lines.append(f"#define {name}_SCALE {t.scale!r}f")
-            lines.append(f"#define {name}_ZERO_POINT {t.zero_point}")
-        lines.append("")
-    lines.append(f"#define {upper}MODEL_ARENA_BYTES {arena_bytes(g)}")
-    lines.append(f"#define {upper}MODEL_LAYERS {len(g.calls)}\n")
-    lines.append(f"extern const ar_model {g.prefix}model;\n")
-    lines.append("/* One inference: reads the inputs and writes the outputs named in the descriptor. */")
-    lines.append(f"void {g.prefix}model_invoke(void);")
-    return "\n".join(lines) + end
 
 
 #: The two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h); they lie in its section.
@@ -103,23 +78,16 @@ def _model(g: Generated) -> str:
         | ({"state.h"} if g.variables else set())
         | {segment.call.header for segment in g.segments}
     )
-    size = arena_bytes(g)
+    size = g.shared.nbytes if g.shared else arena_bytes(g)
     parts = [
-        f"{_BANNER}/* {_one_line(g.name)}, image SHA-256 {g.sha256.hex()}\n"
+        f"{_BANNER}/* {one_line(g.name)}, image SHA-256 {g.sha256.hex()}\n"
         f" * arena {g.plan.arena_bytes} B (lower bound {g.plan.lower_bound} B, {g.plan.status}) */",
         "\n".join(
             [f'#include "{p}model.h"\n', *(f'#include "{h}"' for h in headers), f'#include "{p}weights.h"']
         ),
-        "/* A section of its own: the arena need not be cleared at start, every tensor is written before it is read."
-        " */\n"
-        "#if defined(__ELF__) && !defined(AR_HOST)\n"
-        '#define AR_ARENA_SECTION __attribute__((section(".bss.ar_arena")))\n'
-        "#else\n#define AR_ARENA_SECTION\n#endif\n\n"
-        "/* The arena between two rows of guard words. */\n"
-        "static struct {\n    uint32_t head[AR_GUARD_WORDS];\n"
-        f"    uint8_t arena[{size}];\n    uint32_t tail[AR_GUARD_WORDS];\n"
-        f"}} {p}memory AR_ARENA_SECTION __attribute__((aligned(16)));\n\n"
-        f"#define AT(offset) ((void *)({p}memory.arena + (offset)))",
+        *_demands(g),
+        *_memory(g),
+        f"#define AT(offset) ((void *)({memory_symbol(g)}.arena + (offset)))",
     ]
     parts += [_layer(g, layer) for layer in g.layers]
     parts += [_segment(g, segment) for segment in g.segments]
@@ -129,8 +97,8 @@ def _model(g: Generated) -> str:
     parts.append(_list(f"static const ar_layer_fn {p}layers[]", names))
     for kind in ("input", "output"):
         rows = [
-            f"    {{{_io_address(g, t)}, {t.nbytes}, {TYPE_CODES[t.dtype]}}}, /* {_one_line(t.name)} */"
-            for which, _, t in _io_names(g)
+            f"    {{{_io_address(g, t)}, {t.nbytes}, {TYPE_CODES[t.dtype]}}}, /* {one_line(t.name)} */"
+            for which, _, t in io_names(g)
             if which == kind
         ]
         parts.append(f"static const ar_io {p}{kind}s[] = {{\n" + "\n".join(rows) + "\n};")
@@ -138,12 +106,12 @@ def _model(g: Generated) -> str:
         parts.append(_reset(g))
     parts.append(f"static const char {p}name[] = {_c_string(g.name)};")
     hashed = ", ".join(f"{b:#04x}" for b in g.sha256[:8])
-    reset = f"{p}reset" if g.variables else "0"
+    reset = f"{p}model_reset" if g.variables else "0"
     io = g.model.main
     parts.append(
         f"const ar_model {p}model = {{\n"
         f"    .name = {p}name,\n    .hash = {{{hashed}}},\n    .inputs = {p}inputs,\n    .outputs = {p}outputs,\n"
-        f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {p}memory.head,\n"
+        f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {memory_symbol(g)}.head,\n"
         f"    .arena_bytes = {size},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n"
         + (f"    .stream = &{p}segment_{g.pushed.first},\n" if g.pushed else "")
@@ -151,7 +119,45 @@ def _model(g: Generated) -> str:
     )
     calls = "\n".join(f"    {p}layer_{index}();" for index in sorted(entered))
     parts.append(f"void {p}model_invoke(void)\n{{\n{calls}\n}}")
+    if g.pushed is not None:
+        segment = f"&{p}segment_{g.pushed.first}"
+        parts += [
+            _function(f"void {p}model_begin_rows(void)", f"ar_stream_begin({segment});"),
+            _function(f"int8_t *{p}model_next_row(void)", f"return ar_stream_place({segment});"),
+            _function(f"void {p}model_row_ready(void)", f"ar_stream_run({segment});"),
+        ]
     return "\n\n".join(parts) + "\n"
+
+
+#: Tier of a kernel, by the end of its name: what the compiler defines for it, and how to ask for it.
+_TIERS = {
+    "dsp": ("__ARM_FEATURE_DSP", "the DSP instructions: compile with -mcpu=cortex-m4, -m7 or -m33"),
+    "mve": ("__ARM_FEATURE_MVE", "Helium: compile with -mcpu=cortex-m55 -mfloat-abi=hard"),
+}
+
+
+def _demands(g: Generated) -> list[str]:
+    """An error of the compiler where it would take the slow stand-ins of the kernels that the model was planned for.
+
+    A host build (``AR_HOST``) wants the stand-ins.
+    """
+    used = {tier for layer in g.calls if layer.call for tier in _TIERS if f"_{tier}" in layer.call.kernel}
+    return [
+        f"#if !defined({macro}) && !defined(AR_HOST)\n"
+        f'#error "This model was generated for {what}, or generate it for your core. (-DAR_HOST to try it on a PC.)"\n'
+        "#endif"
+        for tier, (macro, what) in _TIERS.items()
+        if tier in used
+    ]
+
+
+def _memory(g: Generated) -> list[str]:
+    """The definition of the arena, unless another file has it."""
+    if g.shared:
+        return []
+    name = memory_symbol(g)
+    defined = f"struct {name} {name} AR_ARENA_SECTION __attribute__((aligned(16)));"
+    return [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
 
 
 def _list(declared: str, values: list[str]) -> str:
@@ -256,19 +262,12 @@ def _reset(g: Generated) -> str:
         if v.fill is None:
             initial = f"{p}initial_{k}"
             tables.append(_list(f"static const uint8_t {initial}[{v.nbytes}]", list(map(str, v.initial))))
-        rows.append(
-            f"    {{AT({v.offset}), {initial}, {v.nbytes}, {v.fill or 0}}}, /* {_one_line(v.name)} */"
-        )
+        rows.append(f"    {{AT({v.offset}), {initial}, {v.nbytes}, {v.fill or 0}}}, /* {one_line(v.name)} */")
     tables.append(f"static const ar_state {p}states[] = {{\n" + "\n".join(rows) + "\n};")
     tables.append(f"static const ar_reset_state_params {p}reset_params = {{{p}states, {len(g.variables)}}};")
-    reset = _function(f"static void {p}reset(void)", f"ar_reset_state(&{p}reset_params);")
+    reset = _function(f"void {p}model_reset(void)", f"ar_reset_state(&{p}reset_params);")
     return "\n".join(tables) + f"\n\n{reset}"
 
 
-def _one_line(text: str) -> str:
-    """Text that is safe inside a C comment."""
-    return "".join(ch if " " <= ch <= "~" else "?" for ch in text).replace("*/", "*?").replace("/*", "?*")
-
-
 def _c_string(text: str) -> str:
-    return '"' + _one_line(text).replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'
+    return '"' + one_line(text).replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'

@@ -19,8 +19,10 @@ from arenite.converters.planner.streaming.needs import RowNeeds, StateLayout, st
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
+from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.variant import variant_of
 from arenite.firmware.generator.needs import lowering_of, op_macs
+from arenite.firmware.generator.shared_arena import SharedArena
 from arenite.firmware.generator.state import Variable, find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
 
@@ -62,6 +64,7 @@ class Generated:
     sha256: bytes
     name: str
     segments: tuple[SegmentCode, ...] = ()
+    shared: SharedArena | None = None  # where its tensors lie, if not in an arena of its own
 
     @property
     def pushed(self) -> SegmentCode | None:
@@ -97,14 +100,7 @@ class _Context(LowerContext):
     def for_rows(self, rows: RowNeeds, accumulators: int) -> None:
         """Lower for a stage of a segment, whose accumulators are at that offset."""
         if rows.row_alone:
-            touched = {t for t in (*self.op.inputs, *self.op.outputs) if t >= 0}
-            self.graph = replace(
-                self.graph,
-                tensors=tuple(
-                    replace(t, shape=(1, 1, *t.shape[2:])) if t.index in touched and t.data is None else t
-                    for t in self.graph.tensors
-                ),
-            )
+            self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
 
     def input_ptr(self, position: int) -> Expr:

@@ -68,7 +68,7 @@ def _framework(elf: Any) -> ElfSizes:
             ram += section["sh_size"] if section["sh_flags"] & writable else 0
     table = elf.get_section_by_name(".symtab")
     symbols = list(table.iter_symbols()) if table is not None else []
-    arena = sum(s["st_size"] for s in symbols if s.name == "memory") - GUARD_BYTES
+    arena = sum(s["st_size"] for s in symbols if s.name == "model_memory") - GUARD_BYTES
     if arena <= 0:
         raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
     weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
