@@ -12,16 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import replace_file
 from arenite.converters.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.generator.tree import MANIFEST, write_tree
 from arenite.firmware.platformio.project_files import platformio_files
 from arenite.profiles.boards import Board
 
 ENGINE_DIRECTORY = Path(__file__).parent.parent / "engine"
 PROTOCOLS = ("arenite", "mlperf")
-MANIFEST = "arenite.json"
 SCHEMA = "arenite.project/1"
 DEFAULT_STACK_BYTES = 2048
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
@@ -118,8 +117,8 @@ def _recipe(
     }
 
 
-def _engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
-    """The kernels ``sources``, and the engine headers that they or the texts of ``including`` need."""
+def engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+    """File name to text of the kernels ``sources``, and of the engine headers that they or ``including`` need."""
     found = {name: (ENGINE_DIRECTORY / name).read_text("utf-8") for name in sources}
     waiting = [*including, *found.values()]
     while waiting:
@@ -128,7 +127,7 @@ def _engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str,
             if name not in found and header.is_file():
                 found[name] = header.read_text("utf-8")
                 waiting.append(found[name])
-    return {f"lib/arenite/{name}": text for name, text in found.items()}
+    return found
 
 
 def _project_files(
@@ -152,7 +151,8 @@ def _project_files(
     files["src/port_arduino.cpp"] = (boards / "port_arduino.cpp").read_text("utf-8")
     for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol, stream_input)):
         files[f"lib/agent/{name}"] = (boards / name).read_text("utf-8")
-    files.update(_engine_files(list(files.values()), engine_sources))
+    needed = engine_files(list(files.values()), engine_sources)
+    files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
     build = None
     if board.emulator is not None:
         core = cores.core_named(board.core)
@@ -187,39 +187,6 @@ def _project_files(
     }
     files[MANIFEST] = json.dumps(described, indent=2) + "\n"
     return files
-
-
-def _previous_files(directory: Path) -> list[str]:
-    """Files that an earlier project left in ``directory``; empty for a new one."""
-    manifest = directory / MANIFEST
-    if not manifest.exists():
-        if directory.exists() and any(directory.iterdir()):
-            raise UsageError(
-                f"{directory} is not empty, and is no Arenite project.", "Give -o a new directory."
-            )
-        return []
-    try:
-        listed = json.loads(manifest.read_text("utf-8"))["files"]
-        # Nothing outside the project is ever removed, whatever the file says.
-        names = [Path(name) for name in listed if isinstance(name, str)]
-        return [str(name) for name in names if ".." not in name.parts and not name.is_absolute()]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{manifest} is damaged.", "Remove the directory and generate it again.") from error
-
-
-def _write_tree(directory: Path, files: Mapping[str, str]) -> None:
-    """Bring ``directory`` to exactly ``files``: each is replaced whole, the manifest last; unchanged ones are kept.
-
-    An unchanged file keeps its time stamp, so that a second build compiles only what differs.
-    """
-    for name in set(_previous_files(directory)) - set(files):
-        (directory / name).unlink(missing_ok=True)
-    for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
-        path = directory / name
-        data = text.encode("utf-8")
-        if path.is_file() and path.read_bytes() == data:
-            continue
-        replace_file(path, data)
 
 
 def write_project(
@@ -273,5 +240,5 @@ def write_project(
         stream_input,
         manifest or {},
     )
-    _write_tree(Path(directory), files)
+    write_tree(Path(directory), files)
     return Path(directory)

@@ -8,7 +8,7 @@ import click
 
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
-from arenite.firmware.generator.project import MANIFEST
+from arenite.firmware.generator.tree import MANIFEST
 from arenite.host.cli.options import no_passes_option, optimise_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.evidence import Evidence, gather

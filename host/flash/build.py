@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters.errors import DoesNotFitError, ToolError, UsageError
-from arenite.firmware.generator.project import MANIFEST
+from arenite.firmware.generator.tree import MANIFEST
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
 #: The same of a section whose address the script gives; the address told is the section's end.
