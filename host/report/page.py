@@ -130,6 +130,9 @@ def _cards(result: Mapping[str, Any]) -> str:
     if instructions is not None:
         cells.append(("instructions per inference, p50", f"{instructions['p50']:,}"))
         cells.append(("p95 / p99", f"{instructions['p95']:,} / {instructions['p99']:,}"))
+    cycles = result["inference"]["cycles"]
+    if cycles is not None:
+        cells.append(("cycles per inference, estimated", f"{cycles['p50']:,}"))
     latency = result["inference"]["latency_us"]
     if latency is not None:
         cells.append(("latency p50, µs", f"{latency['p50']:,}"))
@@ -169,10 +172,19 @@ def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
             f'<tr><td class="n">{layer["index"]}</td><td>{escape(layer["op"])}</td>'
             f"<td>{escape(layer.get('shape', ''))}</td>"
             f'<td class="n">{layer["macs"]:,}</td><td class="n">{count:,}</td><td class="n">{per_mac}</td>'
+            f'<td class="n">{_number(layer.get("cycles"))}</td>'
+            f"<td>{escape((layer.get('kernel') or '-').removeprefix('ar_'))}</td><td>{layer.get('tier') or '-'}</td>"
             f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
         )
-    head = _head("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "")
-    return f'<h2>Layers (measured)</h2><div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+    head = _head(
+        *("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "est. cycles:n"),
+        *("kernel", "tier", ""),
+    )
+    return f'<h2>Layers (measured; cycles estimated)</h2><div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
 
 
 def _fits(fits: Sequence[Mapping[str, Any]]) -> str:

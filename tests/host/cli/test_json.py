@@ -26,14 +26,26 @@ BENCH: dict[str, Any] = {
     "inference": {
         "instructions": COUNTS,
         "latency_us": None,
-        "cycles": {"p50": int, "kind": "estimated"},
+        "cycles": {"p50": int, "kind": "estimated", "source": str},
     },
     "init": {"instructions": int},
     "memory": dict.fromkeys(
         ("arena", "arena_lower_bound", "stack", "static", "ram_total", "predicted_ram_total"), int
     ),
     "flash": dict.fromkeys(("weights", "code", "total", "predicted_total"), int),
-    "layers": ({"index": int, "op": str, "macs": int, "instructions": int},),
+    "layers": (
+        {
+            "index": int,
+            "op": str,
+            "macs": int,
+            "instructions": int,
+            "cycles": int,
+            "kernel": ...,
+            "tier": ...,
+        },
+    ),
+    "classes": ({"count": int, "cycles": int, "kind": str, "source": str},),
+    "notes": list,
     "energy": None,
 }
 FIT: dict[str, Any] = {

@@ -1,0 +1,145 @@
+"""Ratios to a baseline, and the sentence where instructions and cycles tell different stories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.compare import compare, read_baseline, require
+from arenite.host.emulator.timing import timing_of
+from tests.shared import SHARED
+
+RECORD = {
+    "engine": "other",
+    "core": "cortex-m4f",
+    "model": "net",
+    "instructions": 1000,
+    "init_instructions": 0,
+    "arena_bytes": 200,
+    "ram_total_bytes": 400,
+    "stack_bytes": 100,
+    "flash_code_bytes": 5000,
+}
+
+
+def result(core: str = "cortex-m4f", cycles: int | None = 705, instructions: int = 500) -> dict[str, Any]:
+    return {
+        "schema": "arenite.bench/1",
+        "model": {"path": "somewhere/net.tflite"},
+        "board": {"name": "b", "core": core},
+        "inference": {"instructions": {"p50": instructions}, "cycles": {"p50": cycles} if cycles else None},
+        "init": {"instructions": 10},
+        "memory": {"arena": 100, "stack": 50, "ram_total": 300},
+        "flash": {"code": 6000, "total": 9000},
+    }
+
+
+def baseline(folder: Path, content: object) -> Path:
+    path = folder / "baseline.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_ratios_to_a_record(tmp_path: Path) -> None:
+    slower = {**RECORD, "engine": "reference", "instructions": 4000, "arena_bytes": 1}
+    records = read_baseline(
+        baseline(tmp_path, {"records": [slower, RECORD, {**RECORD, "core": "cortex-m0"}]})
+    )
+    compared = compare(result(), records)
+    assert compared is not None and compared["engine"] == "other"  # the faster one, for every figure
+    assert compared["figures"] == {
+        "instructions": {"ours": 500, "theirs": 1000, "ratio": 0.5},
+        "init": {"ours": 10, "theirs": 0, "ratio": None},
+        "arena": {"ours": 100, "theirs": 200, "ratio": 0.5},
+        "stack": {"ours": 50, "theirs": 100, "ratio": 0.5},
+        "ram_total": {"ours": 300, "theirs": 400, "ratio": 0.75},
+        "code": {"ours": 6000, "theirs": 5000, "ratio": 1.2},
+    }
+    assert compared["note"] is None  # 1.41 cycles per instruction here, as assumed of the other
+    named = compare(result("rv32imc"), records, "cortex-m4f", "reference")
+    assert named is not None and named["figures"]["instructions"]["ratio"] == 0.125
+    assert compare(result("rv32imc"), records) is None
+
+
+def test_ratios_to_an_earlier_result(tmp_path: Path) -> None:
+    records = read_baseline(baseline(tmp_path, result(instructions=1000, cycles=1500)))
+    compared = compare(result(cycles=700), records)
+    assert compared is not None and compared["engine"] == "arenite"
+    assert compared["figures"]["cycles"] == {"ours": 700, "theirs": 1500, "ratio": 0.467}
+    assert compared["figures"]["flash_total"]["ratio"] == 1.0
+    assert compared["note"] is None
+
+
+@pytest.mark.parametrize(("cycles", "said"), [(1000, "about 0.71"), (500, "about 0.35"), (730, None)])
+def test_cycles_that_disagree_are_told(cycles: int, said: str | None, tmp_path: Path) -> None:
+    assert timing_of("cortex-m4f").plain_cpi == 1.41
+    compared = compare(result(cycles=cycles), read_baseline(baseline(tmp_path, {"records": [RECORD]})))
+    assert compared is not None
+    if said is None:
+        assert compared["note"] is None
+    else:
+        assert "0.50 of the baseline's instructions" in compared["note"] and said in compared["note"]
+
+
+def test_cycles_of_both_are_compared_where_they_are_known(tmp_path: Path) -> None:
+    records = read_baseline(baseline(tmp_path, result(instructions=1000, cycles=1000)))
+    compared = compare(result(cycles=1000), records)
+    assert compared is not None
+    assert compared["note"] is not None and "about 1.00 of its cycles" in compared["note"]
+
+
+def test_nothing_is_said_without_cycles_or_across_cores(tmp_path: Path) -> None:
+    records = read_baseline(baseline(tmp_path, {"records": [RECORD]}))
+    for one in (
+        compare(result(cycles=None), records),
+        compare(result("rv32imc", 9999), records, "cortex-m4f"),
+    ):
+        assert one is not None and one["note"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not JSON"),
+        ([], "is no baseline"),
+        ({}, "is no baseline"),
+        ({"records": []}, "has no records"),
+        ({"records": [1]}, "is no baseline"),
+        ({"records": [{"engine": "x"}]}, "is no baseline"),
+        ({"records": [{**RECORD, "instructions": "many"}]}, "instructions: 'many'"),
+        ({"records": [{**RECORD, "stack_bytes": -1}]}, "stack: -1"),
+        ({"records": [{**RECORD, "core": 4}]}, "core: 4"),
+        ({"schema": "arenite.bench/1"}, "is no baseline"),
+        ({"schema": "arenite.fit/1"}, "is no baseline"),
+    ],
+)
+def test_a_bad_baseline_is_a_mistake(content: object, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_baseline(baseline(tmp_path, content))
+    assert said in caught.value.problem and caught.value.hint and caught.value.exit_code == 2
+
+
+def test_a_missing_baseline_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Cannot read"):
+        read_baseline(tmp_path / "none.json")
+
+
+def test_a_baseline_about_something_else_says_what_it_has(tmp_path: Path) -> None:
+    path = baseline(tmp_path, {"records": [RECORD]})
+    require(read_baseline(path), "cortex-m4f", "net", path)
+    with pytest.raises(UsageError, match="no record of other on cortex-m4f") as caught:
+        require(read_baseline(path), "cortex-m4f", "other", path)
+    assert caught.value.hint == "It has net on cortex-m4f."
+
+
+def test_the_measured_baseline_is_read() -> None:
+    path = SHARED / "baseline.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    records = read_baseline(path)
+    assert {r.core for r in records} >= {"cortex-m3", "cortex-m4f", "cortex-m55"}
+    assert all(r.figures["instructions"] > 0 for r in records)

@@ -1,0 +1,104 @@
+"""``arenite bench``: cycles, classes, kernels, and ratios to a baseline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from arenite.firmware.boards.cores import core_named, cpi_of
+from arenite.host.bench.run import tier_of
+from arenite.profiles.boards import load_board
+from tests.host.cli.conftest import Arenite
+
+BOARD = "qemu_mps2_an386"
+CORES = (BOARD, "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106")
+
+pytestmark = pytest.mark.qemu
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_the_classes_make_up_the_inference(name: str, arenite: Arenite, model: Path) -> None:
+    board = load_board(name)
+    assert board.emulator is not None
+    tools = (f"{core_named(board.core).prefix}gcc", f"qemu-system-{board.emulator.system}", "gcc")
+    if not all(map(shutil.which, tools)):
+        pytest.skip(f"no compiler or no emulator for {board.core}: see `arenite doctor`")
+    found = arenite("bench", model, "--board", name, "--samples", "1", "--cycles", "--json").json
+    classes = [row for row in found["classes"] if "class" in row]
+    layers, cycles = found["layers"], found["inference"]["cycles"]
+    with_code = sum(layer["kernel"] is not None for layer in layers)
+    counted, timed = sum(row["count"] for row in classes), found["inference"]["instructions"]["p50"]
+    # The timer also counts what calls the layers.
+    assert 0 <= timed - counted <= 60 * with_code
+    assert sum(row["cycles"] for row in found["classes"]) == pytest.approx(
+        cycles["p50"], abs=len(classes) + 6
+    )
+    assert sum(layer["cycles"] for layer in layers) == pytest.approx(cycles["p50"], abs=len(layers))
+    assert cycles["kind"] == "estimated" and cycles["source"]
+    assert 0.3 < cycles["p50"] / counted < 3
+    for layer in layers:
+        assert (layer["kernel"] is None) == (layer["tier"] is None) == (layer["cycles"] == 0)
+    assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in found["classes"])
+
+
+def test_without_a_profile_there_is_a_rule_of_thumb(arenite: Arenite, model: Path) -> None:
+    found = arenite("bench", model, "--board", BOARD, "--samples", "1", "--no-cycles", "--json").json
+    inference = found["inference"]
+    assert inference["cycles"]["p50"] == round(inference["instructions"]["p50"] * cpi_of("cortex-m4f"))
+    assert inference["cycles"]["source"].startswith("rule of thumb: 1.3 cycles per instruction")
+    assert found["classes"] is None and found["notes"] == []
+    assert {layer["cycles"] for layer in found["layers"]} == {None}
+
+
+def test_a_missing_compiler_costs_the_profile_and_no_more(
+    arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
+    command = ("bench", model, "--board", BOARD, "--samples", "1")
+    found = arenite(*command, "--json")
+    assert found.code == 0 and found.json["inference"]["cycles"]["source"].startswith("rule of thumb")
+    (note,) = found.json["notes"]
+    assert note.startswith("Cycles are a rule of thumb here: No C compiler") and "apt install gcc" in note
+    shown = arenite(*command)
+    assert shown.code == 0 and "apt install gcc" in " ".join(shown.err.split())
+    arenite(*command, "--cycles", "--json").refused(3, "No C compiler", "apt install gcc")
+
+
+def test_people_see_kernels_cycles_and_ratios(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    command = ("bench", model, "--board", BOARD, "--samples", "1")
+    earlier = arenite(*command, "--json").out
+    (tmp_path / "earlier.json").write_text(earlier)
+    shown = arenite(*command, "--compare", tmp_path / "earlier.json")
+    assert shown.code == 0
+    for text in (
+        "est. cycles",
+        "kernel",
+        "tier",
+        "Classes of instructions",
+        "(taken branch)",
+        "Against arenite",
+    ):
+        assert text in shown.out
+    compared = arenite(*command, "--compare", tmp_path / "earlier.json", "--json").json["compare"]
+    assert {figure["ratio"] for name, figure in compared["figures"].items()} == {1.0}
+    assert compared["note"] is None
+
+
+def test_a_baseline_is_read_before_anything_is_built(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    command = ("bench", model, "--board", BOARD, "--compare", path, "--keep", tmp_path / "kept")
+    arenite(*command).refused(2, "Cannot read")
+    path.write_text("[]")
+    arenite(*command).refused(2, "is no baseline")
+    path.write_text(json.dumps({"records": [{"engine": "e", "core": "cortex-m0", "model": "m"}]}))
+    arenite(*command).refused(2, "no record of small on cortex-m4f", "m on cortex-m0")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_the_tier_is_in_the_kernels_name() -> None:
+    names = ("ar_conv_2d_s8", "ar_conv_2d_s8_dsp", "ar_add_s8_mve", "ar_conv_2d_s8_dsp_rows", "ar_dspace_s8")
+    assert [tier_of(name) for name in names] == ["scalar", "dsp", "mve", "dsp", "scalar"]

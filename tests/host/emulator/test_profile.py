@@ -1,0 +1,164 @@
+"""The plugin's counts, classes and cycles: loops of known length on every core, beside the board's own timer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ToolError
+from arenite.firmware.boards.cores import core_named
+from arenite.firmware.generator.project import write_project
+from arenite.host.bench.elf import layer_code
+from arenite.host.emulator.block_counts import Block, Runs, compiled_plugin, plugin_arguments, read_counts
+from arenite.host.emulator.machine import start
+from arenite.host.emulator.profile import Profile, profile
+from arenite.host.emulator.timing import timing_of
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.transport import Transport
+from arenite.profiles.boards import Board, all_boards, load_board
+from tests import toy_model
+from tests.host.emulator.test_counting import counting_layer
+
+EMULATED = [board.name for board in all_boards() if board.emulated]
+UNIT = 400_009  # turns of counting_layer's loop per unit of the first input byte; two instructions each
+#: What the firmware spends around each layer to call it and to read the clock.
+AROUND = 60
+
+
+def toy_elf(board: Board, folder: Path) -> Path:
+    assert board.emulator is not None
+    core = core_named(board.core)
+    tools = (f"{core.prefix}gcc", f"qemu-system-{board.emulator.system}")
+    if not all(map(shutil.which, tools)):
+        pytest.skip(f"no compiler or no emulator for {board.core}: see `arenite doctor`")
+    return direct_build(
+        write_project(folder / "project", toy_model.sources(counting_layer(board)), [], board)
+    )
+
+
+def infer(line: Transport, turns: int) -> list[int]:
+    """One inference of the toy; the ticks of its layers."""
+    device = DeviceClient(line)
+    device.connect(toy_model.HASH)
+    device.write_input(0, bytes([turns] * 8))
+    device.infer()
+    return list(device.layer_ticks(toy_model.LAYERS))
+
+
+def profiled(board: Board, elf: Path, turns: int) -> Profile:
+    code = layer_code(elf)
+    return profile(board, elf, code.entries, code.caller, lambda line: infer(line, turns))
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", EMULATED)
+def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) -> None:
+    board = load_board(name)
+    elf = toy_elf(board, tmp_path)
+    few, many = (profiled(board, elf, turns) for turns in (1, 6))
+    assert len(few.layers) == toy_model.LAYERS
+    # Two instructions a turn: one computes, one branches, and all branches but each loop's last are taken.
+    more = many.layers[2].instructions - few.layers[2].instructions
+    assert more == 2 * 5 * UNIT
+    for name_of_class in ("alu", "branch"):
+        counts = [p.layers[2].classes[name_of_class].count for p in (few, many)]
+        assert counts[1] - counts[0] == 5 * UNIT
+    assert many.layers[2].rules["taken"].count - few.layers[2].rules["taken"].count == 5 * UNIT
+    # A turn costs one cycle to compute, one for the branch unless the core issues both at once, and the refill.
+    timing = timing_of(board.core)
+    issued = 1 if "dual_issue" in timing.rules else 2
+    turn = (many.layers[2].cycles - few.layers[2].cycles) / (5 * UNIT)
+    assert turn == pytest.approx(issued + timing.rules["taken"].cycles)
+    for layer in (*few.layers, *many.layers):
+        assert layer.instructions == sum(t.count for t in layer.classes.values())
+        assert all(t.count > 0 for t in (*layer.classes.values(), *layer.rules.values()))
+        assert set(layer.classes) <= set(timing.classes)
+    assert few.total.instructions == sum(layer.instructions for layer in few.layers)
+    assert few.total.cycles == pytest.approx(sum(layer.cycles for layer in few.layers))
+    # The timer of the same inference counts what stands around each call as well.
+    assert board.emulator is not None
+    with start(board, elf) as machine:
+        ticks = infer(machine.transport, 1)
+    for counted, tick in zip(few.layers, ticks, strict=True):
+        assert -1 <= board.emulator.instructions(tick) - counted.instructions <= AROUND
+
+
+@pytest.mark.qemu
+def test_a_second_run_is_the_same(tmp_path: Path) -> None:
+    board = load_board("qemu_mps2_an386")
+    elf = toy_elf(board, tmp_path)
+    one, two = profiled(board, elf, 2), profiled(board, elf, 2)
+    assert one.layers == two.layers
+
+
+def test_the_plugin_is_compiled_once(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    library = compiled_plugin(tmp_path / "cache")
+    made = library.stat().st_mtime_ns
+    assert compiled_plugin(tmp_path / "cache") == library
+    assert library.stat().st_mtime_ns == made
+    assert [p.name for p in (tmp_path / "cache").iterdir()] == [library.name]
+
+
+def test_a_missing_compiler_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ToolError, match="'no-such-compiler' is not installed") as caught:
+        compiled_plugin(tmp_path)
+    assert "apt install gcc" in caught.value.hint
+
+
+def test_a_compiler_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(ToolError, match="host compiler failed"):
+        compiled_plugin(tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ToolError, match="Cannot write to the cache"):
+        compiled_plugin(tmp_path / "file" / "cache")
+
+
+def test_commas_in_paths_are_doubled() -> None:
+    option, text = plugin_arguments(Path("/a,b/p.so"), Path("/o"), [0x10, 0x20], (0x30, 4))
+    assert option == "-plugin"
+    assert text == "/a,,b/p.so,out=/o,entries=10:20,idle=30:4"
+
+
+def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # The first phase runs twice, and its last run counts; a block that was translated twice is one.
+    out.write_text(
+        "P 1\nB 0 10 14\nC 0 9 9\nE\nP 1\nC 0 3 2\nB 5 10 14\nC 5 1 0\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n"
+    )
+    first, second = read_counts(out, 2)
+    assert first == {Block(0x10, 0x14): Runs(4, 2)}
+    assert second == {Block(0x20, 0x26): Runs(1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "did not see every layer"),
+        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not see every layer"),
+        ("P 1\nE\n", "did not see every layer"),
+        ("P 3\nE\n", "no readable counts"),
+        ("P 1\nC 9 1 1\nE\n", "no readable counts"),
+        ("C 0 1 1\n", "no readable counts"),
+        ("P one\nE\n", "no readable counts"),
+    ],
+)
+def test_counts_that_are_no_counts_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text(text)
+    with pytest.raises(ToolError, match=said):
+        read_counts(tmp_path / "out", 2)
+
+
+def test_an_elf_without_layers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.elf").write_bytes(b"\x7fELF")
+    with pytest.raises(ToolError, match="Cannot read"):
+        layer_code(tmp_path / "x.elf")

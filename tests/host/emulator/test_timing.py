@@ -1,0 +1,321 @@
+"""Classes of real instructions, assembled and disassembled by the toolchains, and the cycles that tables give them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ProfileError, ToolError
+from arenite.firmware.boards.cores import core_named
+from arenite.host.emulator.block_counts import Block
+from arenite.host.emulator.disassembly import Instruction, disassemble
+from arenite.host.emulator.instruction_class import Kind, classifier
+from arenite.host.emulator.timing import DIRECTORY, KINDS, RULES, CycleCount, Timing, _parsed, timing_of
+
+TABLES = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
+START = 0x1000
+
+#: Core to lines of assembly and the class of each.
+CLASSES = {
+    "cortex-m0": """
+        adds r0, r1, #1        @ alu
+        muls r0, r1            @ multiply
+        ldrb r0, [r1, r2]      @ load
+        ldr r0, [pc, #4]       @ load_literal
+        strh r0, [r1, r2]      @ store_register
+        str r0, [sp, #4]       @ store
+        ldmia r0!, {r1, r2}    @ load_multiple 2
+        push {r4-r7, lr}       @ store_multiple 5
+        pop {r4-r7, pc}        @ load_multiple_return 5
+        beq 1f                 @ branch
+        bl 1f                  @ call
+        bx lr                  @ branch_register
+        nop                    @ nop
+        dmb                    @ barrier
+        uxtb r0, r1            @ alu
+    """,
+    "cortex-m4f": """
+        mla r0, r1, r2, r3     @ multiply_accumulate
+        mlane r0, r1, r2, r3   @ multiply_accumulate
+        smlad r0, r1, r2, r3   @ multiply_accumulate
+        smmla r0, r1, r2, r3   @ multiply_accumulate
+        smmul r0, r1, r2       @ multiply
+        smuadx r0, r1, r2      @ multiply
+        smull r0, r1, r2, r3   @ multiply_long
+        smlal r0, r1, r2, r3   @ multiply_accumulate_long
+        smlald r0, r1, r2, r3  @ multiply_accumulate_long
+        sdiv r0, r1, r2        @ divide
+        ssat r0, #8, r1, asr #3 @ simd
+        sxtb16 r0, r1, ror #8  @ simd
+        pkhbt r0, r1, r2, lsl #16 @ simd
+        uadd8 r0, r1, r2       @ simd
+        movs r0, #1            @ alu
+        ldrd r0, r1, [r2], #8  @ load_double 2
+        strd r0, r1, [r2, #8]  @ store_double 2
+        ldr r0, [r1], #4       @ load
+        ldrsb r0, [r1, #1]!    @ load
+        str r0, [r1, r2, lsl #2] @ store_register
+        ldmia r0!, {r1-r3, r7, sl-ip} @ load_multiple 7
+        ldmia sp!, {r4, pc}    @ load_multiple_return 2
+        stmdb sp!, {r4-r9, lr} @ store_multiple 7
+        ldr pc, [sp], #4       @ load_return
+        cbz r0, 1f             @ compare_branch
+        tbb [pc, r0]           @ branch_table
+        mov pc, lr             @ branch_register
+        vmul.f32 s0, s1, s2    @ fpu
+        vmov s0, r0            @ fpu
+        vdiv.f32 s0, s1, s2    @ fpu_divide
+        vldr s0, [r0]          @ fpu_load
+        vldmia r0!, {s0-s3}    @ fpu_load 4
+        vpush {s16-s17}        @ fpu_store 2
+        mrs r0, PRIMASK        @ system
+        lsls r0, r1            @ alu
+        teq r0, r1             @ alu
+    """,
+    "cortex-m55": """
+        vldrb.u8 q0, [r0], #16 @ mve_load
+        vldrh.s32 q0, [r0]     @ mve_load
+        vstrw.32 q1, [r0, #16] @ mve_store
+        vldrb.u16 q0, [r0, q1] @ mve_gather 8
+        vldrw.u32 q0, [r0, q1, uxtw #2] @ mve_gather 4
+        vldrb.u8 q0, [r0, q1]  @ mve_gather 16
+        vstrb.32 q0, [r0, q1]  @ mve_scatter 4
+        vld20.8 {q0, q1}, [r0] @ mve_load_interleaved
+        vst43.8 {q0, q1, q2, q3}, [r0]! @ mve_store_interleaved
+        vmla.s32 q0, q1, r0    @ mve_multiply
+        vmul.i16 q0, q1, q2    @ mve_multiply
+        vqrdmulh.s32 q0, q1, r0 @ mve_multiply
+        vmullb.s8 q0, q1, q2   @ mve_multiply
+        vmladava.s8 r0, q1, q2 @ mve_multiply_reduce
+        vmladav.s16 r0, q1, q2 @ mve_multiply_reduce
+        vmlaldava.s16 r0, r1, q1, q2 @ mve_multiply_reduce
+        vaddva.s8 r0, q1       @ mve_reduce
+        vadd.i32 q0, q1, q2    @ mve_alu
+        vrshl.s32 q0, q1, q2   @ mve_alu
+        vqmovnb.s32 q0, q1     @ mve_alu
+        vdup.8 q0, r0          @ mve_alu
+        vmov q0[2], q0[0], r0, r1 @ mve_move
+        vctp.8 r0              @ mve_predicate
+        vpnot                  @ mve_predicate
+        vldrbt.u8 q0, [r0]     @ mve_load
+        dls lr, r0             @ loop_start
+        wlstp.8 lr, r0, 1f     @ loop_start
+        le lr, 0b              @ loop_end
+        letp lr, 0b            @ loop_end
+        asrl r0, r1, #3        @ shift_long
+        smlad r0, r1, r2, r3   @ multiply_accumulate
+        csel r0, r1, r2, eq    @ alu
+    """,
+    "rv32imc": """
+        addi a0, a1, 1         # alu
+        add a0, a0, a1         # alu
+        lui a0, 4              # alu
+        mul a0, a1, a2         # multiply
+        mulh a0, a1, a2        # multiply_high
+        divu a0, a1, a2        # divide
+        lb a0, 3(a1)           # load
+        lw a0, 8(sp)           # load
+        sb a0, 3(a1)           # store
+        bnez a0, 1f            # branch
+        bltu a0, a1, 1f        # branch
+        j 1f                   # jump
+        jal 1f                 # call
+        ret                    # jump
+        nop                    # nop
+    """,
+    "xtensa-lx106": """
+        addi a2, a3, 4         # alu
+        add.n a2, a2, a3       # alu
+        l8ui a2, a3, 1         # load
+        l32i.n a2, a3, 4       # load
+        l32r a2, 0b            # load_literal
+        s16i a2, a3, 2         # store
+        mull a2, a3, a4        # multiply
+        mul16s a2, a3, a4      # multiply_16
+        bnez a2, 1f            # branch
+        beqz.n a2, 1f          # branch
+        blti a2, 5, 1f         # branch
+        j 1f                   # jump
+        call0 1f               # call
+        ret.n                  # call
+        memw                   # barrier
+        nop.n                  # nop
+        extui a2, a3, 4, 8     # alu
+    """,
+}
+
+
+def assembled(core: str, lines: list[str], folder: Path) -> tuple[Path, list[Block]]:
+    """Each line as a block of its own, at START and behind it."""
+    known = core_named(core)
+    if shutil.which(f"{known.prefix}gcc") is None:
+        pytest.skip(f"no compiler for {core}")
+    arm = core.startswith("cortex")
+    head = ".syntax unified\n.thumb\n" if arm else ".option norelax\n" if core.startswith("rv32") else ""
+    fill = ".balign 4\n.space 4\n" if core.startswith("xtensa") else ""
+    body = "".join(f"at{k}: {line}\n" for k, line in enumerate(lines))
+    source = folder / "code.s"
+    source.write_text(f".text\n{head}{fill}.global _start\n_start:\n0:\n{body}at{len(lines)}:\n1: nop\n")
+    elf = folder / "code.elf"
+    flags = [*known.architecture, "-nostdlib", "-static", f"-Wl,-Ttext={START:#x}", "-Wl,--no-relax"]
+    command = [f"{known.prefix}gcc", *flags, "-Wl,--build-id=none", "-o", str(elf), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    listed = subprocess.run(
+        [f"{known.prefix}nm", str(elf)], capture_output=True, text=True, check=True
+    ).stdout
+    places = {
+        n: int(a, 16) for a, _, n in (row.split() for row in listed.splitlines() if len(row.split()) == 3)
+    }
+    return elf, [Block(places[f"at{k}"], places[f"at{k + 1}"]) for k in range(len(lines))]
+
+
+@pytest.mark.parametrize("core", CLASSES)
+def test_real_instructions_have_their_class(core: str, tmp_path: Path) -> None:
+    mark = "@" if core.startswith("cortex") else "# "
+    rows = [line.strip().rsplit(mark, 1) for line in CLASSES[core].strip().splitlines()]
+    conditional = [k for k, (text, _) in enumerate(rows) if text.startswith("mlane")]
+    lines = [f"it ne\n{text}" if k in conditional else text for k, (text, _) in enumerate(rows)]
+    lines = [f"vpst\n{text}" if text.startswith("vldrbt") else text for text in lines]
+    elf, blocks = assembled(core, lines, tmp_path)
+    code = disassemble(elf, core, blocks)
+    timing = timing_of(core)
+    for block, (text, wanted) in zip(blocks, rows, strict=True):
+        kind = classifier(core)(code[block][-1])
+        name, _, items = wanted.strip().partition(" ")
+        assert (kind.name, kind.items) == (name, int(items or 1)), f"{text}: {code[block]}"
+        assert name in timing.classes
+        assert timing.block(code[block]).instructions == len(code[block])
+
+
+def cycles(core: str, *lines: str) -> float:
+    """Cycles of a block whose instructions are written as the disassembler writes them."""
+    block = [
+        Instruction(*line.split(" ", 1), size=4) if " " in line else Instruction(line, "", 2)
+        for line in lines
+    ]
+    return timing_of(core).block(block).cycles
+
+
+@pytest.mark.parametrize(
+    ("core", "lines", "expected"),
+    [
+        # Arm DDI 0337I 3.3.2: "LDR R0,[R1,R5]; LDR R1,[R2]; LDR R2,[R3,#4]" takes four cycles, two loads three.
+        ("cortex-m3", ("ldr r0, [r1, r5]", "ldr r1, [r2, #0]", "ldr r2, [r3, #4]"), 4),
+        ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 3),
+        ("cortex-m3", ("ldr r0, [r1, r2]", "str r1, [r3, r2]"), 3),
+        ("cortex-m3", ("ldr r0, [r1, r2]", "str r0, [r3, #20]"), 3),
+        # The second address is what the first loads: not pipelined.
+        ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r0, #0]"), 4),
+        # An address that was just computed costs a cycle more.
+        ("cortex-m4f", ("adds r1, r1, #4", "ldr r0, [r1, #0]"), 4),
+        ("cortex-m4f", ("adds r2, r2, #4", "ldr r0, [r1, #0]"), 3),
+        ("cortex-m3", ("mla r0, r1, r2, r3",), 2),
+        ("cortex-m4f", ("mla r0, r1, r2, r3",), 1),
+        ("cortex-m4f", ("smull r0, r1, r2, r3",), 1),
+        ("cortex-m4f", ("ldmia.w r0!, {r1, r2, r3}",), 4),
+        ("cortex-m4f", ("ldrd r0, r1, [r2], #8",), 3),
+        ("cortex-m0", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 4),
+        ("cortex-m0", ("pop {r4, r5, pc}",), 6),
+        # Issued together unless one needs the other's result, both use memory, or the second multiplies.
+        ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5"), 1),
+        ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r0, r5"), 2),
+        ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5", "add.w r6, r1, r2"), 2),
+        ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 2),
+        ("cortex-m7", ("smlad r3, r4, r5, r6", "add.w r0, r1, r2"), 1),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 2),
+        # Two cycles per vector instruction; neighbours of different groups overlap by one.
+        ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vldrb.u8 q1, [r1], #16"), 4),
+        ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vmladava.s8 r2, q0, q1"), 3),
+        ("cortex-m55", ("vmul.i16 q0, q1, q2", "vmladava.s8 r2, q0, q1"), 4),
+        ("cortex-m55", ("vldrb.u8 q0, [r0, q1]",), 16),
+        ("cortex-m55", ("le lr, 0x0",), 0),
+        ("rv32imc", ("lw a0,0(a1)", "add a2,a0,a3"), 3),
+        ("rv32imc", ("lw a0,0(a1)", "add a2,a4,a3"), 2),
+        ("xtensa-lx106", ("l32i.n a2, a3, 4", "add.n a4, a2, a3"), 3),
+        ("xtensa-lx106", ("mull a2, a3, a4",), 2),
+    ],
+)  # fmt: skip
+def test_cycles_of_short_sequences(core: str, lines: tuple[str, ...], expected: float) -> None:
+    assert cycles(core, *lines) == expected
+
+
+def test_jumps_that_cost_nothing_or_more() -> None:
+    loop = timing_of("cortex-m55")
+    assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
+    assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
+    assert timing_of("cortex-m0").taken(Instruction("bl", "0x0", 4)) == 3
+
+
+@pytest.mark.parametrize("core", TABLES)
+def test_every_table_is_whole(core: str) -> None:
+    timing = timing_of(core)
+    assert timing.core == core and timing.summary and 0.3 < timing.plain_cpi < 3
+    assert set(timing.rules) <= set(RULES)
+    assert timing.never_second <= set(timing.classes)
+    for cost in (*timing.classes.values(), *timing.rules.values()):
+        assert cost.kind in KINDS and cost.source
+        # What is not published says so.
+        assert (cost.kind == "assumed") >= cost.source.startswith(("assumed", "recalled"))
+    assert all(cost.cycles >= 0 and cost.per_item >= 0 for cost in timing.classes.values())
+
+
+def test_every_emulated_core_has_a_table() -> None:
+    from arenite.profiles.boards import all_boards
+
+    assert {b.core for b in all_boards() if b.emulated} == set(TABLES)
+
+
+def test_a_core_without_a_table_is_told() -> None:
+    with pytest.raises(ProfileError, match="no timing table for the core 'z80'"):
+        timing_of("z80")
+
+
+def test_a_class_that_is_not_in_the_table_is_told() -> None:
+    with pytest.raises(ProfileError, match="cortex-m0 has no class 'divide'"):
+        cycles("cortex-m0", "sdiv r0, r1, r2")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"plain_cpi": "much"}, "malformed"),
+        ({"classes": {"alu": {"cycles": 1, "kind": "measured", "source": "a"}}}, "malformed"),
+        ({"classes": {"alu": {"cycles": 1, "kind": "assumed", "source": "b"}}}, "'b' is missing"),
+        ({"classes": {"alu": {"cycles": 1, "knid": 1, "kind": "assumed", "source": "a"}}}, "malformed"),
+        ({"rules": {}}, "'taken' among them"),
+        ({"rules": {"taken": {"cycles": 1, "kind": "assumed", "source": "a"}, "x": {
+            "cycles": 1, "kind": "assumed", "source": "a"}}}, "the rules must be of"),
+    ],
+)  # fmt: skip
+def test_a_malformed_table_is_refused(change: dict, said: str) -> None:
+    row = {"cycles": 1, "kind": "assumed", "source": "a"}
+    whole = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
+    whole |= {"classes": {"alu": row}, "rules": {"taken": row}}
+    assert isinstance(_parsed(whole, "c.toml"), Timing)
+    with pytest.raises(ProfileError, match=said):
+        _parsed(whole | change, "c.toml")
+
+
+def test_counts_add_up() -> None:
+    one = timing_of("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
+    total = CycleCount()
+    total.add(one, 5)
+    assert (total.instructions, total.cycles) == (10, 5 * one.cycles)
+    assert one.cycles == 3 and total.rules["pipelined"].count == 5
+
+
+def test_registers_by_their_other_names() -> None:
+    kind = classifier("cortex-m4f")(Instruction("add.w", "fp, ip, sl", 4))
+    assert kind == Kind("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
+
+
+def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
+    elf, _ = assembled("cortex-m0", ["nop"], tmp_path)
+    with pytest.raises(ToolError, match="0x900000, which is not in its ELF"):
+        disassemble(elf, "cortex-m0", [Block(0x900000, 0x900002)])
+    with pytest.raises(ToolError, match=r"no instruction|disagree"):
+        disassemble(assembled("cortex-m0", ["bl 1f"], tmp_path)[0], "cortex-m0", [Block(START, START + 2)])
