@@ -22,7 +22,9 @@ _PATCH_BYTES = {"speed": 2048, "balanced": 1024}
 
 class _Convolution(Variant):
     tiers = (MVE,)
+    priority = 200
     kernels = ("conv_2d_s8_mve.c", "gemm_s8_mve.c")
+    row_function = "ar_conv_2d_s8_mve_row"
     channel_axis: ClassVar[int]  # of the weights
 
     def filters(self, graph: Subgraph, op: Op) -> np.ndarray:
@@ -116,4 +118,4 @@ class Conv2DMve(_Convolution):
 class DepthwiseOfOneChannelMve(_Convolution):
     op_name = "DEPTHWISE_CONV_2D"
     channel_axis = 3
-    priority = 1
+    priority = 210

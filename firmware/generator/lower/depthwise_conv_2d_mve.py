@@ -53,6 +53,7 @@ def sums_fit(filters: np.ndarray) -> bool:
 
 class _Depthwise(Variant):
     tiers = (MVE,)
+    priority = 200
     op_name = "DEPTHWISE_CONV_2D"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
@@ -123,6 +124,7 @@ def taps_of(weights: np.ndarray) -> np.ndarray:
 @variant
 class DepthwiseMve(_Depthwise):
     kernels = ("depthwise_conv_2d_s8_mve.c", "depthwise_window_s8_mve.c")
+    row_function = "ar_depthwise_conv_2d_s8_mve_row"
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """The addresses of a window's taps, then a pixel of padding."""
@@ -144,8 +146,9 @@ class DepthwiseMve(_Depthwise):
 
 @variant
 class Depthwise3x3Mve(_Depthwise):
-    priority = 1
+    priority = 210
     kernels = ("depthwise_3x3_run_s8_mve.c", "depthwise_3x3_s8_mve.c")
+    row_function = "ar_depthwise_3x3_s8_mve_row"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().suits(graph, op, target)
