@@ -4,100 +4,34 @@
 #include "affine_requant.h"
 #include "winograd3_s8_dsp.h"
 
-#ifdef __ARM_FEATURE_DSP
-static inline uint32_t even_bytes(uint32_t word)
+/* `bytes` bytes, a multiple of four, of the input's zero point. */
+static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
 {
-    __asm__("sxtb16 %0, %1" : "=r"(word) : "r"(word));
-    return word;
-}
-
-static inline uint32_t odd_bytes(uint32_t word)
-{
-    __asm__("sxtb16 %0, %1, ror #8" : "=r"(word) : "r"(word));
-    return word;
-}
-
-static inline uint32_t add_halves(uint32_t a, uint32_t b)
-{
-    __asm__("sadd16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
-    return a;
-}
-
-static inline uint32_t subtract_halves(uint32_t a, uint32_t b)
-{
-    __asm__("ssub16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
-    return a;
-}
-#else
-static inline uint32_t halves(int32_t low, int32_t high)
-{
-    return ((uint32_t)low & 0xFFFFu) | (uint32_t)high << 16;
-}
-static inline int32_t low_half(uint32_t word) { return (int16_t)(word & 0xFFFFu); }
-static inline int32_t high_half(uint32_t word) { return (int16_t)(word >> 16); }
-
-static inline uint32_t even_bytes(uint32_t word)
-{
-    return halves((int8_t)(word & 255u), (int8_t)((word >> 16) & 255u));
-}
-
-static inline uint32_t odd_bytes(uint32_t word) { return even_bytes(word >> 8); }
-
-static inline uint32_t add_halves(uint32_t a, uint32_t b)
-{
-    return halves(low_half(a) + low_half(b), high_half(a) + high_half(b));
-}
-
-static inline uint32_t subtract_halves(uint32_t a, uint32_t b)
-{
-    return halves(low_half(a) - low_half(b), high_half(a) - high_half(b));
-}
-#endif
-
-/* One row of four columns, of `pixel` bytes each, into the four planes of one tile. */
-static uint32_t *transform(const int8_t *in, int32_t pixel, uint32_t *x, int32_t plane)
-{
-    for (const int8_t *const end = in + pixel; in != end; in += 4) {
-        uint32_t d[4];
-        __builtin_memcpy(&d[0], in, 4);
-        __builtin_memcpy(&d[1], in + pixel, 4);
-        __builtin_memcpy(&d[2], in + 2 * pixel, 4);
-        __builtin_memcpy(&d[3], in + 3 * pixel, 4);
-        const uint32_t e1 = even_bytes(d[1]), e2 = even_bytes(d[2]);
-        x[0] = add_halves(e1, e2);
-        x[plane] = subtract_halves(e2, e1);
-        x[2 * plane] = subtract_halves(even_bytes(d[0]), e2);
-        x[3 * plane] = subtract_halves(e1, even_bytes(d[3]));
-        const uint32_t o1 = odd_bytes(d[1]), o2 = odd_bytes(d[2]);
-        x += 3; /* the next two inputs, of the same tile */
-        x[0] = add_halves(o1, o2);
-        x[plane] = subtract_halves(o2, o1);
-        x[2 * plane] = subtract_halves(odd_bytes(d[0]), o2);
-        x[3 * plane] = subtract_halves(o1, odd_bytes(d[3]));
-        x += 3;
+    const uint32_t word = ((uint32_t)zero_point & 255u) * 0x01010101u;
+    for (; bytes > 0; bytes -= 4, to += 4) {
+        __builtin_memcpy(to, &word, 4);
     }
-    return x;
+    return to;
 }
 
 /* Row `y` of the image with its padding; rows and columns outside hold the zero point. */
 static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image, int32_t y, int8_t *to)
 {
     const int32_t in_c = p->in_c;
-    const int32_t bytes = (p->out_w + 2) * in_c;
-    int32_t at = 0;
-    if (y >= 0 && y < p->in_h) {
-        const int8_t *from = image + y * p->in_w * in_c;
-        const int32_t end = (p->pad_left + p->in_w) * in_c;
-        for (; at < p->pad_left * in_c; at += 4) {
-            __builtin_memset(to + at, p->zero_point, 4);
-        }
-        for (; at < end && at < bytes; at += 4, from += 4) {
-            __builtin_memcpy(to + at, from, 4);
-        }
+    const int32_t across = p->out_w + 2;
+    if (y < 0 || y >= p->in_h) {
+        pad(to, p->zero_point, across * in_c);
+        return;
     }
-    for (; at < bytes; at += 4) {
-        __builtin_memset(to + at, p->zero_point, 4);
+    const int32_t right =
+        across - p->pad_left - p->in_w; /* columns, negative where the image has more than needed */
+    const int8_t *from = image + y * p->in_w * in_c;
+    to = pad(to, p->zero_point, p->pad_left * in_c);
+    for (const int8_t *const end = from + (p->in_w + (right < 0 ? right : 0)) * in_c; from != end;
+         from += 4, to += 4) {
+        __builtin_memcpy(to, from, 4);
     }
+    pad(to, p->zero_point, right * in_c);
 }
 
 static void image_of(const ar_conv_2d_winograd_params *p, const int8_t *image, int8_t *out)
@@ -130,7 +64,7 @@ static void image_of(const ar_conv_2d_winograd_params *p, const int8_t *image, i
                 padded_row(p, image, ready - p->pad_top, lines + (ready & 3) * row);
             }
             for (int32_t ky = y; ky < y + 3; ky++) {
-                to = transform(lines + (ky & 3) * row + column * in_c, in_c, to, plane);
+                to = ar_winograd_tile_s8_dsp(lines + (ky & 3) * row + column * in_c, in_c, to, plane);
             }
         }
         d.out = out + first * d.tile;

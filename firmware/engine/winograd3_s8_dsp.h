@@ -33,6 +33,10 @@ typedef struct {
     const int32_t *pair; /* filters of pair i */
 } ar_winograd_s8_dsp;
 
+/* One row of a tile: four columns of `pixel` bytes each (a multiple of four) into the planes, which lie `plane` words
+ * apart. Returns where the tile's next row goes. */
+uint32_t *ar_winograd_tile_s8_dsp(const int8_t *in, int32_t pixel, uint32_t *x, int32_t plane);
+
 /* Pairs i to the last one of three tiles. */
 void ar_winograd3_s8_dsp(const ar_winograd_s8_dsp *d);
 

@@ -14,9 +14,9 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: Sums come this many times as large: twice from the transform, and 64 from the weights.
 _SCALE = 128
-#: A word of the four transformed filter rows replaces 2.25 bytes of weights; the products saved are about 0.3
-#: instructions each. A layer must save this many instructions per inference for every byte of flash it costs.
-_WORTH = 64
+#: A layer must save this many instructions per inference for every byte of flash that it costs: 24 bytes of transformed
+#: filters replace 9 of weights, and about a quarter of an instruction is saved per multiply-accumulate (measured).
+_WORTH = 32
 _SAVED_PER_MAC, _EXTRA_BYTES_PER_WEIGHT = 0.25, 24 / 9 - 1
 #: Inputs of a group of four channels in the order in which SXTB16 splits a word.
 _GROUP = (0, 2, 1, 3)
@@ -27,7 +27,7 @@ class Conv2DWinogradDsp(Variant):
     op_name = "CONV_2D"
     tiers = (DSP,)
     priority = 300
-    kernels = ("conv_2d_s8_winograd_dsp.c", "winograd3_s8_dsp.c")
+    kernels = ("conv_2d_s8_winograd_dsp.c", "winograd3_s8_dsp.c", "winograd_tile_s8_dsp.c")
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if target.optimise != "speed":
