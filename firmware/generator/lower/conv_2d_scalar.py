@@ -10,15 +10,20 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.scalar_fields import SCALE, has_offsets, requant_fields, scaled_bias
+from arenite.firmware.generator.lower.scalar_fields import (
+    SCALE,
+    count_runs,
+    has_offsets,
+    requant_fields,
+    scaled_bias,
+    sums_fit,
+)
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import conv_padding
 from arenite.firmware.generator.target import Target
 
 #: Taps that are summed before the two halves of a word are split, and how many where those do not fit.
 _QUAD, _HALF = 4, 2
-#: Quads that one byte of ``runs`` can count.
-_LONGEST_RUN = 255
 #: The kernel reads this many bytes of weights past the last ones, for taps that fill up a quad.
 _BEYOND = 6
 
@@ -79,38 +84,14 @@ def geometry(graph: Subgraph, op: Op) -> Geometry:
     )  # fmt: skip
 
 
-def sums_fit(weights: np.ndarray) -> np.ndarray:
-    """Whether sums of products with any int8 stay in 16 bits; over the last axis of int64 ``weights``."""
-    positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
-    return (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768)
-
-
-def count_runs(safe: np.ndarray) -> list[int]:
-    """How many quads in turn are safe, are not, are safe ...: bytes that begin with safe ones."""
-    runs: list[int] = []
-    wanted, at = True, 0
-    while at < len(safe):
-        same = safe[at:] == wanted
-        length = min(int(np.argmin(same)) if not same.all() else len(same), _LONGEST_RUN)
-        runs.append(length)
-        at += length
-        wanted = not wanted
-    return runs
-
-
-def _by_channel(folded: Folded, in_c: int) -> np.ndarray:
-    """Weights as int64 [out_c][taps]."""
-    return folded.weights.reshape(folded.weights.shape[0], -1)
-
-
 def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """``weights`` and ``runs`` of the kernel from int64 [out_c][taps], or None where not even two taps always fit."""
     out_c, taps = weights.shape
     even = np.pad(weights, ((0, out_c % 2), (0, -taps % _QUAD)))
     if not sums_fit(even.reshape(len(even), -1, _HALF)).all():
         return None
-    safe = sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD)).all(axis=1)
-    runs = np.array([n for pair in safe for n in count_runs(pair)], np.uint8)
+    unsafe = ~sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD)).all(axis=1)
+    runs = np.array([n for kinds in unsafe for n in count_runs(kinds, 2)], np.uint8)
     pairs = even[:, :taps].reshape(-1, 2, taps).transpose(0, 2, 1)
     packed = np.pad((pairs + 128).astype(np.uint8).reshape(-1), (0, _BEYOND))
     return packed, runs
@@ -121,6 +102,7 @@ class _Pairs(Variant):
 
     tiers = ("scalar", "dsp", "mve")
     priority = 100
+    row_function = "ar_conv_2d_s8_scalar_row"
     axis: int
 
     def _weights(self, graph: Subgraph, op: Op) -> tuple[Folded, np.ndarray] | None:

@@ -13,6 +13,8 @@ from arenite.firmware.generator.lower.base import LowerContext
 SCALE = 8
 #: What a two-sided offset may be: one less is stored in eight bits.
 _OFFSETS = (1, 256)
+#: What one byte can count.
+_LONGEST_RUN = 255
 
 
 def has_offsets(folded: Folded) -> bool:
@@ -28,6 +30,25 @@ def scaled_bias(folded: Folded, constant: np.ndarray | int = 0) -> np.ndarray:
     offset = requant.offset.astype(np.int64) - (1 if requant.two_sided else 0)
     scaled = ((folded.bias + constant) << SCALE) + offset
     return (scaled & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+
+def sums_fit(weights: np.ndarray) -> np.ndarray:
+    """Whether sums of products with any int8 stay in 16 bits; over the last axis of int64 ``weights``."""
+    positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
+    return (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768)
+
+
+def count_runs(kinds: np.ndarray, count: int) -> list[int]:
+    """How many in turn are of kind 0, 1 ... ``count`` - 1, 0, 1 ...: bytes, up to the last."""
+    runs: list[int] = []
+    wanted, at = 0, 0
+    while at < len(kinds):
+        same = kinds[at:] == wanted
+        length = min(len(same) if same.all() else int(np.argmin(same)), _LONGEST_RUN)
+        runs.append(length)
+        at += length
+        wanted = (wanted + 1) % count
+    return runs
 
 
 def requant_fields(ctx: LowerContext, folded: Folded, bias: np.ndarray, pad_to: int = 1) -> dict[str, Any]:

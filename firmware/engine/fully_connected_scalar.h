@@ -1,0 +1,25 @@
+/* FULLY_CONNECTED, int8, for cores without SIMD. */
+#ifndef ARENITE_FULLY_CONNECTED_SCALAR_H
+#define ARENITE_FULLY_CONNECTED_SCALAR_H
+
+#include <stdint.h>
+
+#include "affine_requant.h"
+
+typedef struct {
+    const int8_t *input; /* [batches][depth] */
+    int8_t *output;      /* [batches][units] */
+    const uint32_t *weights;   /* see fully_connected_s8_scalar.c */
+    const uint8_t *runs;       /* see there */
+    const int32_t *bias;       /* [units], see ar_affine_s8; the input's zero point is taken into it */
+    const int32_t *multiplier; /* [units], see ar_affine_s8 */
+    void *scratch;             /* 24 bytes for every 8 inputs */
+    ar_affine requant;
+    uint32_t batches;
+    uint16_t depth, units;
+    int8_t act_min, act_max;
+} ar_fully_connected_scalar_params;
+
+void ar_fully_connected_s8_scalar(const ar_fully_connected_scalar_params *p);
+
+#endif
