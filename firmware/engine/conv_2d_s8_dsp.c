@@ -37,61 +37,61 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
     fill_bytes(to, p->zero_point, (count - end) * in_c);
 }
 
-/* Where the words of a block go: those of whole groups, and the halfwords of the rests. */
-typedef struct {
-    int32_t *groups;
-    int8_t *rest;
-    int32_t odd; /* 1: the next rest is the second half of a word */
-} places;
-
-/* Widen `count` rows of one run for a block of `pixels` pixels. */
-static void widen(const ar_conv_2d_dsp_params *p, places *to, const int8_t *const *rows, int32_t offset,
-                  int32_t step, int32_t count, int32_t pixels)
+/* Collect the bytes that are left of a run in `count` rows: halfwords, the two halves of a word one after the other,
+ * for each of `pixels` pixels. `to` is the next halfword of the first pixel, `odd` whether it is a second half. */
+static int16_t *collect_rests(const ar_conv_2d_dsp_params *p, int16_t *to, int32_t odd,
+                              const int8_t *const *rows, int32_t offset, int32_t step, int32_t count,
+                              int32_t pixels)
 {
-    if (p->run_groups) {
-        to->groups = pixels == 3 ? ar_expand3_s8_dsp(to->groups, rows, offset, step, count, p->run_groups)
-                                 : ar_expand2_s8_dsp(to->groups, rows, offset, step, count, p->run_groups);
-    }
-    if (p->rest) {
-        const int32_t skip = offset + p->run_groups * 4;
-        for (; count > 0; count--) {
-            const int8_t *in = *rows++ + skip;
-            for (int32_t i = 0; i < p->rest; i++, in++) {
-                const int8_t *from = in;
-                for (int32_t k = 0; k < pixels; k++, from += step) {
-                    const int16_t wide = *from;
-                    __builtin_memcpy(to->rest + 4 * k + 2 * to->odd, &wide, 2);
-                }
-                to->rest += to->odd ? 4 * pixels : 0;
-                to->odd ^= 1;
+    int32_t next = odd ? 2 * pixels - 1 : 1;
+    for (; count > 0; count--) {
+        const int8_t *in = *rows++ + offset;
+        for (int32_t i = 0; i < p->rest; i++, in++) {
+            to[0] = in[0];
+            to[2] = in[step];
+            if (pixels == 3) {
+                to[4] = in[2 * step];
             }
+            to += next;
+            next = 2 * pixels - next;
         }
     }
+    return to;
 }
 
-/* Widen the window of `pixels` neighbouring outputs; `column` is where the first one's first tap falls. `whole` tells
- * that no row is absent. */
+/* Widen the window of `pixels` neighbouring outputs run by run; `column` is where the first one's first tap falls.
+ * Runs that lie inside the image are read there, others in a window with the padding. */
 static void widen_block(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t whole,
                         int32_t column, int32_t pixels, int32_t in_w)
 {
     const int32_t in_c = p->in_c;
-    const int32_t step = p->stride_w * in_c;
     const int32_t width = (pixels - 1) * p->stride_w + p->run_width;
-    int32_t *x = p->scratch;
-    /* One pixel alone is taken twice. */
+    const int32_t step = pixels == 1 ? 0 : p->stride_w * in_c; /* one pixel alone is taken twice */
     const int32_t wide = pixels == 1 ? 2 : pixels;
-    const int32_t bytes = p->run_groups * 4 + p->rest + (pixels - 1) * step;
+    const int32_t run_bytes = p->run_groups * 4;
+    const int32_t bytes = run_bytes + p->rest + (pixels - 1) * step;
+    int32_t *x = p->scratch;
+    int16_t *rest = (int16_t *)(x + p->runs * p->k_h * p->run_groups * 2 * wide);
+    int8_t *const window = (int8_t *)(x + p->groups * 2 * wide);
+    const int8_t *const one = window;
     int32_t offset = column * in_c;
-    places to = {x, (int8_t *)(x + p->runs * p->k_h * p->run_groups * 2 * wide), 0};
+    int32_t odd = 0;
     for (int32_t run = 0; run < p->runs; run++) {
-        if (whole && offset >= 0 && offset + bytes <= in_w * in_c) {
-            widen(p, &to, rows, offset, pixels == 1 ? 0 : step, p->k_h, wide);
-        } else {
-            int8_t *window = (int8_t *)(x + p->groups * 2 * wide);
-            const int8_t *const one = window;
-            for (int32_t k = 0; k < p->k_h; k++) {
+        const int32_t inside = whole && offset >= 0 && offset + bytes <= in_w * in_c;
+        const int32_t at = inside ? offset : 0;
+        const int32_t count = inside ? p->k_h : 1;
+        const int8_t *const *from = inside ? rows : &one;
+        for (int32_t k = 0; k < p->k_h; k += count) {
+            if (!inside) {
                 padded_window(p, window, rows[k], in_w, column, width);
-                widen(p, &to, &one, 0, pixels == 1 ? 0 : step, 1, wide);
+            }
+            if (p->run_groups) {
+                x = wide == 3 ? ar_expand3_s8_dsp(x, from, at, step, count, p->run_groups)
+                              : ar_expand2_s8_dsp(x, from, at, step, count, p->run_groups);
+            }
+            if (p->rest) {
+                rest = collect_rests(p, rest, odd, from, at + run_bytes, step, count, wide);
+                odd ^= count & p->rest & 1;
             }
         }
         column += p->dilation_w;
@@ -103,56 +103,69 @@ static void widen_block(const ar_conv_2d_dsp_params *p, const int8_t *const *row
 static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int8_t *out, int32_t in_w,
                    int32_t out_w)
 {
-    const int32_t pairs = p->out_c / 2;
-    const int32_t *last = p->filters + pairs * (2 + p->groups * 2);
-    ar_dot_s8_dsp d;
-    d.rounding = p->rounding;
-    d.shift = p->shift;
-    d.x = p->scratch;
-    d.groups = p->groups;
-    d.two_sided = p->two_sided;
+    const int32_t in_c = p->in_c;
+    const int32_t out_c = p->out_c;
+    const int32_t size = 2 + p->groups * 2;
+    const int32_t *last = p->filters + out_c / 2 * size;
+    ar_dot_s8_dsp d = {out,        p->requant, p->rounding, p->shift,     out_w == 1 ? 0 : out_c,
+                       p->scratch, last,       p->groups,   p->two_sided, p->filters};
+    /* The last of an odd number of channels has a pair of its own, whose outputs go through a buffer. */
+    int8_t halves[6];
+    ar_dot_s8_dsp odd = d;
+    odd.out = halves;
+    odd.requant += out_c / 2 * (p->two_sided ? 4 : 3);
+    odd.pixel = 2;
+    odd.pair = last;
+    odd.end = last + size;
 
     int32_t whole = 1;
     for (int32_t k = 0; k < p->k_h; k++) {
         whole &= rows[k] != 0;
     }
+    /* Blocks of 3 pixels with one run per row lie inside the image up to this offset. */
+    const int32_t step = p->stride_w * in_c;
+    const int32_t run_bytes = p->run_groups * 4;
+    int32_t inside = in_w * in_c - run_bytes - p->rest - 2 * step;
+    inside = whole && p->runs == 1 ? inside : -1;
+    int16_t *const rest = (int16_t *)((int32_t *)p->scratch + p->k_h * p->run_groups * 6);
+
     int32_t column = -p->pad_left;
-    int8_t *const first = out;
     for (int32_t left = out_w; left > 0;) {
-        const int32_t pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
-        void (*dot)(const ar_dot_s8_dsp *) = pixels == 3 ? ar_dot3_s8_dsp : ar_dot2_s8_dsp;
-        widen_block(p, rows, whole, column, pixels, in_w);
-        d.pair = p->filters;
-        d.requant = p->requant;
-        if (pairs) {
-            d.out = out;
-            d.pixel = pixels == 1 ? 0 : p->out_c;
-            d.end = last;
-            dot(&d);
-            d.pair = last;
-            d.requant += pairs * (p->two_sided ? 4 : 3);
+        const int32_t offset = column * in_c;
+        int32_t pixels = 3;
+        if (left >= 3 && left != 4 && offset >= 0 && offset <= inside) {
+            if (p->run_groups) {
+                ar_expand3_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
+            }
+            if (p->rest) {
+                collect_rests(p, rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
+            }
+        } else {
+            pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
+            widen_block(p, rows, whole, column, pixels, in_w);
         }
-        if (p->out_c & 1) { /* the last pair has one channel: its outputs go through a buffer */
-            int8_t halves[6];
-            d.out = halves;
-            d.pixel = 2;
-            d.end = last + 2 + p->groups * 2;
+        void (*dot)(const ar_dot_s8_dsp *) = pixels == 3 ? ar_dot3_s8_dsp : ar_dot2_s8_dsp;
+        if (d.pair != d.end) {
+            d.out = out;
             dot(&d);
+        }
+        if (out_c & 1) {
+            dot(&odd);
             for (int32_t k = 0; k < pixels; k++) {
-                out[(k + 1) * p->out_c - 1] = halves[2 * k];
+                out[(k + 1) * out_c - 1] = halves[2 * k];
             }
         }
-        out += pixels * p->out_c;
+        out += pixels * out_c;
         column += pixels * p->stride_w;
         left -= pixels;
     }
-    ar_clamp_s8(first, out_w * p->out_c, p->act_min, p->act_max);
 }
 
 void ar_conv_2d_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_conv_2d_dsp_params *p = params;
     row_of(p, rows, out, p->in_w, p->out_w);
+    ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
 }
 
 void ar_conv_2d_s8_dsp(const ar_conv_2d_dsp_params *p)
@@ -165,6 +178,7 @@ void ar_conv_2d_s8_dsp(const ar_conv_2d_dsp_params *p)
         /* Rows and images follow each other without a seam. */
         const int32_t pixels = p->batches * p->in_h * p->in_w;
         row_of(p, &image, out, pixels, pixels);
+        ar_clamp_s8(out, pixels * p->out_c, p->act_min, p->act_max);
         return;
     }
     for (int32_t b = 0; b < p->batches; b++) {
@@ -174,7 +188,7 @@ void ar_conv_2d_s8_dsp(const ar_conv_2d_dsp_params *p)
             for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
                 rows[k] = at >= 0 && at < p->in_h ? image + at * in_row : 0;
             }
-            row_of(p, rows, out, p->in_w, p->out_w);
+            ar_conv_2d_s8_dsp_row(p, rows, out);
             out += out_row;
         }
         image += p->in_h * in_row;
