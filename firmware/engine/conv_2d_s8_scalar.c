@@ -16,12 +16,9 @@
  * once, up to the last. Scratch: a word for every pair of pixels and tap, one for every pair and quad, k_h pointers,
  * and in_c bytes of padding.
  */
-#if defined(__riscv)
-#pragma GCC optimize("no-schedule-insns") /* or loads come early and sums are spilled for them */
-#endif
-
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
+#include "in_order.h"
 
 #if defined(__riscv) || defined(AR_HOST)
 #define PAIRS 2 /* pairs of pixels at a time: as many as the registers hold */
@@ -41,25 +38,28 @@ typedef struct {
 INLINE void short_sum(totals *s, const int pairs, const int taps, const uint32_t *x, const uint8_t *w,
                       const uint32_t *start)
 {
+    uint32_t t[PAIRS][2];
 #pragma GCC unroll 2
-    for (int c = 0; c < 2; c++) {
-        uint32_t t[PAIRS];
-#pragma GCC unroll 2
-        for (int q = 0; q < pairs; q++) {
-            t[q] = start[q];
-        }
+    for (int q = 0; q < pairs; q++) {
+        t[q][0] = t[q][1] = start[q];
+    }
 #pragma GCC unroll 4
-        for (int k = 0; k < taps; k++) {
-            const uint32_t weight = w[2 * k + c];
-#pragma GCC unroll 2
-            for (int q = 0; q < pairs; q++) {
-                t[q] += weight * x[k * pairs + q];
-            }
-        }
+    for (int k = 0; k < taps; k++) {
+        const uint32_t w0 = w[2 * k], w1 = w[2 * k + 1];
 #pragma GCC unroll 2
         for (int q = 0; q < pairs; q++) {
-            s->both[c][q] += t[q];
-            s->high[c][q] += (uint32_t)((int32_t)t[q] >> 16);
+            const uint32_t both = x[k * pairs + q];
+            t[q][0] += w0 * both;
+            t[q][1] += w1 * both;
+            AR_IN_ORDER(t[q][0], t[q][1]);
+        }
+    }
+#pragma GCC unroll 2
+    for (int q = 0; q < pairs; q++) {
+#pragma GCC unroll 2
+        for (int c = 0; c < 2; c++) {
+            s->both[c][q] += t[q][c];
+            s->high[c][q] += (uint32_t)((int32_t)t[q][c] >> 16);
         }
     }
 }
