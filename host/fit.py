@@ -45,30 +45,40 @@ class Choice:
     verdict: Verdict
 
 
-def choose(prepared: Prepared, board: Board, optimise: str | None, protocol: str = "arenite") -> Choice:
+def choose(
+    prepared: Prepared,
+    board: Board,
+    optimise: str | None,
+    protocol: str = "arenite",
+    *,
+    stream_input: bool = False,
+) -> Choice:
     """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board.
 
+    ``stream_input``: the model takes its input row by row; ``UsageError`` when it cannot.
     When it does not fit, the verdict says what is missing and which mode would help.
     """
     modes = [optimise] if optimise is not None else list(AUTOMATIC)
-    tried = [_build(prepared, board, mode, protocol) for mode in modes[:1]]
+    tried = [_build(prepared, board, mode, protocol, stream_input) for mode in modes[:1]]
     for mode in modes[1:]:
         if fit(tried[-1][2], board).fits:
             break
-        tried.append(_build(prepared, board, mode, protocol))
+        tried.append(_build(prepared, board, mode, protocol, stream_input))
     target, generated, wanted = tried[-1]
     others: list[tuple[str, Needs]] = []
     if optimise is not None and not fit(wanted, board).fits:
         for mode in AUTOMATIC[1:]:
             if mode != optimise:
-                others.append((f"--optimise {mode}", _build(prepared, board, mode, protocol)[2]))
+                others.append(
+                    (f"--optimise {mode}", _build(prepared, board, mode, protocol, stream_input)[2])
+                )
     return Choice(target.target.optimise, target, generated, fit(wanted, board, others))
 
 
 def _build(
-    prepared: Prepared, board: Board, optimise: str, protocol: str
+    prepared: Prepared, board: Board, optimise: str, protocol: str, stream_input: bool
 ) -> tuple[Prepared, Generated, Needs]:
-    target = prepared.retarget(Target.of(board.core, optimise))
+    target = prepared.retarget(Target.of(board.core, optimise, stream_input))
     generated = target.generated
     return target, generated, needs(generated, board, optimise, protocol)
 

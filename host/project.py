@@ -35,12 +35,14 @@ def generate_project(
     *,
     optimise: str | None = None,
     protocol: str = "arenite",
+    stream_input: bool = False,
 ) -> Project:
-    """Write the project. With no ``optimise`` it is the fastest that fits the board.
+    """Write the project. With no ``optimise`` it is the fastest that fits the board; ``stream_input``: the model takes
+    its input row by row.
 
     When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
     """
-    choice = choose(prepared, board, optimise, protocol)
+    choice = choose(prepared, board, optimise, protocol, stream_input=stream_input)
     prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
     if not choice.verdict.fits:
         raise DoesNotFitError(

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
@@ -16,7 +15,7 @@ from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples, random_samples
-from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option
+from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 from arenite.host.fit import verdicts
@@ -37,7 +36,7 @@ from arenite.profiles.boards import all_boards, load_board
 @optimise_option
 @protocol_option
 @no_passes_option
-@click.option("--stream-input", is_flag=True, hidden=True)
+@stream_option
 @click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
 @click.option(
     "--cycles/--no-cycles",
@@ -75,10 +74,6 @@ def bench(
 
     Exit code 1 when an output differs from LiteRT's reference kernels.
     """
-    if stream_input:
-        raise UsageError(
-            "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
-        )
     baseline = read_baseline(compare) if compare is not None else None
     prepared = prepare(image, passes=not no_passes)
     chosen = load_board(board)
@@ -86,7 +81,7 @@ def bench(
         require(baseline, chosen.core, prepared.path.stem, compare)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     inputs = load_samples(data, tensors, samples) if data else random_samples(tensors, samples or 10)
-    options = Options(optimise, protocol, port, stateful, keep, cycles)
+    options = Options(optimise, protocol, port, stateful, keep, stream_input, cycles)
     with Steps(chosen.name) as steps:
         result = run_bench(prepared, chosen, inputs, options, steps)
     if baseline is not None:
@@ -99,7 +94,7 @@ def bench(
         show_bench(result)
     # After the figures, so that a page that cannot be written does not lose them.
     if html is not None:
-        built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
+        built = prepared.retarget(Target.of(chosen.core, result["optimise"], stream_input))
         drawing = arena_svg(built.model.main, built.plan, built.needs)
         fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
         write_atomic(html, bench_page(result, fits, drawing, prepared.notes))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.errors import UsageError
-from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option
+from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option, stream_option
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.prepare import prepare
 from arenite.host.project import generate_project
@@ -21,7 +20,7 @@ from arenite.profiles.boards import load_board
 @optimise_option
 @protocol_option
 @no_passes_option
-@click.option("--stream-input", is_flag=True, hidden=True)
+@stream_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def firmware(
     image: Path,
@@ -37,12 +36,15 @@ def firmware(
 
     Exit code 1, and nothing written, when the model does not fit the board.
     """
-    if stream_input:
-        raise UsageError(
-            "--stream-input is not available in this version.", "Leave it out: the input stands in RAM."
-        )
     prepared = prepare(image, passes=not no_passes)
-    project = generate_project(prepared, load_board(board), output, optimise=optimise, protocol=protocol)
+    project = generate_project(
+        prepared,
+        load_board(board),
+        output,
+        optimise=optimise,
+        protocol=protocol,
+        stream_input=stream_input,
+    )
     p = project.prediction
     if as_json:
         print_json(

@@ -22,3 +22,8 @@ protocol_option = click.option(
 no_passes_option = click.option(
     "--no-passes", is_flag=True, help="Leave out the graph optimisations; they change no output."
 )
+stream_option = click.option(
+    "--stream-input",
+    is_flag=True,
+    help="The input comes in rows and never stands whole in RAM; best with --optimise ram.",
+)

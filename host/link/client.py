@@ -16,9 +16,13 @@ from arenite.host.link.transport import Transport
 
 PROTOCOL_VERSION = 1
 HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART = range(1, 8)
-DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION = range(5)
+DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER = range(6)
 OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
 START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
+
+
+class InputLost(DeviceError):
+    """A device that takes its input row by row missed a part of it."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,19 @@ class DeviceClient:
         return info
 
     def write_input(self, index: int, data: bytes) -> None:
-        """Put ``data`` into input ``index``, from its first byte on."""
+        """Put ``data`` into input ``index``, from its first byte on.
+
+        A device that takes the input row by row computes while it comes. When it has lost a part, the whole input is
+        sent again, and the inference begins anew.
+        """
+        for _ in range(self._attempts - 1):
+            try:
+                return self._write_all(index, data)
+            except InputLost:
+                continue
+        return self._write_all(index, data)
+
+    def _write_all(self, index: int, data: bytes) -> None:
         for offset in range(0, len(data), self._chunk):
             chunk = data[offset : offset + self._chunk]
             self._exchange(WRITE, bytes([OF_INPUTS, index]) + struct.pack("<I", offset) + chunk)
@@ -241,6 +257,11 @@ class DeviceClient:
             raise DeviceError(
                 f"The device on {self._line.port} has no such tensor, or it is smaller.",
                 "Its firmware was built from another model: flash it again.",
+            )
+        if status == OUT_OF_ORDER:
+            raise InputLost(
+                f"The device on {self._line.port} has not got the whole input.",
+                "Send it again, from its first row.",
             )
         raise DeviceError(
             f"The device on {self._line.port} refuses command {command} with code {status}.",
