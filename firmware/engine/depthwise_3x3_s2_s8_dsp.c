@@ -1,0 +1,86 @@
+/* One output row of a depthwise 3x3 at stride 2: 38 instructions for 3 outputs. Layouts: depthwise_3x3_s8_dsp.h. */
+#include "depthwise_3x3_s8_dsp.h"
+
+#ifdef __ARM_FEATURE_DSP
+
+/* r0, r1, r5 sums of 3 outputs; weights of the three lines: (w0, w1) in r2, r4 and r6, w2 in the halves of r3 and the
+ * high half of r7; r8-r11 four pairs of pixels, r12 lines, lr out. The stack:
+ *  sp +0 multiplier, +4 rounding, +8 pixel, +12 end of the channel's full blocks, or inside its part of a block,
+ *  +16 bias, +20 next channel, +24 end of channels, +28 lines, +32 out, +36 outputs in a last part. */
+#define LINE(weights, last, half, s0, s1, s2)                                   \
+    "ldm r12!, {r8, r9, r10, r11}\n"                                            \
+    "smlad r0, r8, " weights ", " s0 "\n smlab" half " r0, r9, " last ", r0\n"  \
+    "smlad r1, r9, " weights ", " s1 "\n smlab" half " r1, r10, " last ", r1\n" \
+    "smlad r5, r10, " weights ", " s2 "\n smlab" half " r5, r11, " last ", r5\n"
+/* r8 multiplier, r9 rounding. */
+#define OUTPUT(r) "smmla " r ", " r ", r8, r9\n ssat " r ", #8, " r ", asr #8\n"
+
+__attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __attribute__((unused)))
+{
+    __asm__(".set ar_stack_ar_depthwise_3x3_s2_s8_dsp, 76\n"
+            "push {r4-r11, lr}\n"
+            "sub sp, #40\n"
+            "ldm r0, {r1-r12}\n" /* rounding, pixel, -, end, out, -, -, full, channels, part, -, lines */
+            "cmp r10, #0\n"
+            "it ne\n addne r8, r8, #188\n" /* before the end of that block, behind the full ones */
+            "strd r1, r2, [sp, #4]\n"
+            "str r8, [sp, #12]\n"
+            "strd r9, r4, [sp, #20]\n"
+            "strd r12, r5, [sp, #28]\n"
+            "str r10, [sp, #36]\n"
+            /* A channel: its constants stay in registers. */
+            "1:\n"
+            "ldr r0, [sp, #20]\n"
+            "ldm r0, {r1, r2, r3, r8}\n"
+            "ldrd r4, r5, [r0, #20]\n"
+            "ldrd r6, r7, [r0, #36]\n"
+            "add r0, r0, #96\n"
+            "str r0, [sp, #20]\n"
+            "pkhtb r3, r5, r3, asr #16\n"
+            "str r8, [sp]\n"
+            "str r1, [sp, #16]\n"
+            "ldrd r12, lr, [sp, #28]\n"
+            "2:\n"
+            "ldr r5, [sp, #16]\n" /* */
+            LINE("r2", "r3", "b", "r5", "r5", "r5") LINE("r4", "r3", "t", "r0", "r1", "r5")
+                LINE("r6", "r7", "t", "r0", "r1", "r5") "ldm sp, {r8, r9, r10, r11}\n" /* */
+            OUTPUT("r0") OUTPUT("r1") OUTPUT("r5") "add r12, r12, #144\n"
+                                                   "cmp r12, r11\n"
+                                                   "bhi 3f\n"
+                                                   "strb r0, [lr]\n"
+                                                   "strb r1, [lr, r10]\n"
+                                                   "strb r5, [lr, r10, lsl #1]\n"
+                                                   "add lr, lr, r10\n"
+                                                   "add lr, lr, r10, lsl #1\n"
+                                                   "bne 2b\n"
+                                                   /* The next channel. */
+                                                   "4:\n"
+                                                   "ldrd r0, r1, [sp, #20]\n"
+                                                   "cmp r0, r1\n"
+                                                   "beq 5f\n"
+                                                   "ldrd r8, r9, [sp, #28]\n"
+                                                   "add r8, r8, #48\n"
+                                                   "add r9, r9, #1\n"
+                                                   "strd r8, r9, [sp, #28]\n"
+                                                   "add r11, r11, #48\n"
+                                                   "str r11, [sp, #12]\n"
+                                                   "b 1b\n"
+                                                   /* One or two outputs of a last block. */
+                                                   "3:\n"
+                                                   "strb r0, [lr]\n"
+                                                   "ldr r0, [sp, #36]\n"
+                                                   "cmp r0, #1\n"
+                                                   "it ne\n strbne r1, [lr, r10]\n"
+                                                   "b 4b\n"
+                                                   "5:\n"
+                                                   "add sp, #40\n"
+                                                   "pop {r4-r11, pc}\n");
+}
+
+#else
+
+#include "depthwise_3x3_s8_plain.h"
+
+void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row) { ar_dw_row_plain(row, 2); }
+
+#endif

@@ -1,0 +1,141 @@
+/* DEPTHWISE_CONV_2D, int8, 3x3: the lines, the weights' tables, and the rows of the output. */
+#include "depthwise_3x3_s8_dsp.h"
+
+/* A group of channels while it runs. */
+typedef struct {
+    const ar_depthwise_3x3_dsp_params *p;
+    ar_dw_channel *table; /* [AR_DW_GROUP] */
+    int32_t block;        /* bytes of the outputs of one */
+    const int8_t *padding;
+    int32_t *lines;
+    int32_t first, count; /* channels */
+    ar_dw_line line;      /* of every input row; `first`, `second` and `line` are set for each */
+    ar_dw_row row;        /* of every output row; `out`, `channels` and `end` are set for each */
+} group;
+
+/* What all rows of all groups share. */
+static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
+{
+    const int32_t outputs = AR_DW_PIXELS / p->stride;
+    const int32_t full = p->out_w / outputs;
+    int8_t *padding = (int8_t *)p->scratch + AR_DW_TABLE_BYTES - 4;
+    const uint32_t bytes = (uint8_t)p->zero_point * 0x01010101u;
+    const uint32_t zero_points = (uint16_t)p->zero_point * 0x00010001u;
+
+    g->p = p;
+    g->table = p->scratch;
+    g->padding = padding;
+    g->lines = (int32_t *)((int8_t *)p->scratch + AR_DW_TABLE_BYTES);
+    __builtin_memcpy(padding, &bytes, 4);
+
+    g->block = outputs * p->channels;
+    g->row.rounding = p->rounding;
+    g->row.pixel = p->channels;
+    g->row.third = 3 * p->channels - 1;
+    g->row.full = g->lines + full * AR_DW_BLOCK_WORDS;
+    g->row.part = p->out_w - full * outputs;
+    g->row.part_offset = (g->row.part - 1) * p->channels;
+    g->row.lines = g->lines;
+
+    /* What the last output reaches, padding in front included: the rest of the row is not needed. */
+    const int32_t reach = (p->out_w - 1) * p->stride + 3;
+    const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
+    g->line.blocks = pixels / AR_DW_PIXELS;
+    g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
+    g->line.padding = padding;
+
+    /* Behind the row there is at most one pixel of padding. Where it begins a pair nothing else writes that pair. */
+    if (pixels < reach) {
+        const int32_t last = full - (g->row.part == 0);
+        int32_t *at = g->lines + last * AR_DW_BLOCK_WORDS + (pixels - last * AR_DW_PIXELS) / 2;
+        for (int32_t i = 0; i < 3 * AR_DW_GROUP; i++) {
+            __builtin_memcpy(at + 4 * i, &zero_points, 4);
+        }
+    }
+}
+
+/* Channels from `first` on. */
+static void choose(group *g, int32_t first)
+{
+    const ar_depthwise_3x3_dsp_params *p = g->p;
+    const int32_t left = p->channels - first;
+    g->first = first;
+    g->count = left < AR_DW_GROUP ? left : AR_DW_GROUP;
+    g->row.next_block = g->block - g->count;
+    ar_depthwise_table_s8_dsp(g->table, p->weights + first, p->channels, p->bias + first,
+                              p->multiplier + first);
+}
+
+/* An input row to line `place`; 0 for one of padding. */
+static void take_row(group *g, const int8_t *row, int32_t place)
+{
+    const int32_t step = row ? g->p->channels : 0;
+    const int8_t *second = row ? row + g->first : g->padding;
+    const int8_t *first = second;
+    if (g->p->pad_left) {
+        first = g->padding;
+    } else {
+        second += step;
+    }
+    g->line.first = first;
+    g->line.second = second;
+    g->line.pixel = step;
+    g->line.line = g->lines + 4 * place;
+    ar_depthwise_line_s8_dsp(&g->line);
+}
+
+/* An output row of the group; place 0 has the line of kernel row `top`. */
+static void make_row(group *g, int8_t *out, int32_t top)
+{
+    g->row.out = out + g->first;
+    g->row.channels = &g->table[0].line[top];
+    g->row.end = &g->table[g->count].line[top];
+    g->p->kernel(&g->row);
+}
+
+/* A group's channels of one image, from the first row to the last: output row y may lie where input row y was. */
+static void image(group *g, const int8_t *input, int8_t *out)
+{
+    const ar_depthwise_3x3_dsp_params *p = g->p;
+    const int32_t in_row = p->in_w * p->channels;
+    const int32_t out_row = p->out_w * p->channels;
+    int32_t next = -p->pad_top;
+    int32_t end = 3 - p->pad_top; /* of the rows that the output row needs */
+    int32_t place = 0, top = 0;
+    for (int32_t y = p->out_h; y != 0; y--, end += p->stride) {
+        for (; next < end; next++) {
+            take_row(g, next >= 0 && next < p->in_h ? input + next * in_row : 0, place);
+            place = place == 2 ? 0 : place + 1;
+        }
+        make_row(g, out, top);
+        top -= p->stride;
+        top += top < 0 ? 3 : 0;
+        out += out_row;
+    }
+}
+
+void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
+{
+    group g;
+    start(&g, p);
+    for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
+        choose(&g, c);
+        for (int32_t b = 0; b < p->batches; b++) {
+            image(&g, p->input + b * (p->in_h * p->in_w * p->channels),
+                  p->output + b * (p->out_h * p->out_w * p->channels));
+        }
+    }
+}
+
+void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    group g;
+    start(&g, params);
+    for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
+        choose(&g, c);
+        for (int32_t k = 0; k < 3; k++) {
+            take_row(&g, rows[k], k);
+        }
+        make_row(&g, out, 0);
+    }
+}

@@ -1,0 +1,96 @@
+/* DEPTHWISE_CONV_2D, int8, 3x3, stride 1 or 2, multiplier 1, on cores with the DSP extension.
+ *
+ * Four channels at a time, all the way down the image: every input row is widened once to int16 and laid out channel by
+ * channel ("lines"), so that SMLAD multiplies two neighbouring pixels of one channel. Three lines are kept; the newest
+ * takes the place of the oldest, and the weights turn instead of the lines.
+ *
+ * A block holds what three pairs of pixels and one more give: 6 outputs at stride 1, 3 outputs at stride 2.
+ * Lines: [blocks][4 channels][3 lines][4 pairs] of two int16; the last pair of a block is the first of the next.
+ *
+ * Exact: weights count 256 times, so a sum is 256 * acc plus the requantisation's offset, which the bias brings; the
+ * generator has proven that it stays in 32 bits, and that the output below is LiteRT's.
+ *
+ *     out = saturate((sum * multiplier + rounding * 2^32) >> (32 + 8))
+ */
+#ifndef ARENITE_DEPTHWISE_3X3_S8_DSP_H
+#define ARENITE_DEPTHWISE_3X3_S8_DSP_H
+
+#include <stdint.h>
+
+#define AR_DW_GROUP 4        /* channels that are computed together */
+#define AR_DW_BLOCK_WORDS 48 /* words of a block */
+#define AR_DW_PIXELS 6       /* new pixels of a block */
+
+/* One channel's constants: entry k goes with kernel row k % 3. An output row reads three entries, from that one on which
+ * belongs to the line in the first place. All hold the bias and the multiplier. */
+typedef struct {
+    struct {
+        int32_t bias;
+        int32_t first, last; /* weights (w0, w1) and (w1, w2), low halfword first, 256-fold */
+        int32_t multiplier;
+    } line[6];
+} ar_dw_channel;
+
+/* Makes the constants of four channels: weights of the first one, [9 taps] with `channels` bytes from one to the next. */
+void ar_depthwise_table_s8_dsp(ar_dw_channel *table, const int8_t *weights, int32_t channels,
+                               const int32_t *bias, const int32_t *multiplier);
+
+/* One output row of a group, in the order in which the assembly loads it. */
+typedef struct {
+    int32_t rounding;
+    int32_t pixel;   /* bytes from one output pixel to the next: the channels */
+    int32_t third;   /* 3 * pixel - 1 */
+    const void *end; /* behind the last channel, as `channels` */
+    int8_t *out;
+    uint32_t reserved;   /* the assembly's own */
+    int32_t next_block;  /* from behind the group in a block's first output pixel to the next block's first */
+    const int32_t *full; /* the lines' end, or their last block when that has fewer outputs than it could */
+    const void *channels; /* the first one's entry for the first line */
+    int32_t part;         /* outputs of such a last block, or 0 */
+    int32_t part_offset;  /* (part - 1) * pixel */
+    const int32_t *lines;
+} ar_dw_row;
+
+typedef void ar_dw_row_kernel(const ar_dw_row *row);
+
+ar_dw_row_kernel ar_depthwise_3x3_s1_s8_dsp;
+ar_dw_row_kernel ar_depthwise_3x3_s2_s8_dsp;
+
+/* One input row of a group on its way into a line, in the order in which the assembly loads it. */
+typedef struct {
+    const int8_t *second; /* the row's second pixel, the first may be padding */
+    const int8_t *first;
+    int32_t pixel;         /* bytes from one pixel to the next */
+    int32_t *line;         /* in the first block */
+    int32_t blocks;        /* of 6 pixels */
+    int32_t rest;          /* pixels after them, 0 to 5 */
+    const int8_t *padding; /* 4 bytes */
+} ar_dw_line;
+
+void ar_depthwise_line_s8_dsp(const ar_dw_line *line);
+
+typedef struct {
+    const int8_t *input; /* [batches][in_h][in_w][channels] */
+    int8_t *output; /* [batches][out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
+    const int8_t
+        *weights; /* [3][3][channels]; this and the next two may be read as if there were a multiple of 4 */
+    const int32_t *bias;       /* [channels]: 256 * (bias with the zero point folded) + offset */
+    const int32_t *multiplier; /* [channels] */
+    ar_dw_row_kernel *kernel;
+    void *scratch; /* AR_DW_TABLE_BYTES, then the lines and one block more */
+    int32_t rounding;
+    uint16_t batches, in_h, in_w, channels, out_h, out_w;
+    uint8_t pad_top, pad_left, stride; /* pad_left 0 or 1 */
+    int8_t zero_point;                 /* of the input: what padding reads as */
+} ar_depthwise_3x3_dsp_params;
+
+/* The constants of a group, and four bytes of padding. */
+#define AR_DW_TABLE_BYTES (AR_DW_GROUP * 96 + 4)
+
+void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
+
+/* One row of the output. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, 0 where
+ * that lies outside the image. */
+void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif

@@ -1,0 +1,97 @@
+/* One row of int8 NHWC pixels becomes four lines of int16, one per channel: 43 instructions for 6 pixels. */
+#include "depthwise_3x3_s8_dsp.h"
+
+#ifdef __ARM_FEATURE_DSP
+
+/* Pairs of pixels a and b of 4 channels each: channels 0 and 1 of both to `low`, channels 2 and 3 to `high`. */
+#define MERGE(low, high, a, b) \
+    "pkhbt " low ", " a ", " b ", lsl #16\n pkhtb " high ", " b ", " a ", asr #16\n"
+/* Channel `channel` of three pairs to its line, and of the first pair to the end of the previous block as well. */
+#define CHANNEL(p0, p1, p2, rotation, offset, after)                                         \
+    "sxtb16 r1, " p0 rotation "\n sxtb16 r8, " p1 rotation "\n sxtb16 r9, " p2 rotation "\n" \
+    "strd r1, r8, [r3, #" offset "]\n str r9, [r3, #" after "]\n str r1, [r12, #" offset "]\n"
+#define PAIR_CHANNEL(p, rotation, offset) \
+    "sxtb16 r8, " p rotation "\n str r8, [r3, #" offset "]\n str r8, [r12, #" offset "]\n"
+
+/* r0 second pixel, r1 first pixel, r2 bytes per pixel, r3 line, r12 where its first pair goes as well: the end of the
+ * previous block; in the first block, which has none, its own place. lr blocks. The stack: rest, padding. */
+__attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)))
+{
+    __asm__(
+        ".set ar_stack_ar_depthwise_line_s8_dsp, 44\n"
+        "push {r4-r11, lr}\n"
+        "ldrd r4, r5, [r0, #20]\n"
+        "push {r4, r5}\n"
+        "ldr lr, [r0, #16]\n"
+        "ldm r0, {r0, r1, r2, r3}\n"
+        "mov r12, r3\n"
+        "cmp lr, #0\n"
+        "beq 2f\n"
+        /* Six pixels. */
+        "1:\n"
+        "ldr r4, [r1]\n"
+        "ldr r5, [r0]\n"
+        "ldr r6, [r0, r2]\n"
+        "ldr r7, [r0, r2, lsl #1]\n"
+        "ldr r9, [r0, r2, lsl #2]\n"
+        "add r0, r0, r2\n"
+        "ldr r8, [r0, r2, lsl #1]\n" /* */
+        MERGE("r10", "r11", "r4", "r5") MERGE("r4", "r5", "r6", "r7") MERGE("r6", "r7", "r8", "r9") CHANNEL(
+            "r10", "r4", "r6", "", "0", "8") CHANNEL("r10", "r4", "r6", ", ror #8", "48", "56")
+            CHANNEL("r11", "r5", "r7", "", "96", "104") CHANNEL(
+                "r11", "r5", "r7", ", ror #8", "144",
+                "152") "add r12, r3, #12\n"
+                       "add r3, r3, #192\n"
+                       "add r1, r0, r2, lsl #2\n"
+                       "add r0, r1, r2\n"
+                       "subs lr, lr, #1\n"
+                       "bne 1b\n"
+                       /* The rest, pair by pair; with an odd number the last pixel's neighbour is padding. */
+                       "2:\n"
+                       "pop {r4, r5}\n"
+                       "cmp r4, #0\n"
+                       "beq 4f\n"
+                       "3:\n"
+                       "cmp r4, #1\n"
+                       "it eq\n moveq r0, r5\n"
+                       "ldr r6, [r1]\n"
+                       "ldr r7, [r0]\n" /* */
+        MERGE("r10", "r11", "r6", "r7") PAIR_CHANNEL("r10", "", "0") PAIR_CHANNEL("r10", ", ror #8", "48")
+            PAIR_CHANNEL("r11", "", "96") PAIR_CHANNEL("r11", ", ror #8", "144") "add r3, r3, #4\n"
+                                                                                 "mov r12, r3\n"
+                                                                                 "add r1, r0, r2\n"
+                                                                                 "add r0, r1, r2\n"
+                                                                                 "subs r4, r4, #2\n"
+                                                                                 "bhi 3b\n"
+                                                                                 "4:\n"
+                                                                                 "pop {r4-r11, pc}\n");
+}
+
+#else
+
+/* The two's complement halfword of channel c of both pixels. */
+static int32_t pair(const int8_t *a, const int8_t *b, int32_t c)
+{
+    return (int32_t)((uint32_t)(uint16_t)b[c] << 16 | (uint16_t)a[c]);
+}
+
+void ar_depthwise_line_s8_dsp(const ar_dw_line *line)
+{
+    const int8_t *a = line->first;
+    const int8_t *b = line->second;
+    const int32_t pixels = line->blocks * AR_DW_PIXELS + line->rest;
+    for (int32_t at = 0; at < pixels; at += 2) {
+        int32_t *to = line->line + at / AR_DW_PIXELS * AR_DW_BLOCK_WORDS + at % AR_DW_PIXELS / 2;
+        b = at + 1 == pixels ? line->padding : b;
+        for (int32_t c = 0; c < AR_DW_GROUP; c++) {
+            to[c * 12] = pair(a, b, c);
+            if (at && at % AR_DW_PIXELS == 0) { /* it ends the previous block, too */
+                to[c * 12 + 3 - AR_DW_BLOCK_WORDS] = pair(a, b, c);
+            }
+        }
+        a = b + line->pixel;
+        b = a + line->pixel;
+    }
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* The constants of four channels of a depthwise 3x3. Layouts: depthwise_3x3_s8_dsp.h. */
+#include "depthwise_3x3_s8_dsp.h"
+
+#ifdef __ARM_FEATURE_DSP
+
+/* Taps of a kernel row: four channels' bytes in r5, r6, r7; (w0, w1) of channels 0 and 1 to r8, of 2 and 3 to r9, then
+ * (w1, w2) to r10 and r11. A byte in the upper half of a halfword counts 256 times. */
+#define CHANNEL(first, last, shift, entry, again)                  \
+    "and r5, r12, " first shift "\n and r6, r12, " last shift "\n" \
+    "strd r5, r6, [r0, #" entry "]\n strd r5, r6, [r0, #" again "]\n"
+
+/* r0 entry of the kernel row, r1 weights, r2 channels, r3 bias, r4 multiplier, r12 upper bytes, lr rows, channels. */
+__attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __attribute__((unused)),
+                                                      const int8_t *weights __attribute__((unused)),
+                                                      int32_t channels __attribute__((unused)),
+                                                      const int32_t *bias __attribute__((unused)),
+                                                      const int32_t *multiplier __attribute__((unused)))
+{
+    __asm__(".set ar_stack_ar_depthwise_table_s8_dsp, 36\n"
+            "push {r4-r11, lr}\n"
+            "ldr r4, [sp, #36]\n"
+            "mov r12, #0xff00ff00\n"
+            "mov lr, #3\n"
+            "1:\n"
+            "ldr r5, [r1]\n"
+            "ldr r6, [r1, r2]\n"
+            "ldr r7, [r1, r2, lsl #1]\n"
+            "add r1, r1, r2, lsl #1\n"
+            "add r1, r1, r2\n"
+            "pkhbt r8, r5, r6, lsl #16\n"
+            "pkhtb r9, r6, r5, asr #16\n"
+            "pkhbt r10, r6, r7, lsl #16\n"
+            "pkhtb r11, r7, r6, asr #16\n" /* */
+            CHANNEL("r8", "r10", ", lsl #8", "4", "52") CHANNEL("r8", "r10", "", "100", "148")
+                CHANNEL("r9", "r11", ", lsl #8", "196", "244")
+                    CHANNEL("r9", "r11", "", "292",
+                            "340") "add r0, r0, #16\n"
+                                   "subs lr, lr, #1\n"
+                                   "bne 1b\n"
+                                   "sub r0, r0, #48\n"
+                                   "mov lr, #4\n"
+                                   "2:\n"
+                                   "ldr r5, [r3], #4\n"
+                                   "ldr r6, [r4], #4\n"
+                                   "str r5, [r0]\n str r5, [r0, #16]\n str r5, [r0, #32]\n"
+                                   "str r6, [r0, #12]\n str r6, [r0, #28]\n str r6, [r0, #44]\n"
+                                   "add r0, r0, #96\n"
+                                   "subs lr, lr, #1\n"
+                                   "bne 2b\n"
+                                   "pop {r4-r11, pc}\n");
+}
+
+#else
+
+/* Two taps, 256-fold, in one word. */
+static int32_t two(int32_t low, int32_t high)
+{
+    return (int32_t)((uint32_t)high << 24 | (uint32_t)(uint16_t)(low * 256));
+}
+
+void ar_depthwise_table_s8_dsp(ar_dw_channel *table, const int8_t *weights, int32_t channels,
+                               const int32_t *bias, const int32_t *multiplier)
+{
+    for (int32_t c = 0; c < AR_DW_GROUP; c++) {
+        for (int32_t k = 0; k < 6; k++) {
+            const int8_t *w = weights + k % 3 * 3 * channels + c;
+            table[c].line[k].bias = bias[c];
+            table[c].line[k].first = two(w[0], w[channels]);
+            table[c].line[k].last = two(w[channels], w[2 * channels]);
+            table[c].line[k].multiplier = multiplier[c];
+        }
+    }
+}
+
+#endif
