@@ -73,37 +73,3 @@ def _framework(elf: Any) -> ElfSizes:
         raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
     weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
     return ElfSizes(weights, flash - weights, arena, ram - arena, stack_reserved=0)
-
-
-@dataclass(frozen=True)
-class LayerCode:
-    """``entries``: addresses of the layer functions, in order; ``caller``: address and bytes of what calls them."""
-
-    entries: tuple[int, ...]
-    caller: tuple[int, int]
-
-
-def layer_code(path: Path) -> LayerCode:
-    """Where a firmware's layers begin, from its table of them; ``ToolError`` for an ELF that has none."""
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
-
-    try:
-        with path.open("rb") as stream:
-            elf = ELFFile(stream)
-            table = elf.get_section_by_name(".symtab")
-            named = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-            symbols = {s.name: s for s in named if s["st_size"]}
-            layers, infer = symbols.get("layers"), symbols.get("ar_infer")
-            if layers is None or infer is None:
-                raise ToolError(f"{path} does not name its layers.", "Build the project again.")
-            section = elf.get_section(layers["st_shndx"])
-            start = layers["st_value"] - section["sh_addr"]
-            data = section.data()[start : start + layers["st_size"]]
-            # Bit 0 of a Thumb function's address tells the instruction set.
-            mask = ~1 if elf["e_machine"] == "EM_ARM" else ~0
-            words = [int.from_bytes(data[k : k + 4], "little") & mask for k in range(0, len(data), 4)]
-            return LayerCode(tuple(words), (infer["st_value"] & mask, infer["st_size"]))
-    except (OSError, ELFError) as error:
-        raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error

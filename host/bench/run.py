@@ -20,9 +20,10 @@ import numpy as np
 from arenite.converters.errors import ArenaError, UsageError
 from arenite.host.bench import cycles
 from arenite.host.bench.drivers import Measured, Progress, measure, measure_mlperf
-from arenite.host.bench.elf import ElfSizes, layer_code, read_elf
+from arenite.host.bench.elf import ElfSizes, read_elf
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples, accuracy
+from arenite.host.emulator.layer_code import layer_code, stages_of
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
 from arenite.host.evidence import keep_run
@@ -115,13 +116,9 @@ def _profile(
     feed = measure_mlperf if options.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
-        code = layer_code(elf)
+        code = layer_code(elf, stages_of(project.generated))
         return profile(
-            project.board,
-            elf,
-            code.entries,
-            code.caller,
-            lambda line: feed(line, project.generated, one, False, lambda *_: None),
+            project.board, elf, code, lambda line: feed(line, project.generated, one, False, lambda *_: None)
         ), None
     except ArenaError as error:
         if options.cycles:

@@ -70,41 +70,61 @@ def compiled_plugin(cache: Path) -> Path:
     return library
 
 
+@dataclass(frozen=True)
+class PhaseRun:
+    """What ran between an entry, or a split, and the next split or the end: ``entry`` is the entry's position."""
+
+    entry: int
+    counts: dict[Block, Runs]
+    split: bool  # it ended at a split
+
+
 def plugin_arguments(
-    library: Path, out: Path, entries: Sequence[int], idle: tuple[int, int]
+    library: Path,
+    out: Path,
+    entries: Sequence[int],
+    idle: Sequence[tuple[int, int]],
+    split: int | None = None,
 ) -> tuple[str, ...]:
-    """QEMU's arguments to count into ``out``: a phase per address of ``entries``, none in ``idle`` (address, bytes)."""
-    named = [f"out={out}", "entries=" + ":".join(f"{e:x}" for e in entries), f"idle={idle[0]:x}:{idle[1]:x}"]
+    """QEMU's arguments to count into ``out``.
+
+    A phase begins at each address of ``entries``, ends in the ranges ``idle`` (address, bytes), and is cut into runs
+    at the address ``split``.
+    """
+    ranges = ":".join(f"{address:x}:{size:x}" for address, size in idle)
+    named = [f"out={out}", "entries=" + ":".join(f"{e:x}" for e in entries), f"idle={ranges}"]
+    named += [] if split is None else [f"split={split:x}"]
     # QEMU splits the list at commas; one in a path is written twice.
     return ("-plugin", ",".join(part.replace(",", ",,") for part in (str(library), *named)))
 
 
-def read_counts(out: Path, phases: int) -> list[dict[Block, Runs]]:
-    """What the plugin wrote: per phase (one for each entry) every block that ran.
+def read_counts(out: Path) -> list[PhaseRun]:
+    """What the plugin wrote: the runs of all phases, in order.
 
-    Raises ``ToolError`` when a phase was never reached or the file is cut short.
+    Raises ``ToolError`` when the file is no record of whole runs.
     """
     known: dict[int, Block] = {}
-    found: list[dict[Block, Runs] | None] = [None] * phases
-    current: dict[Block, Runs] | None = None
+    found: list[PhaseRun] = []
+    entry, counts = 0, None
     try:
         for line in out.read_text("ascii").splitlines():
             kind, *values = line.split()
             if kind == "P":
-                # A phase that ran again (a warm-up before it) counts as it ran last.
-                current = found[int(values[0]) - 1] = {}
+                entry, counts = int(values[0]) - 1, {}
             elif kind == "B":
                 known[int(values[0])] = Block(int(values[1], 16), int(values[2], 16))
-            elif kind == "C":
-                assert current is not None
+            elif kind == "C" and counts is not None:
                 # A block that QEMU translated twice has two records.
                 block = known[int(values[0])]
-                old = current.get(block, Runs(0, 0))
-                current[block] = Runs(old.count + int(values[1]), old.taken + int(values[2]))
+                old = counts.get(block, Runs(0, 0))
+                counts[block] = Runs(old.count + int(values[1]), old.taken + int(values[2]))
+            elif kind in ("S", "E") and counts is not None:
+                found.append(PhaseRun(entry, counts, kind == "S"))
+                counts = None
             else:
-                current = None
-    except (OSError, ValueError, KeyError, IndexError, AssertionError) as error:
+                raise ValueError(line)
+    except (OSError, ValueError, KeyError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
-    if current is not None or any(phase is None for phase in found):
-        raise ToolError("The emulator's plugin did not see every layer run.")
-    return [phase for phase in found if phase is not None]
+    if counts is not None or not found:
+        raise ToolError("The emulator's plugin did not see a whole inference.")
+    return found

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.host.emulator.block_counts import Block, Runs, compiled_plugin, plugin_arguments, read_counts
+from arenite.converters.errors import ToolError
+from arenite.host.emulator.block_counts import (
+    Block,
+    PhaseRun,
+    Runs,
+    compiled_plugin,
+    plugin_arguments,
+    read_counts,
+)
 from arenite.host.emulator.disassembly import Instruction, disassemble
+from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.timing import CycleCount, Tally, Timing, timing_of
 from arenite.host.link.transport import Transport
@@ -18,7 +27,7 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Profile:
-    """``layers``: one count per layer function, from its entry until it returned."""
+    """``layers``: one count per layer that has code."""
 
     timing: Timing
     layers: tuple[CycleCount, ...]
@@ -31,19 +40,8 @@ class Profile:
         return total
 
 
-def profile(
-    board: Board,
-    elf: Path,
-    entries: Sequence[int],
-    caller: tuple[int, int],
-    infer: Callable[[Transport], object],
-) -> Profile:
-    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run one inference.
-
-    Args:
-        entries: addresses of the layer functions, in order.
-        caller: address and bytes of the function that calls them.
-        infer: talks to the device over the open line.
+def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport], object]) -> Profile:
+    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one inference.
 
     Raises:
         ToolError: no C compiler for the plugin, no disassembler, or QEMU does not take the plugin.
@@ -53,12 +51,37 @@ def profile(
     library = compiled_plugin(cache_directory() / "plugins")
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         out = Path(folder) / "blocks"
-        extra = plugin_arguments(library, out, entries, caller)
+        addresses = [address for address, _ in code.entries]
+        extra = plugin_arguments(library, out, addresses, code.callers, code.split)
         with start(board, elf, extra=extra, icount=False) as machine:
             infer(machine.transport)
-        counts = read_counts(out, len(entries))
-    code = disassemble(elf, board.core, (block for phase in counts for block in phase))
-    return Profile(timing, tuple(_cycles(phase, code, timing) for phase in counts))
+        counts = by_layer(read_counts(out), code)
+    instructions = disassemble(elf, board.core, (block for layer in counts for block in layer))
+    return Profile(timing, tuple(_cycles(layer, instructions, timing) for layer in counts))
+
+
+def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Runs]]:
+    """The counts of each layer.
+
+    Every run that ends at a split is the next of its order; what follows the last split of a phase belongs to the layer
+    before it. Raises ``ToolError`` when the order says otherwise.
+    """
+    layers: list[dict[Block, Runs]] = [{} for _ in range(code.count)]
+    at = [0] * len(code.orders)
+    for run in runs:
+        group = code.entries[run.entry][1]
+        order = code.orders[group]
+        if at[group] == len(order) and (run.split or len(order) == 1):
+            raise ToolError("The emulator's plugin saw more than one inference.")
+        whole = run.split or len(order) == 1
+        layer = order[at[group] if whole else max(at[group] - 1, 0)]
+        at[group] += whole
+        for block, more in run.counts.items():
+            old = layers[layer].get(block, Runs(0, 0))
+            layers[layer][block] = Runs(old.count + more.count, old.taken + more.taken)
+    if at != [len(order) for order in code.orders]:
+        raise ToolError("The emulator's plugin did not see every layer run.")
+    return layers
 
 
 def _cycles(

@@ -1,18 +1,20 @@
 /* QEMU TCG plugin: how often each translation block ran in each phase of one inference, and how often it ended in a
  * jump.
  *
- * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries`; phase 0, in which nothing is counted,
- * when a block starts in [idle, idle + size). The host gives it the entries of the layer functions, and the function
- * that calls them, so that each layer's phase lasts from its entry until it has returned.
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted; it ends when
+ * a block starts in one of the ranges of `idle`. The host gives it the entries of the layer functions, and the functions
+ * that call them, so that each layer's phase lasts from its entry until it has returned. A block that starts at `split`
+ * cuts the phase in progress into runs.
  *
- * Arguments: out=FILE, entries=HEX:HEX:..., idle=HEX:HEX (address and bytes).
+ * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
+ * split=ADDRESS.
  *
  * Output, one record per line, numbers in decimal but for addresses:
  *     B id start end    a block: its first address, and the one behind its last instruction, in hexadecimal
- *     P phase           the records that follow are of this run of the phase
+ *     P phase           the records that follow are of one run of the phase
  *     C id count taken  how often the block ran, and after how many of these runs the next block was not the one that
  *                       lies behind it
- *     E                 the end of this run of the phase
+ *     S or E            the end of the run, at the split or at the end of the phase
  * A block precedes the first count of it.
  *
  * Run without -icount: there a block that touches a device starts a second time, and would be counted twice.
@@ -24,7 +26,7 @@
 #include "qemu_plugin.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define MAX_PHASES 65536
+#define MAX_NUMBERS 65536
 
 typedef struct block {
     struct block *next; /* all blocks, the latest first */
@@ -32,7 +34,7 @@ typedef struct block {
     uint64_t count, taken; /* in the present run of a phase */
     unsigned id;
     unsigned phase; /* that begins here; 0: none */
-    bool idle, written;
+    bool idle, split, written;
 } block;
 
 EXPORT int qemu_plugin_version = 1;
@@ -43,12 +45,11 @@ static block *previous;
 static unsigned known;
 static unsigned phase; /* 0: nothing is counted */
 static enum { THUMB, RISC_V, XTENSA } target;
-static uint64_t entries[MAX_PHASES];
-static unsigned entry_count;
-static uint64_t idle_start, idle_end;
+static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], split[1];
+static unsigned entry_count, idle_count, split_count;
 
-/* End the present phase: write its counts, and clear them. */
-static void write_phase(void)
+/* End the present run of the phase: write its counts, and clear them. */
+static void write_run(char end)
 {
     fprintf(out, "P %u\n", phase);
     for (block *b = blocks; b; b = b->next) {
@@ -62,7 +63,7 @@ static void write_phase(void)
         fprintf(out, "C %u %llu %llu\n", b->id, (unsigned long long)b->count, (unsigned long long)b->taken);
         b->count = b->taken = 0;
     }
-    fprintf(out, "E\n");
+    fprintf(out, "%c\n", end);
     fflush(out);
 }
 
@@ -73,10 +74,12 @@ static void on_block(unsigned int vcpu, void *userdata)
     if (phase && previous && previous->end != b->start) {
         previous->taken++;
     }
-    if (b->phase || b->idle) {
-        if (phase) {
-            write_phase();
-        }
+    if (phase && b->idle) {
+        write_run('E');
+        phase = 0;
+    } else if (phase && b->split) {
+        write_run('S');
+    } else if (!phase) {
         phase = b->phase;
     }
     if (phase) {
@@ -115,7 +118,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     b->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
     b->end = qemu_plugin_insn_vaddr(last) + bytes_of(last);
     b->id = known++;
-    b->idle = b->start >= idle_start && b->start < idle_end;
+    for (unsigned k = 0; k + 1 < idle_count; k += 2) {
+        b->idle |= b->start >= idle[k] && b->start - idle[k] < idle[k + 1];
+    }
+    b->split = split_count && b->start == split[0];
     for (unsigned k = 0; k < entry_count; k++) {
         if (entries[k] == b->start) {
             b->phase = k + 1;
@@ -133,6 +139,18 @@ static const char *value_of(const char *argument, const char *name)
     return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : 0;
 }
 
+/* Numbers between colons into `to`; how many, at most `room`. */
+static unsigned numbers(const char *text, uint64_t *to, unsigned room)
+{
+    unsigned count = 0;
+    char *end;
+    do {
+        to[count++] = strtoull(text, &end, 16);
+        text = end + 1;
+    } while (*end == ':' && count < room);
+    return count;
+}
+
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     target = strcmp(info->target_name, "arm") == 0         ? THUMB
@@ -143,18 +161,14 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         if ((value = value_of(argv[k], "out")) != 0) {
             out = fopen(value, "w");
         } else if ((value = value_of(argv[k], "entries")) != 0) {
-            char *end;
-            do {
-                entries[entry_count++] = strtoull(value, &end, 16);
-                value = end + 1;
-            } while (*end == ':' && entry_count < MAX_PHASES);
+            entry_count = numbers(value, entries, MAX_NUMBERS);
         } else if ((value = value_of(argv[k], "idle")) != 0) {
-            char *end;
-            idle_start = strtoull(value, &end, 16);
-            idle_end = idle_start + (*end == ':' ? strtoull(end + 1, 0, 16) : 0);
+            idle_count = numbers(value, idle, MAX_NUMBERS);
+        } else if ((value = value_of(argv[k], "split")) != 0) {
+            split_count = numbers(value, split, 1);
         }
     }
-    if (!out || !entry_count || idle_end == idle_start) {
+    if (!out || !entry_count || !idle_count) {
         fprintf(stderr, "blocks.c: out, entries and idle are needed\n");
         return 1;
     }

@@ -10,10 +10,17 @@ import pytest
 from arenite.converters.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.generator.project import write_project
-from arenite.host.bench.elf import layer_code
-from arenite.host.emulator.block_counts import Block, Runs, compiled_plugin, plugin_arguments, read_counts
+from arenite.host.emulator.block_counts import (
+    Block,
+    PhaseRun,
+    Runs,
+    compiled_plugin,
+    plugin_arguments,
+    read_counts,
+)
+from arenite.host.emulator.layer_code import LayerCode, Stages, layer_code
 from arenite.host.emulator.machine import start
-from arenite.host.emulator.profile import Profile, profile
+from arenite.host.emulator.profile import Profile, by_layer, profile
 from arenite.host.emulator.timing import timing_of
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
@@ -49,8 +56,7 @@ def infer(line: Transport, turns: int) -> list[int]:
 
 
 def profiled(board: Board, elf: Path, turns: int) -> Profile:
-    code = layer_code(elf)
-    return profile(board, elf, code.entries, code.caller, lambda line: infer(line, turns))
+    return profile(board, elf, layer_code(elf), lambda line: infer(line, turns))
 
 
 @pytest.mark.qemu
@@ -124,38 +130,78 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_commas_in_paths_are_doubled() -> None:
-    option, text = plugin_arguments(Path("/a,b/p.so"), Path("/o"), [0x10, 0x20], (0x30, 4))
+    option, text = plugin_arguments(Path("/a,b/p.so"), Path("/o"), [0x10, 0x20], [(0x30, 4), (0x40, 8)], 0x50)
     assert option == "-plugin"
-    assert text == "/a,,b/p.so,out=/o,entries=10:20,idle=30:4"
+    assert text == "/a,,b/p.so,out=/o,entries=10:20,idle=30:4:40:8,split=50"
 
 
 def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    # The first phase runs twice, and its last run counts; a block that was translated twice is one.
-    out.write_text(
-        "P 1\nB 0 10 14\nC 0 9 9\nE\nP 1\nC 0 3 2\nB 5 10 14\nC 5 1 0\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n"
-    )
-    first, second = read_counts(out, 2)
-    assert first == {Block(0x10, 0x14): Runs(4, 2)}
-    assert second == {Block(0x20, 0x26): Runs(1, 1)}
+    # A block that was translated twice is one.
+    out.write_text("P 1\nB 0 10 14\nC 0 3 2\nB 5 10 14\nC 5 1 0\nS\nP 1\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n")
+    assert read_counts(out) == [
+        PhaseRun(0, {Block(0x10, 0x14): Runs(4, 2)}, True),
+        PhaseRun(0, {}, False),
+        PhaseRun(1, {Block(0x20, 0x26): Runs(1, 1)}, False),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "did not see every layer"),
-        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not see every layer"),
-        ("P 1\nE\n", "did not see every layer"),
-        ("P 3\nE\n", "no readable counts"),
+        ("", "did not see a whole inference"),
+        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not see a whole inference"),
         ("P 1\nC 9 1 1\nE\n", "no readable counts"),
         ("C 0 1 1\n", "no readable counts"),
         ("P one\nE\n", "no readable counts"),
+        ("E\n", "no readable counts"),
     ],
 )
 def test_counts_that_are_no_counts_are_refused(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "out").write_text(text)
     with pytest.raises(ToolError, match=said):
-        read_counts(tmp_path / "out", 2)
+        read_counts(tmp_path / "out")
+
+
+def run(entry: int, count: int, split: bool = False) -> PhaseRun:
+    return PhaseRun(entry, {Block(0, 2): Runs(count, 0)}, split)
+
+
+#: Layers 0 and 1 as a segment with two entries, 2 alone; rows of 0, 0, 1, 0, 1.
+CODE = LayerCode(((0x10, 0), (0x14, 0), (0x20, 1)), ((0, 0, 1, 0, 1), (2,)), ((0x30, 4),), 0x40, 3)
+
+
+def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
+    runs = [
+        run(0, 1),  # before the first row: its layer's
+        *(run(0, 10, True), run(0, 20, True), run(0, 300, True), run(0, 4000)),
+        *(run(1, 50, True), run(1, 600, True), run(1, 7000)),
+        run(2, 9),
+    ]
+    counts = [layer[Block(0, 2)].count for layer in by_layer(runs, CODE)]
+    assert counts == [1 + 10 + 20 + 50, 300 + 4000 + 600 + 7000, 9]
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([], "did not see every layer"),
+        ([run(2, 1)], "did not see every layer"),
+        ([run(2, 1), run(2, 1)], "more than one inference"),
+        ([run(0, 1, True)] * 6, "more than one inference"),
+    ],
+)
+def test_another_order_of_layers_is_refused(runs: list[PhaseRun], said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        by_layer(runs, CODE)
+
+
+def test_entries_of_segments(tmp_path: Path) -> None:
+    elf = toy_elf(load_board("qemu_mps2_an386"), tmp_path)
+    plain = layer_code(elf)
+    assert plain.count == toy_model.LAYERS and plain.orders == ((0,), (1,), (2,))
+    streamed = layer_code(elf, [Stages(1, (1, 2, 2), pushed=False)])
+    assert streamed.entries == plain.entries and streamed.orders == ((0,), (1, 2, 2), (2,))
 
 
 def test_an_elf_without_layers_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""Where the layers of a firmware begin, by its symbols: what a profile needs to tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+from arenite.firmware.generator.generate import Generated
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A segment: the layer whose function runs it, and the layer of each row in the order in which they are computed.
+
+    ``pushed``: it runs as its input arrives, without a layer function.
+    """
+
+    first: int
+    order: tuple[int, ...]
+    pushed: bool
+
+
+def stages_of(generated: Generated) -> tuple[Stages, ...]:
+    """The segments of a model; layers are numbered among those that have code."""
+    found = []
+    for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
+        first = sum(layer.call is not None for layer in generated.layers[: code.first])
+        count = len(segment.stages)
+        order = tuple(first + which for which in segment.schedule if which < count)
+        found.append(Stages(first, order, code.pushed))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class LayerCode:
+    """Addresses of a firmware.
+
+    ``entries``: where counting begins, and the position in ``orders`` of what runs from there. ``orders``: the layer of
+    each run, in order. ``callers``: address and bytes of the functions that call the entries. ``split``: the function
+    that tells one row's end. ``count``: how many layers there are.
+    """
+
+    entries: tuple[tuple[int, int], ...]
+    orders: tuple[tuple[int, ...], ...]
+    callers: tuple[tuple[int, int], ...]
+    split: int | None
+    count: int
+
+
+def layer_code(path: Path, segments: Sequence[Stages] = ()) -> LayerCode:
+    """Read it from an ELF's symbols and its table of layers; ``ToolError`` for an ELF that has none."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            table = elf.get_section_by_name(".symtab")
+            named = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+            # Bit 0 of a Thumb function's address tells the instruction set.
+            mask = ~1 if elf["e_machine"] == "EM_ARM" else ~0
+            symbols = {s.name: s for s in named if s["st_size"]}
+            layers = symbols.get("layers")
+            if layers is None or "ar_infer" not in symbols:
+                raise ToolError(f"{path} does not name its layers.", "Build the project again.")
+            section = elf.get_section(layers["st_shndx"])
+            start = layers["st_value"] - section["sh_addr"]
+            data = section.data()[start : start + layers["st_size"]]
+            words = [int.from_bytes(data[k : k + 4], "little") & mask for k in range(0, len(data), 4)]
+            spans = {n: (s["st_value"] & mask, s["st_size"]) for n, s in symbols.items()}
+    except (OSError, ELFError) as error:
+        raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
+    entries = list(_entries(words, segments, spans))
+    return LayerCode(
+        tuple((address, k) for k, (addresses, _) in enumerate(entries) for address in addresses),
+        tuple(order for _, order in entries),
+        tuple(spans[name] for name in ("ar_infer", "ar_take_rows") if name in spans),
+        spans["ar_profile"][0] if "ar_profile" in spans else None,
+        len(words),
+    )
+
+
+def _entries(
+    words: Sequence[int], segments: Sequence[Stages], spans: dict[str, tuple[int, int]]
+) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+    """Addresses at which the same order of layers begins, or goes on."""
+    starts = {s.first: s.order for s in segments if not s.pushed}
+    for position, address in enumerate(words):
+        if address:
+            yield [address], starts.get(position, (position,))
+    for segment in segments:
+        if segment.pushed:
+            yield [spans[n][0] for n in ("ar_stream_begin", "ar_stream_run") if n in spans], segment.order
