@@ -1,0 +1,66 @@
+/* AVERAGE_POOL_2D, int8, for Helium: the mean of the pixels inside the image, rounded to nearest, ties away from zero. */
+#include "pool_2d_s8_mve.h"
+
+#include "fixed_point.h"
+
+enum { LANES = 8 };
+
+#if defined(__ARM_FEATURE_MVE)
+
+#include <arm_mve.h>
+
+/* sums += `count` pixels of the first `channels` channels. 255 pixels of -128 still fit into int16. */
+static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count, int32_t step,
+                              int32_t channels)
+{
+    const mve_pred16_t lanes = vctp16q((uint32_t)channels);
+    int16x8_t sum = vldrhq_s16(sums);
+    for (; count > 0; count--, pixel += step) {
+        sum = vaddq_s16(sum, vldrbq_z_s16(pixel, lanes));
+    }
+    vstrhq_s16(sums, sum);
+}
+
+#else
+
+static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count, int32_t step,
+                              int32_t channels)
+{
+    for (; count > 0; count--, pixel += step) {
+        for (int32_t c = 0; c < LANES && c < channels; c++) {
+            sums[c] = (int16_t)(sums[c] + pixel[c]);
+        }
+    }
+}
+
+#endif
+
+void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_pool_2d_mve_params *m = params;
+    const ar_pool_2d_params *p = &m->pool;
+    const int32_t channels = p->channels;
+
+    for (int32_t x = 0; x < p->out_w; x++) {
+        const ar_pool_window w = ar_pool_clip(p, 0, x);
+        for (int32_t c = 0; c < channels; c += LANES) {
+            int16_t sums[LANES] = {0};
+            int32_t count = 0;
+            for (int32_t k = 0; k < p->k_h; k++) {
+                if (rows[k] != 0) {
+                    add_pixels(sums, rows[k] + w.x0 * channels + c, w.x1 - w.x0, channels, channels - c);
+                    count += w.x1 - w.x0;
+                }
+            }
+            for (int32_t i = 0; i < LANES && i < channels - c; i++) {
+                const int32_t sum = sums[i] + (sums[i] > 0 ? count / 2 : -(count / 2));
+                *out++ = (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
+            }
+        }
+    }
+}
+
+void ar_average_pool_2d_s8_mve(const ar_pool_2d_mve_params *p)
+{
+    ar_pool_2d_mve_rows(p, ar_average_pool_2d_s8_mve_row);
+}

@@ -1,0 +1,57 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D for Helium."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.variant import Variant, variant
+from arenite.firmware.generator.target import MVE, Target
+
+#: Bytes of an address, on a computer too.
+_ADDRESS = 8
+#: Pixels of -128 whose sum fits into int16.
+_MOST_PIXELS = 255
+
+
+class _PoolMve(Variant):
+    tiers = (MVE,)
+    priority = 200
+    kernel: ClassVar[str]
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[0]].dtype == "int8"
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """The addresses of a window's rows."""
+        return int(op.options["filter_height"]) * _ADDRESS
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        plain = LOWERINGS[self.op_name].lower(ctx)
+        assert plain is not None
+        return KernelCall(
+            f"ar_{self.kernel}",
+            "pool_2d_s8_mve.h",
+            self.kernels,
+            "ar_pool_2d_mve_params",
+            {"pool": plain.fields, "rows": ctx.scratch_ptr()},
+        )
+
+
+@variant
+class AveragePoolMve(_PoolMve):
+    op_name = "AVERAGE_POOL_2D"
+    kernel = "average_pool_2d_s8_mve"
+    kernels = ("average_pool_2d_s8_mve.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        pixels = op.options["filter_height"] * op.options["filter_width"]
+        return super().suits(graph, op, target) and pixels <= _MOST_PIXELS
+
+
+@variant
+class MaxPoolMve(_PoolMve):
+    op_name = "MAX_POOL_2D"
+    kernel = "max_pool_2d_s8_mve"
+    kernels = ("max_pool_2d_s8_mve.c",)
