@@ -107,11 +107,6 @@ def _profile(
         if options.cycles:
             raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
         return None, None
-    if options.stream_input:
-        why = "with --stream-input the layers run while the input comes"
-        if options.cycles:
-            raise UsageError(f"--cycles cannot count: {why}.", "Leave out --stream-input.")
-        return None, f"Cycles are a rule of thumb here: {why}."
     one = Samples(samples.inputs[:1], None)
     feed = measure_mlperf if options.protocol == "mlperf" else measure
     progress("profile", 0, 1)
@@ -262,26 +257,13 @@ def tier_of(kernel: str) -> str:
     return found[1] if found else "scalar"
 
 
-def _spent(project: Project, profiled: Profile, ticks: Sequence[int]) -> list[int]:
-    """Cycles of each layer that has code. A segment is profiled as a whole, and shared out by its stages' ticks."""
-    cycles = [layer.cycles for layer in profiled.layers]
-    number = {layer.index: n for n, layer in enumerate(project.generated.calls)}
-    for segment, planned in zip(project.generated.segments, project.prepared.plan.segments, strict=True):
-        first = number[segment.first]
-        stages = range(first, first + len(planned.stages))
-        whole, all_ticks = sum(cycles[n] for n in stages), sum(ticks[n] for n in stages) if ticks else 0
-        for n in stages:
-            cycles[n] = whole * ticks[n] / all_ticks if all_ticks else whole / len(stages)
-    return [round(c) for c in cycles]
-
-
 def _layers(
     project: Project, m: Measured, count: Callable[[int], int] | None, profiled: Profile | None
 ) -> list[dict[str, Any]]:
     """One entry per operator of the plan; 0 instructions where none were needed, None where nobody counted."""
     medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]
     measured = iter(medians)
-    spent = iter(_spent(project, profiled, medians)) if profiled is not None else None
+    spent = iter([round(layer.cycles) for layer in profiled.layers]) if profiled is not None else None
     rows = []
     graph = project.generated.model.main
     for layer in project.generated.layers:
