@@ -64,12 +64,15 @@ class Planter:
             self.plant(values[(slice(None),) * axis + (c,)], bias, c)
         if axis == 0 and rng.random() < 0.3:
             values[..., rng.random(shape[-1]) < 0.3] = 0
-        wide = self.width(x) * 65 * np.sqrt(depth)
-        out_quant = self.quant(f32(b[x].scale * float(np.mean(quant.scale)) * wide / 100))
+        wide = b[x].scale * float(np.mean(quant.scale)) * self.width(x) * 65 * np.sqrt(depth)
+        if name == "FULLY_CONNECTED":  # the last layer is fine, so that what is off by little is seen
+            out_quant = b.quant("int8", 0, f32(max(wide / 800, 1e-6)))
+        else:
+            out_quant = self.quant(f32(wide / 100))
         scales = tuple(f32(b[x].scale * s) for s in quant.scale)
         w = b.const(values, "int8", quant)
         biases = b.const(bias, "int32", Quantization(scales, (0,) * len(scales), 0))
-        activation = int(rng.choice([0, 1, 1, 3]))
+        activation = 0 if name == "FULLY_CONNECTED" else int(rng.choice([0, 1, 1, 3]))
         if name == "FULLY_CONNECTED":
             y = b.tensor((b[x].shape[0], units), "int8", out_quant)
             no_bias = rng.random() < 0.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from arenite.converters.errors import DoesNotFitError, UsageError
 from arenite.converters.graph import Model, Tensor
+from arenite.converters.passes.report import PassReport
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import size_table
@@ -25,6 +27,7 @@ from arenite.host.flash.build import direct_build
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.project import generate_project
 from arenite.profiles.boards import load_board
+from tests.converters.passes.planted import planted_model
 from tests.firmware.sizes.test_sizes import mix
 from tests.host.bench.graphs import classifier, counter, float_edges, save, two_inputs
 from tests.shared import SHARED, shared_model
@@ -202,6 +205,34 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
     result, _ = run(ready, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
     assert (result["samples"]["bit_exact"], result["samples"]["max_abs_diff"]) == (0, 1)
+
+
+def test_a_model_that_lost_channels_is_judged_by_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that is wrong cannot hide: the judge has not seen it."""
+    model = planted_model([44, 5])
+    ready, tensors = ready_model(model, tmp_path)
+    result, _ = run(ready, random_samples(tensors, 4))
+    assert_exact(result, 4)
+    assert result["model"]["macs"] == ready.source_macs > result["model"]["macs_after_passes"] == ready.macs
+    assert [r["pass"] for r in result["passes"]] == ["constant channels"]
+
+    def wrong(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
+        """Every bias of the last layer is off by an output step or more."""
+        tensors = list(model.main.tensors)
+        op = model.main.ops[-1]
+        bias, out = tensors[op.inputs[2]], tensors[op.outputs[0]]
+        assert bias.data is not None and bias.quant is not None
+        step = np.int32(np.ceil(2 * out.scale / min(bias.quant.scale)))
+        tensors[bias.index] = replace(bias, data=bias.data + step)
+        main = replace(model.main, tensors=tuple(tensors))
+        return replace(model, subgraphs=(main, *model.subgraphs[1:])), (PassReport("wrong", ()),)
+
+    monkeypatch.setattr("arenite.host.prepare.optimise", wrong)
+    ready, _ = ready_model(model, tmp_path)
+    result, _ = run(ready, random_samples(tensors, 4))
+    assert result["samples"]["bit_exact"] < 4
 
 
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106"])

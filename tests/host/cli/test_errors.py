@@ -190,7 +190,7 @@ def test_a_tool_that_cannot_tell_its_version_is_missing(
 def test_our_own_mistake_shows_where_it_is(
     arenite: Arenite, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: object) -> None:
+    def broken(_: object, **__: object) -> None:
         raise ZeroDivisionError("for a test")
 
     monkeypatch.setattr("arenite.host.cli.inspect.prepare", broken)

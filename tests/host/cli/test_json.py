@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from arenite.converters.flatbuffer import to_flatbuffer
+from tests.converters.passes.planted import planted_model
 from tests.host.bench.graphs import classifier, save
 from tests.host.cli.conftest import Arenite
 
@@ -20,7 +22,8 @@ ESTIMATE = {"value": float, "kind": "estimated"}
 COUNTS = dict.fromkeys(("p50", "p95", "p99", "min", "max"), int)
 BENCH: dict[str, Any] = {
     "schema": "arenite.bench/1",
-    "model": {"path": str, "sha256": str, "macs": int},
+    "model": {"path": str, "sha256": str, "macs": int, "macs_after_passes": int},
+    "passes": list,
     "board": {"name": BOARD, "core": "cortex-m4f"},
     "samples": {"count": 3, "bit_exact": 3, "max_abs_diff": 0, "accuracy": None},
     "inference": {
@@ -62,6 +65,7 @@ FIT: dict[str, Any] = {
             "reasons": list,
         },
     ),
+    "passes": list,
 }
 PLAN = {"arena_bytes": int, "lower_bound": int, "status": str}
 TENSOR = {
@@ -78,6 +82,8 @@ INSPECT: dict[str, Any] = {
     "outputs": (TENSOR,),
     "operators": ({"index": int, "op": str, "inputs": str, "outputs": str, "macs": int, "arena": str},),
     "macs": int,
+    "macs_after_passes": int,
+    "passes": list,
     "constant_bytes": int,
     "plan": PLAN,
     "notes": list,
@@ -88,6 +94,7 @@ CONVERT: dict[str, Any] = {
     "image": {"path": str, "bytes": int},
     "arena": {"bytes": int, "lower_bound": int, "status": str},
     "notes": list,
+    "passes": list,
     "fit": None,
 }
 REGION = {"name": str, "origin": int, "size": int}
@@ -125,6 +132,7 @@ FIRMWARE: dict[str, Any] = {
     "predicted": dict.fromkeys(
         ("arena", "static", "stack", "ram_total", "weights", "code", "flash_total"), int
     ),
+    "passes": list,
 }
 
 
@@ -219,6 +227,27 @@ def test_the_image_keeps_its_plan_and_its_source(arenite: Arenite, model: Path, 
     plans = [arenite("inspect", tmp_path / n, "--json").json["plan"] for n in ("a.tflite", "b.tflite")]
     assert plans[0] == plans[1]
     assert (tmp_path / "a.tflite").stat().st_size == first.json["image"]["bytes"]
+
+
+def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Path) -> None:
+    source, page = tmp_path / "planted.tflite", tmp_path / "page.html"
+    source.write_bytes(to_flatbuffer(planted_model([44, 1])))
+    found = arenite("inspect", source, "--html", page, "--json").json
+    (report,) = found["passes"]
+    change = dict.fromkeys(("index", "channels", "channels_removed", "macs_before", "macs_after"), int)
+    assert_shape(report, {"pass": "constant channels", "notes": list, "layers": ({"op": str, **change},)})
+    assert sum(c["macs_before"] - c["macs_after"] for c in report["layers"]) == (
+        found["macs"] - found["macs_after_passes"]
+    )
+    assert "Graph optimisations (exact)" in page.read_text()
+    plain = arenite("inspect", source, "--no-passes", "--html", page, "--json").json
+    assert plain["passes"] == [] and plain["macs"] == plain["macs_after_passes"] == found["macs"]
+    assert "Graph optimisations" not in page.read_text()
+    sizes = [
+        arenite("convert", source, "-o", tmp_path / "out.tflite", "--json", *flag).json["image"]["bytes"]
+        for flag in ((), ("--no-passes",))
+    ]
+    assert sizes[0] < sizes[1]
 
 
 def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:
