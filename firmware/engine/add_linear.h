@@ -1,0 +1,25 @@
+/* ADD and SUB, int8, as one linear function of both inputs. */
+#ifndef ARENITE_ADD_LINEAR_H
+#define ARENITE_ADD_LINEAR_H
+
+#include <stdint.h>
+
+/* out = clamp((a * multiplier1 + b * multiplier2 + rounding) >> shift), which the generator has compared with LiteRT's
+ * result for each of the 65536 pairs of inputs. */
+typedef struct {
+    const int8_t *input1;
+    const int8_t *input2;
+    int8_t *output;
+    uint32_t count;
+    int32_t multiplier1, multiplier2;
+    int32_t rounding;
+    uint8_t shift;
+    int8_t act_min, act_max;
+} ar_add_linear_params;
+
+void ar_add_s8_linear(const ar_add_linear_params *p);
+
+/* One row, see ar_row_fn in stream.h: `count` is that of a row. */
+void ar_add_s8_linear_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif
