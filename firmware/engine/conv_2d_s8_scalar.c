@@ -8,13 +8,13 @@
  * Splitting every short sum would cost too much. Two totals are kept instead: `both`, of t, and `high`, of t >> 16. At
  * the end pixel 1 has `high`, and pixel 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
  *
- * Weights are [out_c / 2][taps][2] bytes, 128 added to each, so that a load needs no sign extension; a short sum of them
- * is too large by 128 times the sum of its x, known before any weight is: it starts at 2^15 less that. Taps are
- * [k_h][k_w][in_c], filled up to whole quads with x = 0: what is read as their weights does not matter.
+ * Weights are [out_c / 2][taps][2] bytes. Taps are [k_h][k_w][in_c], filled up to whole quads with x = 0: what is read as
+ * their weights does not matter. For cores that do not load signed bytes, `biased` weights have 128 added to each; a short
+ * sum of them is too large by 128 times the sum of its x, known before any weight is: it starts at 2^15 less that.
  *
  * `runs`, for each pair of channels, are bytes that count quads in turn: summed at once, then two and two, then at
- * once, up to the last. Scratch: a word for every pair of pixels and tap, one for every pair and quad, k_h pointers,
- * and in_c bytes of padding.
+ * once, up to the last. Scratch: a word for every pair of pixels and tap, one for every pair and quad (where biased
+ * sums start), in_c bytes of padding and k_h pointers.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -30,22 +30,32 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+#if defined(AR_HOST)
+#define BIASED(p) ((p)->biased)
+#elif defined(AR_NO_SIGNED_BYTES)
+#define BIASED(p) 1
+#else
+#define BIASED(p) 0
+#endif
+
 typedef struct {
     uint32_t both[2][PAIRS], high[2][PAIRS]; /* [channel][pair of pixels] */
 } totals;
 
+INLINE uint32_t weight(const int biased, const uint8_t *w) { return biased ? *w : (uint32_t)(int8_t)*w; }
+
 /* Adds the short sum of `taps` taps; `start` has one word per pair of pixels. */
-INLINE void short_sum(totals *s, const int pairs, const int taps, const uint32_t *x, const uint8_t *w,
-                      const uint32_t *start)
+INLINE void short_sum(totals *s, const int biased, const int pairs, const int taps, const uint32_t *x,
+                      const uint8_t *w, const uint32_t *start)
 {
     uint32_t t[PAIRS][2];
 #pragma GCC unroll 2
     for (int q = 0; q < pairs; q++) {
-        t[q][0] = t[q][1] = start[q];
+        t[q][0] = t[q][1] = biased ? start[q] : 0x8000u;
     }
 #pragma GCC unroll 4
     for (int k = 0; k < taps; k++) {
-        const uint32_t w0 = w[2 * k], w1 = w[2 * k + 1];
+        const uint32_t w0 = weight(biased, w + 2 * k), w1 = weight(biased, w + 2 * k + 1);
 #pragma GCC unroll 2
         for (int q = 0; q < pairs; q++) {
             const uint32_t both = x[k * pairs + q];
@@ -64,30 +74,36 @@ INLINE void short_sum(totals *s, const int pairs, const int taps, const uint32_t
     }
 }
 
-/* Where a short sum of weights with 128 added starts, for x words that sum to `sum`. */
+/* Where a short sum of biased weights starts, for x words that sum to `sum`. */
 INLINE uint32_t start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
 
 /* Sums of channels k and k + 1 over all taps. Gives the next pair's runs. */
-INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int pairs, uint32_t quads, const uint32_t *x,
-                                  const uint32_t *start, const uint32_t *end, const uint8_t *w, const uint8_t *runs)
+INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int pairs, uint32_t quads,
+                                  const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
+    const uint32_t *start = x + 4 * (uint32_t)pairs * quads;
+    uint32_t left = quads;
     totals s;
 #pragma GCC unroll 2
     for (int q = 0; q < pairs; q++) {
         s.high[0][q] = s.high[1][q] = 0;
         s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
     }
-    while (start != end) {
-        for (uint32_t n = *runs++; n; n--) {
-            short_sum(&s, pairs, 4, x, w, start);
+    while (left) {
+        uint32_t n = *runs++;
+        left -= n;
+        for (; n; n--) {
+            short_sum(&s, biased, pairs, 4, x, w, start);
             x += 4 * pairs;
             start += pairs;
             w += 8;
         }
-        if (start == end) {
+        if (left == 0) {
             break;
         }
-        for (uint32_t n = *runs++; n; n--) {
+        n = *runs++;
+        left -= n;
+        for (; n; n--) {
 #pragma GCC unroll 1
             for (int half = 0; half < 2; half++) {
                 uint32_t begin[PAIRS];
@@ -97,7 +113,7 @@ INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int pai
                     s.both[0][q] -= half ? 0x8000u : 0;
                     s.both[1][q] -= half ? 0x8000u : 0;
                 }
-                short_sum(&s, pairs, 2, x, w, begin);
+                short_sum(&s, biased, pairs, 2, x, w, begin);
                 x += 2 * pairs;
                 w += 4;
             }
@@ -121,8 +137,6 @@ INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w * p->in_c;
     const uint32_t quads = (taps + 3) / 4;
-    const uint32_t *start = x + 4 * quads * (uint32_t)pairs;
-    const uint32_t *end = start + quads * (uint32_t)pairs;
     const uint8_t *w = p->weights;
     const uint8_t *runs = p->runs;
     int32_t sums[2 * PAIRS][TILE];
@@ -130,7 +144,7 @@ INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int
     for (int32_t c = 0; c < p->out_c; c += TILE) {
         const int32_t channels = p->out_c - c < TILE ? p->out_c - c : TILE;
         for (int32_t k = 0; k < channels; k += 2, w += 2 * taps) {
-            runs = window_sums(sums, k, pairs, quads, x, start, end, w, runs);
+            runs = window_sums(sums, k, BIASED(p), pairs, quads, x, w, runs);
         }
         for (int32_t n = 0; n < pixels; n++) {
             int8_t *o = out + n * p->out_c + c;
@@ -142,7 +156,7 @@ INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int
 INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1) { return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0; }
 
 /* Packs the windows of pixels x0 and x1 of an output row, as one pair of `pairs`. */
-static void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *const *rows, int32_t x0, int32_t x1,
+static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *const *rows, int32_t x0, int32_t x1,
                  const int8_t *padding, uint32_t *x)
 {
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
@@ -177,7 +191,7 @@ static void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *con
         *to = 0;
         to += pairs;
     }
-    for (uint32_t n = quads; n; n--, x += 4 * pairs, start += pairs) {
+    for (uint32_t n = BIASED(p) ? quads : 0; n; n--, x += 4 * pairs, start += pairs) {
         *start = start_of(x[0] + x[pairs] + x[2 * pairs] + x[3 * pairs]);
     }
 }

@@ -6,6 +6,11 @@
 
 #include "affine_requant.h"
 
+/* Cores without a load of a signed byte (at an address with a constant offset): see `biased`. */
+#if defined(__XTENSA__) || defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
+#define AR_NO_SIGNED_BYTES
+#endif
+
 typedef struct {
     const int8_t *input;       /* [batches][in_h][in_w][in_c] */
     int8_t *output;            /* [batches][out_h][out_w][out_c] */
@@ -20,7 +25,8 @@ typedef struct {
     uint16_t k_h, k_w;
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    int8_t padding; /* the input's zero point */
+    uint8_t biased;            /* conv_2d only: for cores that do not load signed bytes */
+    int8_t padding;            /* the input's zero point */
     int8_t act_min, act_max;
 } ar_conv_2d_scalar_params;
 

@@ -15,7 +15,7 @@ from arenite.converters.planner import plan
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_needs
 from arenite.firmware.generator.state import resource_sizes
-from arenite.firmware.generator.target import DSP, MVE, PORTABLE, TIERS, Target
+from arenite.firmware.generator.target import DSP, MVE, PORTABLE, SCALAR, TIERS, Target
 from arenite.host.bench.native import NativeModel, build
 from arenite.host.bench.reference import Reference
 
@@ -42,7 +42,7 @@ HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
 #: And what the fuzzer goes through, batch by batch.
 FUZZ_TARGETS = tuple(
     Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")
-)
+) + (Target("xtensa-lx106", SCALAR, "speed"),)  # weights laid out for a core without loads of signed bytes
 
 
 def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generated:

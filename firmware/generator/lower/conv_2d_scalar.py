@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from arenite.firmware.generator.target import Target
 _QUAD, _HALF = 4, 2
 #: The kernel reads this many bytes of weights past the last ones, for taps that fill up a quad.
 _BEYOND = 6
+
+
+#: What biased weights have added.
+_BIAS = 128
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,12 @@ class Geometry:
 def geometry(graph: Subgraph, op: Op) -> Geometry:
     """Of a CONV_2D or DEPTHWISE_CONV_2D. A layer whose kernel is one pixel becomes one long row, and an image of one
     column is turned, so that neighbours lie in one row."""
-    inp, w, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]], op.options
+    inp, w, out, o = (
+        graph.tensors[op.inputs[0]],
+        graph.tensors[op.inputs[1]],
+        graph.tensors[op.outputs[0]],
+        op.options,
+    )
     batches, in_h, in_w, in_c = inp.shape
     _, out_h, out_w, out_c = out.shape
     _, k_h, k_w, _ = w.shape
@@ -84,8 +93,16 @@ def geometry(graph: Subgraph, op: Op) -> Geometry:
     )  # fmt: skip
 
 
-def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights`` and ``runs`` of the kernel from int64 [out_c][taps], or None where not even two taps always fit."""
+def biased(core: str) -> bool:
+    """Whether weights have 128 added on this core: ``AR_NO_SIGNED_BYTES`` of the kernel."""
+    return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
+
+
+def pack_weights(weights: np.ndarray, bias: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights``, ``bias`` added, and ``runs`` of the kernel from int64 [out_c][taps].
+
+    None where not even two taps always fit.
+    """
     out_c, taps = weights.shape
     even = np.pad(weights, ((0, out_c % 2), (0, -taps % _QUAD)))
     if not sums_fit(even.reshape(len(even), -1, _HALF)).all():
@@ -93,7 +110,7 @@ def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     unsafe = ~sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD)).all(axis=1)
     runs = np.array([n for kinds in unsafe for n in count_runs(kinds, 2)], np.uint8)
     pairs = even[:, :taps].reshape(-1, 2, taps).transpose(0, 2, 1)
-    packed = np.pad((pairs + 128).astype(np.uint8).reshape(-1), (0, _BEYOND))
+    packed = np.pad((pairs + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
     return packed, runs
 
 
@@ -103,7 +120,7 @@ class _Pairs(Variant):
     tiers = ("scalar", "dsp", "mve")
     priority = 100
     row_function = "ar_conv_2d_s8_scalar_row"
-    axis: int
+    axis: ClassVar[int]
 
     def _weights(self, graph: Subgraph, op: Op) -> tuple[Folded, np.ndarray] | None:
         """The folded layer and its weights as int64 [out_c][taps]."""
@@ -121,7 +138,7 @@ class _Pairs(Variant):
         if found is None or found[1].shape[1] != geometry(graph, op).taps:
             return False
         # An odd channel needs weights for a partner.
-        return (out.shape[3] % 2 == 0 or target.optimise == "speed") and pack_weights(found[1]) is not None
+        return (out.shape[3] % 2 == 0 or target.optimise == "speed") and pack_weights(found[1], 0) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         g = geometry(graph, op)
@@ -132,7 +149,8 @@ class _Pairs(Variant):
         found = self._weights(ctx.graph, ctx.op)
         assert found is not None
         folded, by_channel = found
-        packed = pack_weights(by_channel)
+        offset = biased(ctx.target.core)
+        packed = pack_weights(by_channel, _BIAS * offset)
         assert packed is not None
         weights, runs = packed
         fields: dict[str, Any] = {
@@ -143,10 +161,15 @@ class _Pairs(Variant):
             "runs": ctx.table(runs, "runs"),
             "scratch": ctx.scratch_ptr(),
             **geometry(ctx.graph, ctx.op).fields(),
+            "biased": int(offset),
             "padding": folded.input_zero_point,
         }
         return KernelCall(
-            "ar_conv_2d_s8_scalar", "conv_2d_scalar.h", ("conv_2d_s8_scalar.c", "affine_requant.c"), "ar_conv_2d_scalar_params", fields
+            "ar_conv_2d_s8_scalar",
+            "conv_2d_scalar.h",
+            ("conv_2d_s8_scalar.c", "affine_requant.c"),
+            "ar_conv_2d_scalar_params",
+            fields,
         )
 
 

@@ -24,6 +24,7 @@ class DepthwiseScalar(Variant):
     tiers = ("scalar", "dsp", "mve")
     priority = 100
     kernels = ("affine_requant.c", "depthwise_conv_2d_s8_scalar.c")
+    row_function = "ar_depthwise_conv_2d_s8_scalar_row"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -46,11 +47,14 @@ class DepthwiseScalar(Variant):
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "weights": ctx.weights(np.moveaxis(folded.weights, 3, 0).astype(np.int8).view(np.uint8), "weights"),
+            "weights": ctx.weights(
+                np.moveaxis(folded.weights, 3, 0).astype(np.int8).view(np.uint8), "weights"
+            ),
             **requant_fields(ctx, folded, scaled_bias(folded, -_INPUT_BIAS * sums)),
             "runs": 0,
             "scratch": ctx.scratch_ptr(),
             **geometry(ctx.graph, ctx.op).fields(),
+            "biased": 0,
             "padding": folded.input_zero_point,
         }
         return KernelCall(

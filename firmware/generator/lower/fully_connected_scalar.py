@@ -24,12 +24,14 @@ _OCTET, _PAIR = 8, 16
 _PARTS = (8, 4, 2)
 #: Units whose weights share a word, and units that share their runs.
 _UNITS, _TOGETHER = 4, 8
+#: Fewest products for which the kernel is worth its place.
+_WORTHWHILE = 1024
 #: Bytes of scratch for an octet: two start values and eight int16.
 _OCTET_BYTES = 24
 
 
 def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], or None where two do not always fit."""
+    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None where two do not always fit."""
     units, depth = weights.shape
     whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % _OCTET)))
     fits = [sums_fit(whole.reshape(len(whole), -1, _OCTET // n, n)).all(axis=2) for n in _PARTS]
@@ -77,8 +79,8 @@ class FullyConnectedScalar(Variant):
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if target.optimise == "flash" or inp.dtype != "int8" or w.data is None:
             return False
-        # Units that fill up a word take flash; depth below an octet gains nothing.
-        if w.shape[1] < _OCTET or (w.shape[0] % _UNITS and target.optimise != "speed"):
+        # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
+        if w.elements < _WORTHWHILE or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
         folded = self._folded(graph, op)
         return folded is not None and pack_weights(folded.weights) is not None
