@@ -1,0 +1,112 @@
+"""Random chains of images with residual connections, for the streaming planner."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.planner import OpNeeds
+from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
+from tests.converters.planner.random_graphs import Case
+
+
+class ImageBuilder:
+    """Builds a subgraph of int8 images, operator by operator."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.needs: list[OpNeeds] = []
+        self.inputs: list[int] = []
+
+    def tensor(self, *shape: int) -> int:
+        self.tensors.append(Tensor(len(self.tensors), f"t{len(self.tensors)}", shape, "int8"))
+        return self.tensors[-1].index
+
+    def input(self, height: int, width: int) -> int:
+        self.inputs.append(self.tensor(1, height, width, 1))
+        return self.inputs[-1]
+
+    def op(self, inputs: tuple[int, ...], output: int, needs: OpNeeds, name: str = "CONV_2D") -> int:
+        self.ops.append(Op(len(self.ops), name, inputs, (output,)))
+        self.needs.append(needs)
+        return output
+
+    def height(self, t: int) -> int:
+        return self.tensors[t].shape[1]
+
+    def window(
+        self,
+        t: int,
+        width: int,
+        *,
+        taps: int = 3,
+        stride: int = 1,
+        dilation: int = 1,
+        same: bool = True,
+        scratch: int = 0,
+    ) -> int:
+        """A convolution of ``t`` to rows of ``width`` bytes."""
+        rows, reach = self.height(t), (taps - 1) * dilation + 1
+        out = -(-rows // stride) if same else (rows - reach) // stride + 1
+        top = max((out - 1) * stride + reach - rows, 0) // 2 if same else 0
+        needs = RowNeeds("row", (RowInput(0, taps, stride, dilation, top),), scratch=scratch, extra=out)
+        return self.op((t,), self.tensor(1, out, width, 1), OpNeeds(scratch=2 * scratch, rows=needs))
+
+    def add(self, a: int, b: int) -> int:
+        shape = self.tensors[a].shape
+        needs = RowNeeds("row", (RowInput(0), RowInput(1)))
+        pairs = ((0, 0), (1, 0))
+        return self.op((a, b), self.tensor(*shape), OpNeeds(in_place=pairs, rows=needs), "ADD")
+
+    def mean(self, t: int) -> int:
+        needs = RowNeeds("row", (RowInput(0),), accumulates=True, state=4 * self.tensors[t].shape[2])
+        return self.op((t,), self.tensor(1, 1, self.tensors[t].shape[2], 1), OpNeeds(rows=needs), "MEAN")
+
+    def whole(self, t: int, size: int) -> int:
+        """An operator that cannot run by rows."""
+        return self.op((t,), self.tensor(1, size), OpNeeds(scratch=16), "FULLY_CONNECTED")
+
+    def view(self, t: int) -> int:
+        return self.op((t,), self.tensor(1, self.tensors[t].nbytes), OpNeeds(alias=((0, 0),)), "RESHAPE")
+
+    def case(self, *outputs: int) -> Case:
+        graph = Subgraph("main", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), outputs)
+        return Case(graph, tuple(self.needs), {})
+
+
+@st.composite
+def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
+    """A chain with windows of all kinds, additions of an earlier tensor of the same shape, and some way to end."""
+    b = ImageBuilder()
+    at = b.input(draw(st.integers(1, 24)), draw(st.sampled_from([5, 16, 48])))
+    seen = [at]
+    for _ in range(draw(st.integers(1, max_ops))):
+        twins = [t for t in seen[:-1] if b.tensors[t].shape == b.tensors[at].shape]
+        if twins and draw(st.booleans()):
+            at = b.add(at, draw(st.sampled_from(twins)))
+        else:
+            taps = draw(st.sampled_from([1, 1, 2, 3, 3, 5]))
+            dilation = draw(st.sampled_from([1, 1, 1, 2]))
+            fits = (taps - 1) * dilation < b.height(at)
+            at = b.window(
+                at,
+                draw(st.sampled_from([b.tensors[at].shape[2], 5, 16, 48])),
+                taps=taps,
+                stride=draw(st.sampled_from([1, 1, 1, 2, 3])),
+                dilation=dilation,
+                same=draw(st.booleans()) or not fits,
+                scratch=draw(st.sampled_from([0, 0, 24])),
+            )
+        seen.append(at)
+    outputs = []
+    if draw(st.integers(0, 4)) == 0:
+        outputs.append(draw(st.sampled_from(seen[1:])))
+    end = draw(st.sampled_from(["none", "mean", "whole", "view"]))
+    if end == "mean":
+        at = b.view(b.mean(at))
+    elif end == "whole":
+        at = b.whole(at, 10)
+    elif end == "view":
+        at = b.whole(b.view(at), 10)
+    return b.case(*dict.fromkeys([*outputs, at]))
