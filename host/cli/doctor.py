@@ -12,7 +12,7 @@ from arenite.host.cli.output import print_json, show, table
 
 #: Command, the Debian package that has it, and what it is for.
 TOOLS = (
-    ("gcc", "gcc", "fuzzing and tests on this computer"),
+    ("gcc", "gcc", "cycle estimates on emulated boards, fuzzing, tests"),
     ("arm-none-eabi-gcc", "gcc-arm-none-eabi", "Cortex-M firmware"),
     ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf", "RISC-V firmware"),
     ("xtensa-lx106-elf-gcc", "gcc-xtensa-lx106", "Xtensa firmware"),
