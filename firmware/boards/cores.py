@@ -171,6 +171,11 @@ LINK_LIBRARIES = ("-lgcc",)
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
+def core_names() -> list[str]:
+    """Every core that a model can be generated for."""
+    return sorted([*_CORES, *_NEAREST])
+
+
 def nearest_core(name: str) -> Core:
     """The core ``name``, or the known one nearest to it.  Raises ProfileError for one that no profile may name."""
     return core_named(_NEAREST.get(name, name))

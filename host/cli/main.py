@@ -17,6 +17,7 @@ COMMANDS = {
     "inspect": "Show a model's operators, tensors and arena.",
     "fit": "Tell whether models fit boards, to the byte.",
     "firmware": "Generate the C firmware of a model as a PlatformIO project.",
+    "library": "Write models as C sources for a program of your own.",
     "build": "Build a generated project.",
     "flash": "Put a built project on its board.",
     "bench": "Generate, build, flash, feed and measure a model on a board.",

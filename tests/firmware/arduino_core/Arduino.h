@@ -1,4 +1,4 @@
-/* A stand-in for an Arduino core, just wide enough for port_arduino.cpp: its Serial is a file descriptor. */
+/* A stand-in for an Arduino core, just wide enough for port_arduino.cpp and examples: its Serial is a file descriptor. */
 #pragma once
 #include <stdint.h>
 
@@ -7,6 +7,10 @@ struct SerialPort {
     int available();
     int read();
     void write(uint8_t byte);
+    void print(char letter);
+    void print(long number);
+    void print(double number);
+    void println();
     void flush();
 };
 extern SerialPort Serial;

@@ -1,5 +1,6 @@
 #include "Arduino.h"
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,26 @@ void SerialPort::write(uint8_t byte)
     while (::write(line, &byte, 1) != 1) {
     }
 }
+static void write_text(const char *text)
+{
+    while (*text) {
+        Serial.write(static_cast<uint8_t>(*text++));
+    }
+}
+void SerialPort::print(char letter) { write(static_cast<uint8_t>(letter)); }
+void SerialPort::print(long number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%ld", number);
+    write_text(text);
+}
+void SerialPort::print(double number)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%.2f", number);
+    write_text(text);
+}
+void SerialPort::println() { write_text("\r\n"); }
 void SerialPort::flush() {}
 
 unsigned long micros()

@@ -1,0 +1,180 @@
+"""Programs that use a library's models: bare metal, Arduino, Zephyr and ESP-IDF.
+
+All do the same: for each model read its inputs, invoke it, and show its outputs before the next model takes the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.header import C_TYPES, io_names
+from arenite.firmware.library.manifests import Library, zephyr_option
+
+
+def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
+    """Path in the library to text."""
+    inclusions = "\n".join(f'#include "{header}"' for header in library.headers)
+    steps = "\n\n".join(_inference(g) for g in models)
+    resets = "".join(f"    {g.prefix}model_reset();\n" for g in models if g.variables)
+    program = f"{_fill_rows(models)}static void run_models(void)\n{{\n{steps}\n}}\n"
+    return {
+        "examples/bare_metal/main.c": _BARE_METAL.format(
+            inclusions=inclusions, program=program, resets=resets
+        ),
+        "examples/Inference/Inference.ino": _ARDUINO.format(
+            inclusions="\n".join(f"#include <{header}>" for header in library.headers),
+            program=program,
+            resets=resets,
+        ),
+        "examples/zephyr/src/main.c": _STDIO.format(
+            inclusions=inclusions,
+            program=program,
+            resets=resets,
+            main="int main(void)",
+            end="    return 0;\n",
+        ),
+        "examples/zephyr/prj.conf": f"CONFIG_{zephyr_option(library)}=y\n",
+        "examples/zephyr/CMakeLists.txt": _ZEPHYR,
+        "examples/esp_idf/main/main.c": _STDIO.format(
+            inclusions=inclusions, program=program, resets=resets, main="void app_main(void)", end=""
+        ),
+        "examples/esp_idf/main/CMakeLists.txt": 'idf_component_register(SRCS "main.c")\n',
+        "examples/esp_idf/CMakeLists.txt": _ESP_IDF,
+    }
+
+
+def _fill_rows(models: Sequence[Generated]) -> str:
+    """The row callbacks of models that take their input row by row."""
+    text = ""
+    for g in models:
+        if g.pushed is not None:
+            size = f"{g.prefix.upper()}MODEL_INPUT_0_ROW_BYTES"
+            text += (
+                f"static void {g.prefix}row(int8_t *row, uint32_t index, void *context)\n{{\n"
+                f"    (void)index;\n    (void)context;\n    read_input(row, {size});\n}}\n\n"
+            )
+    return text
+
+
+def _inference(g: Generated) -> str:
+    """The statements that run one model."""
+    p, upper = g.prefix, g.prefix.upper()
+    lines = [f"/* {g.name} */"]
+    for kind, k, tensor in io_names(g):
+        name, size = f"{p}model_{kind}_{k}", f"{upper}MODEL_{kind.upper()}_{k}_BYTES"
+        if kind == "input" and tensor.nbytes and not (k == 0 and g.pushed is not None):
+            lines.append(f"read_input({name}(), {size});")
+    call = f"{p}model_invoke_rows({p}row, 0);" if g.pushed is not None else f"{p}model_invoke();"
+    lines.append(call)
+    for kind, k, tensor in io_names(g):
+        if kind == "output" and tensor.nbytes and tensor.dtype in C_TYPES:
+            number = "show_real" if tensor.dtype == "float32" else "show_integer"
+            count = f"{upper}MODEL_OUTPUT_{k}_ELEMENTS"
+            lines += [
+                f"for (uint32_t i = 0; i < {count}; i++) {{",
+                f"    {number}({p}model_output_{k}()[i]);",
+                "}",
+                "end_line();",
+            ]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+_BARE_METAL = """\
+/* The models in turn on a board without an operating system. Compile it with all of src/ and your start-up code. */
+{inclusions}
+
+/* Yours: fill an input, from a sensor say; do something with the numbers of an output. */
+void read_input(void *to, uint32_t bytes);
+void show_integer(int64_t value);
+void show_real(float value);
+void end_line(void);
+
+{program}
+int main(void)
+{{
+{resets}    for (;;) {{
+        run_models();
+    }}
+}}
+"""
+
+_ARDUINO = """\
+/* The models in turn: input bytes come in over the serial port, the numbers of the outputs go out, a line each. */
+{inclusions}
+
+/* Yours: fill an input, from a sensor say; do something with the numbers of an output. */
+static void read_input(void *to, uint32_t bytes)
+{{
+    uint8_t *at = static_cast<uint8_t *>(to);
+    while (bytes > 0) {{
+        if (Serial.available() > 0) {{
+            *at++ = static_cast<uint8_t>(Serial.read());
+            bytes--;
+        }} else {{
+            yield();
+        }}
+    }}
+}}
+
+static inline void show_integer(long value)
+{{
+    Serial.print(value);
+    Serial.print(' ');
+}}
+
+static inline void show_real(float value)
+{{
+    Serial.print(value);
+    Serial.print(' ');
+}}
+
+static inline void end_line() {{ Serial.println(); }}
+
+{program}
+void setup()
+{{
+    Serial.begin(115200);
+{resets}}}
+
+void loop() {{ run_models(); }}
+"""
+
+_STDIO = """\
+/* The models in turn. */
+#include <stdio.h>
+{inclusions}
+
+/* Yours: fill an input from a sensor. */
+static void read_input(void *to, uint32_t bytes)
+{{
+    for (uint8_t *at = to; bytes > 0; bytes--) {{
+        *at++ = (uint8_t)bytes;
+    }}
+}}
+
+static inline void show_integer(int64_t value) {{ printf("%ld ", (long)value); }}
+static inline void show_real(float value) {{ printf("%g ", (double)value); }}
+static inline void end_line(void) {{ printf("\\n"); }}
+
+{program}
+{main}
+{{
+{resets}    run_models();
+{end}}}
+"""
+
+_ZEPHYR = """\
+cmake_minimum_required(VERSION 3.20)
+list(APPEND ZEPHYR_EXTRA_MODULES ${CMAKE_CURRENT_SOURCE_DIR}/../..)
+find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
+project(arenite_example C)
+target_sources(app PRIVATE src/main.c)
+"""
+
+_ESP_IDF = """\
+cmake_minimum_required(VERSION 3.16)
+set(EXTRA_COMPONENT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/../..)
+include($ENV{IDF_PATH}/tools/cmake/project.cmake)
+project(arenite_example)
+"""

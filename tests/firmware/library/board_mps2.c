@@ -1,0 +1,45 @@
+/* The functions that examples/bare_metal/main.c leaves to its user, on the serial port of an MPS2 board. */
+#include "port.h"
+
+void read_input(void *to, uint32_t bytes);
+void show_integer(int64_t value);
+void show_real(float value);
+void end_line(void);
+
+static void begin(void)
+{
+    static int begun;
+    if (!begun) {
+        begun = 1;
+        port_init();
+    }
+}
+
+void read_input(void *to, uint32_t bytes)
+{
+    begin();
+    for (uint8_t *at = to; bytes--;) {
+        *at++ = port_getc();
+    }
+}
+
+void show_integer(int64_t value)
+{
+    uint32_t left = (uint32_t)(value < 0 ? -value : value), count = 0;
+    char digits[10];
+    do {
+        digits[count++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    if (value < 0) {
+        port_putc('-');
+    }
+    while (count) {
+        port_putc((uint8_t)digits[--count]);
+    }
+    port_putc(' ');
+}
+
+void show_real(float value) { (void)value; }
+
+void end_line(void) { port_putc('\n'); }

@@ -1,0 +1,110 @@
+"""The bare-metal example of a library, compiled as it is and run in the emulator: models that share one arena."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from arenite.firmware.boards import cores
+from arenite.firmware.boards.families import family_named
+from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.generator.emit import GUARD_BYTES
+from arenite.firmware.generator.target import Target
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import Board, load_board
+from tests.firmware.library.made import BOARDS, STAND_INS, Turns, flags, numbers, sources, three_models, write
+
+TURNS = 3
+
+
+def link(library: Path, board: Board, out: Path, *more: str) -> Path:
+    """The example with start-up code and a serial port, by the compiler alone."""
+    assert board.emulator is not None
+    core, family = cores.core_named(board.core), family_named(board.emulator.family)
+    support = [core.start, *core.helpers, *family.sources]
+    (out / "link.ld").write_text(linker_script(board, 2048))
+    command = [
+        f"{core.prefix}gcc",
+        *core.architecture,
+        *cores.COMMON_FLAGS,
+        "-O2",
+        "-fno-tree-loop-distribute-patterns",
+        *(f"-D{name}" for name in family.defines),
+        *more,
+        *flags(library / "src", BOARDS),
+        *map(str, sources(library)),
+        str(library / "examples/bare_metal/main.c"),
+        str(STAND_INS / "board_mps2.c"),
+        *(str(BOARDS / name) for name in support),
+        *cores.LINK_FLAGS,
+        f"-T{out / 'link.ld'}",
+        "-lgcc",
+        *("-o", str(out / "program.elf")),
+    ]
+    subprocess.run(command, check=True, cwd=out)
+    return out / "program.elf"
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
+@pytest.mark.parametrize("optimise", ["speed", "ram"])
+def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_path: Path) -> None:
+    """Two share an arena; the third one's state outlives what they do between its inferences."""
+    board = load_board(name)
+    models = three_models(tmp_path)
+    library = write(tmp_path / "library", models, Target.of(board.core, optimise))
+    turns = Turns(models, TURNS)
+    with start(board, link(library, board, tmp_path)) as machine:
+        machine.transport.write(b"".join(turns.inputs))
+        seen, end = b"", time.monotonic() + 20
+        while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
+            seen += machine.transport.read(1.0)
+    assert numbers(seen.decode()) == turns.outputs
+
+
+def symbols(elf: Path) -> dict[str, int]:
+    """Sizes of the objects of a program."""
+    with elf.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        return {s.name: s["st_size"] for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT"}
+
+
+@pytest.mark.qemu
+def test_there_is_one_arena_and_what_is_not_used_is_not_linked(tmp_path: Path) -> None:
+    board = load_board("qemu_mps2_an386")
+    models = three_models(tmp_path)
+    library = write(tmp_path / "library", models, Target.of(board.core, "speed"))
+    found = symbols(link(library, board, tmp_path))
+    arenas = {name: size - GUARD_BYTES for name, size in found.items() if "arena" in name or "memory" in name}
+    large = models["large"].retarget(Target.of(board.core, "speed")).plan.arena_bytes
+    assert set(arenas) == {"ar_arena", "sums_model_memory"}
+    assert arenas["ar_arena"] == -(-large // 16) * 16
+    # The descriptors, their tables and names are for those who ask for them.
+    assert not [name for name in found if name.endswith(("_model", "_layers", "_inputs", "_name"))]
+
+
+@pytest.mark.qemu
+def test_the_arena_may_be_the_users(tmp_path: Path) -> None:
+    """In a section of their choice, or in a file of their own."""
+    board = load_board("qemu_mps2_an386")
+    models = three_models(tmp_path)
+    del models["sums"]
+    library = write(tmp_path / "library", models, Target.of(board.core, "speed"))
+    elsewhere = '-DAR_ARENA_SECTION=__attribute__((section(".noinit.mine")))'
+    with link(library, board, tmp_path, elsewhere).open("rb") as stream:
+        sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}
+    assert not sizes.get(".arena") and sizes[".noinit"] > GUARD_BYTES
+    with pytest.raises(subprocess.CalledProcessError):
+        link(library, board, tmp_path, "-DAR_ARENA_EXTERN")
+    (library / "src/own.c").write_text(
+        '#include "arenite_arena.h"\n'
+        "static union { struct ar_arena arena; uint8_t frame[64]; } shared __attribute__((aligned(16)));\n"
+        'extern struct ar_arena ar_arena __attribute__((alias("shared")));\n'
+    )
+    assert "ar_arena" in symbols(link(library, board, tmp_path, "-DAR_ARENA_EXTERN"))

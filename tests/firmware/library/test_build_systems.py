@@ -1,0 +1,277 @@
+"""A library in the hands of compilers and build systems: CMake, PlatformIO's packer, an Arduino sketch on a stand-in.
+
+ESP-IDF and Zephyr are not here: their CMake files are run with stand-ins for the functions that they call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import tty
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from arenite.firmware.boards import cores
+from arenite.firmware.generator.target import Target
+from arenite.host.link.transport import SerialTransport
+from arenite.host.prepare import Prepared
+from tests.firmware.library.made import ARDUINO, Turns, flags, numbers, sources, three_models, write
+
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    return three_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def library(models: dict[str, Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In plain C."""
+    return write(tmp_path_factory.mktemp("libraries") / "library", models)
+
+
+def compile_here(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
+    subprocess.run([compiler, *map(str, arguments)], check=True)
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("standard", ["c99", "gnu17"])
+def test_every_source_compiles_alone_without_an_include_path(library: Path, standard: str) -> None:
+    compile_here([f"-std={standard}", *STRICT, "-O1", "-fsyntax-only", *sources(library)])
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    "core", ["rv32imc", "cortex-m0", "cortex-m4f", "cortex-m7", "cortex-m33", "cortex-m55"]
+)
+def test_it_compiles_for_the_core_that_it_is_for(
+    core: str, models: dict[str, Prepared], tmp_path: Path
+) -> None:
+    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+    made = cores.core_named(core)
+    (tmp_path / "objects").mkdir()
+    subprocess.run(
+        [
+            f"{made.prefix}gcc",
+            *made.architecture,
+            *STRICT[:2],
+            "-Werror",
+            "-ffreestanding",
+            "-O2",
+            "-c",
+            *sources(library),
+        ],
+        check=True,
+        cwd=tmp_path / "objects",
+    )
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(("core", "without"), [("cortex-m4f", "cortex-m3"), ("cortex-m55", "cortex-m33")])
+def test_a_core_without_the_instructions_is_an_error_that_says_so(
+    core: str, without: str, models: dict[str, Prepared], tmp_path: Path
+) -> None:
+    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+    made = cores.core_named(without)
+    command = [f"{made.prefix}gcc", *made.architecture, "-fsyntax-only", str(library / "src/large_model.c")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "#error" in done.stderr and f"compile with -mcpu={core.rstrip('f')}" in done.stderr
+    subprocess.run([*command, "-DAR_HOST"], check=True)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp_path: Path) -> None:
+    """All headers in one program, in both languages, with everything used."""
+    program = tmp_path / ("program.c" if compiler == "gcc" else "program.cpp")
+    program.write_text(
+        '#include "small_model.h"\n#include "large_model.h"\n#include "sums_model.h"\n#include <stdio.h>\n'
+        "int main(void)\n{\n"
+        "    const int shape[SMALL_MODEL_INPUT_0_RANK] = SMALL_MODEL_INPUT_0_SHAPE;\n"
+        "    int8_t *in = small_model_input_0();\n"
+        "    for (int i = 0; i < SMALL_MODEL_INPUT_0_ELEMENTS; i++) {\n"
+        "        in[i] = small_model_input_0_stored(0.5f);\n    }\n"
+        "    small_model_invoke();\n    large_model_invoke();\n    sums_model_reset();\n"
+        "    int8_t sums[3];\n"
+        "    for (int turn = 0; turn < 3; turn++) {\n"
+        "        if (turn == 2) {\n            sums_model_reset();\n        }\n"
+        "        sums_model_input_0()[0] = sums_model_input_0_stored(2.04f);\n        sums_model_invoke();\n"
+        "        sums[turn] = sums_model_output_0()[0];\n    }\n"
+        '    printf("%d %d %d %d ", shape[0], shape[1], shape[2], shape[3]);\n'
+        "    const float more = sums_model_output_0_real(sums[1]) - sums_model_output_0_real(sums[0]);\n"
+        '    printf("%.1f %d %d ", (double)more, sums[2] - sums[0], SUMS_MODEL_STATEFUL);\n'
+        '    printf("%s %d\\n", small_model.name, (int)(AR_ARENA_BYTES - LARGE_MODEL_ARENA_BYTES));\n'
+        "    return 0;\n}\n"
+    )
+    archive = tmp_path / "objects"
+    archive.mkdir()
+    subprocess.run(["gcc", "-O1", "-c", *map(str, sources(library))], check=True, cwd=archive)
+    language = ["-std=c99"] if compiler == "gcc" else ["-std=c++11"]
+    compile_here(
+        [*language, *STRICT, *flags(library / "src"), program, *archive.glob("*.o"), "-o", tmp_path / "it"],
+        compiler,
+    )
+    assert run(tmp_path / "it") == "1 12 12 3 2.0 0 1 small 0\n"
+
+
+@pytest.mark.parametrize("example", ["zephyr/src/main.c", "esp_idf/main/main.c"])
+def test_examples_for_operating_systems_run_here(library: Path, example: str, tmp_path: Path) -> None:
+    """Their C, that is: it asks no more of the system than printf."""
+    (tmp_path / "entry.c").write_text("void app_main(void);\nint main(void) { app_main(); return 0; }\n")
+    entry = [tmp_path / "entry.c"] if example.startswith("esp") else []
+    compile_here(
+        [
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            *flags(library / "src"),
+            *sources(library),
+            library / "examples" / example,
+            *entry,
+            "-o",
+            tmp_path / "it",
+        ]
+    )
+    assert [len(line) for line in numbers(run(tmp_path / "it"))] == [5, 5, 4]
+
+
+@needs_cmake
+def test_cmake_builds_it_as_a_part_of_a_project(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(mine C)\n"
+        f"add_subdirectory({library} models)\n"
+        f"add_executable(mine {library}/examples/zephyr/src/main.c)\ntarget_link_libraries(mine models)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build")
+    run("cmake", "--build", tmp_path / "build")
+    assert len(numbers(run(tmp_path / "build/mine"))) == 3
+
+
+#: What ESP-IDF's function does with these arguments, as its documentation has it.
+_ESP_IDF = """
+cmake_minimum_required(VERSION 3.16)
+project(mine C)
+set(ESP_PLATFORM 1)
+function(idf_component_register)
+    cmake_parse_arguments(it "" "" "SRCS;INCLUDE_DIRS" ${ARGN})
+    set(COMPONENT_LIB component PARENT_SCOPE)
+    add_library(component STATIC ${it_SRCS})
+    target_include_directories(component PUBLIC ${it_INCLUDE_DIRS})
+endfunction()
+"""
+
+#: The same of Zephyr's.
+_ZEPHYR = """
+cmake_minimum_required(VERSION 3.20)
+project(mine C)
+set(CONFIG_ARENITE_MODELS y)
+function(zephyr_library_named name)
+    add_library(component STATIC)
+endfunction()
+function(zephyr_include_directories)
+    include_directories(${ARGN})
+    set(INCLUDED ${ARGN} PARENT_SCOPE)
+endfunction()
+function(zephyr_library_sources)
+    target_sources(component PRIVATE ${ARGN})
+endfunction()
+function(zephyr_library_compile_options)
+    target_compile_options(component PRIVATE ${ARGN})
+endfunction()
+"""
+
+
+@needs_cmake
+@pytest.mark.parametrize(("stand_in", "folder"), [(_ESP_IDF, "."), (_ZEPHYR, "zephyr")])
+def test_cmake_files_of_frameworks_name_what_is_there(
+    library: Path, stand_in: str, folder: str, tmp_path: Path
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"{stand_in}\nset(ZEPHYR_CURRENT_MODULE_DIR {library})\nadd_subdirectory({library}/{folder} part)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build")
+    run("cmake", "--build", tmp_path / "build")
+    made = list((tmp_path / "build").rglob("libcomponent.a"))
+    assert len(made) == 1
+    members = run("ar", "t", made[0]).split()
+    assert {name.split(".")[0] for name in members} == {s.stem for s in sources(library)}
+    module = (library / "zephyr/module.yml").read_text()
+    assert module == "name: models\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n"
+    assert "config ARENITE_MODELS\n" in (library / "zephyr/Kconfig").read_text()
+
+
+def test_platformio_packs_it(library: Path, tmp_path: Path) -> None:
+    """PlatformIO's own tool reads the manifest."""
+    target = tmp_path / "models.tar.gz"
+    run(sys.executable, "-m", "platformio", "pkg", "pack", library, "-o", target)
+    with tarfile.open(target) as packed:
+        names = set(packed.getnames())
+    assert {"library.json", "src/small_model.h", "src/arenite_arena.c"} <= names
+    described = json.loads((library / "library.json").read_text())
+    assert (described["name"], described["build"]["srcDir"]) == ("models", "src")
+
+
+def test_the_arduino_sketch_gives_the_bytes_of_litert(
+    library: Path, models: dict[str, Prepared], tmp_path: Path
+) -> None:
+    properties = dict(
+        line.split("=", 1) for line in (library / "library.properties").read_text().splitlines()
+    )
+    assert properties["name"] == "models"
+    assert all((library / "src" / header).is_file() for header in properties["includes"].split(","))
+    (tmp_path / "objects").mkdir()
+    subprocess.run(["gcc", "-Os", "-c", *map(str, sources(library))], check=True, cwd=tmp_path / "objects")
+    sketch = library / "examples/Inference/Inference.ino"
+    compile_here(
+        [
+            "-std=c++11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            *flags(ARDUINO, library / "src"),
+            "-include",
+            "Arduino.h",
+            "-x",
+            "c++",
+            sketch,
+            "-x",
+            "none",
+            ARDUINO / "core.cpp",
+            *(tmp_path / "objects").glob("*.o"),
+            "-o",
+            tmp_path / "device",
+        ],
+        "g++",
+    )
+    turns = Turns(models, 2)
+    device_end, host_end = pty.openpty()
+    tty.setraw(host_end)
+    process = subprocess.Popen([str(tmp_path / "device"), str(device_end)], pass_fds=[device_end])
+    try:
+        with SerialTransport(os.ttyname(host_end)) as line:
+            line.write(b"".join(turns.inputs))
+            seen, end = b"", time.monotonic() + 20
+            while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
+                seen += line.read(1.0)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(device_end)
+        os.close(host_end)
+    assert numbers(seen.decode()) == turns.outputs

@@ -1,0 +1,114 @@
+"""``arenite library``: names, choices of kernels, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.host.cli.conftest import Arenite
+
+
+def text(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def test_one_model_keeps_its_arena_and_gets_the_files_name(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    run = arenite("library", model, "-o", tmp_path / "my-models", "--json")
+    assert run.code == 0
+    (only,) = run.json["models"]
+    assert (run.json["schema"], run.json["name"]) == ("arenite.library/1", "my_models")
+    assert (only["name"], only["header"], only["shares_arena"]) == ("small", "small_model.h", False)
+    assert run.json["arena"] == only["arena"]
+    assert run.json["target"] == {"core": None, "tier": "scalar", "optimise": "balanced"}
+    files = json.loads(text(tmp_path / "my-models/arenite.json"))["files"]
+    assert sorted(str(p.relative_to(tmp_path / "my-models")) for p in tmp_path.rglob("*") if p.is_file()) == files
+
+
+def test_models_share_an_arena_unless_they_have_state(
+    arenite: Arenite, model: Path, large: Path, stateful: Path, tmp_path: Path
+) -> None:
+    run = arenite("library", f"a={model}", f"b={large}", stateful, "-o", tmp_path / "all", "--json")
+    assert run.code == 0, run
+    a, b, counter = run.json["models"]
+    assert [m["shares_arena"] for m in (a, b, counter)] == [True, True, False]
+    assert (counter["name"], counter["stateful"]) == ("counter", True)
+    assert run.json["arena"] == max(a["arena"], b["arena"]) + counter["arena"]
+    shown = arenite("library", f"a={model}", f"b={large}", stateful, "-o", tmp_path / "all")
+    assert shown.code == 0 and "a_model.h" in shown.out and f"{run.json['arena']:,} B" in shown.out
+
+
+def test_the_same_arguments_give_the_same_bytes(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    trees = []
+    for name in ("first", "second"):
+        arenite("library", model, "-o", tmp_path / name, "--name", "lib", "--board", "nucleo_l4r5zi")
+        folder = tmp_path / name
+        trees.append({p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
+    assert trees[0] == trees[1]
+
+
+def test_what_a_new_library_leaves_out_is_removed_and_the_users_files_stay(
+    arenite: Arenite, model: Path, large: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "lib"
+    assert arenite("library", model, large, "-o", folder).code == 0
+    (folder / "src/mine.c").write_text("int mine;\n")
+    assert arenite("library", large, "-o", folder).code == 0
+    assert not (folder / "src/small_model.c").exists() and not (folder / "src/arenite_arena.c").exists()
+    assert (folder / "src/mine.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "tier", "flag"),
+    [
+        (["--board", "nucleo_l4r5zi", "--optimise", "speed"], "dsp", "-O2"),
+        (["--core", "cortex-m55", "--optimise", "flash"], "mve", "-Os"),
+        (["--core", "xtensa-lx7"], "scalar", "-O2"),
+    ],
+)
+def test_the_core_decides_the_kernels(
+    arenite: Arenite, model: Path, tmp_path: Path, options: list[str], tier: str, flag: str
+) -> None:
+    run = arenite("library", model, "-o", tmp_path / "lib", *options, "--json")
+    assert run.json["target"]["tier"] == tier
+    assert f"target_compile_options(lib PRIVATE {flag} " in text(tmp_path / "lib/CMakeLists.txt")
+    kernels = re.findall(r"ar_\w+_(dsp|mve)\(", text(tmp_path / "lib/src/small_model.c"))
+    assert set(kernels) <= ({tier} if tier != "mve" else {"mve", "dsp"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["MODEL", "MODEL"], "Two models are called 'small'"),
+        (["arenite=MODEL"], "A model cannot be called 'arenite'"),
+        (["MODEL", "--board", "pico", "--core", "cortex-m4"], "exclude each other"),
+        (["absent.tflite"], "absent.tflite"),
+    ],
+)
+def test_mistakes_are_refused(
+    arenite: Arenite, model: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    given = [a.replace("MODEL", str(model)) for a in arguments]
+    arenite("library", *given, "-o", tmp_path / "lib").refused(2, said)
+    assert not (tmp_path / "lib").exists()
+
+
+def test_a_board_that_is_too_small_is_refused(arenite: Arenite, large: Path, tmp_path: Path) -> None:
+    run = arenite("library", large, "-o", tmp_path / "lib", "--board", "qemu_microbit", "--optimise", "speed")
+    run.refused(1, "The models alone need", "more RAM")
+    assert not (tmp_path / "lib").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("Net-2.v1.tflite", "net_2_v1"), ("2d.tflite", "m2d"), ("ü.tflite", "model")]
+)
+def test_any_file_name_becomes_an_identifier(
+    arenite: Arenite, model: Path, tmp_path: Path, file: str, name: str
+) -> None:
+    (tmp_path / file).write_bytes(model.read_bytes())
+    run = arenite("library", tmp_path / file, "-o", tmp_path / "lib", "--json")
+    assert run.json["models"][0]["name"] == name
+    subprocess.run(["gcc", "-fsyntax-only", str(tmp_path / f"lib/src/{name}_model.c")], check=True)
