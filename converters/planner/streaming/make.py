@@ -301,9 +301,11 @@ class _Timeline:
         for item in self.items:
             if item.schedule is not None:
                 streamed.update((self.demand.value_of[t], t) for t in item.schedule.rows)
-        made = [self._rows(v, t) for v, t in streamed.items()]
+        made = []
         if len(self.tick) == len(self.order):
-            made += self._plain(set(streamed))
+            made += self._whole_model(streamed)
+        else:
+            made += [block(("values", (v,)), self._rows(v, t)) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
@@ -318,24 +320,32 @@ class _Timeline:
                     made.append(block(("scratch", k), [(0, scratch, n, n + 1) for n in runs]))
         return made
 
-    def _plain(self, streamed: set[int]) -> list[Block]:
-        """The blocks of what no segment touches; in place only between such values."""
-        free = {
-            k: tuple(pair for pair in pairs if k not in self.item_of and not {pair[2], pair[3]} & streamed)
-            for k, pairs in self.demand.in_place.items()
-        }
+    def _whole_model(self, streamed: Mapping[int, int]) -> list[Block]:
+        """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
+        free = {k: () if k in self.item_of else pairs for k, pairs in self.demand.in_place.items()}
         scratch = {k: size for k, size in self.demand.scratch.items() if k not in self.item_of}
         buffers, self.pairs = lifetimes(replace(self.demand, in_place=free, scratch=scratch), self.order)
+        spans = self.cutter.spans
         made = []
         for b in buffers:
-            if set(b.values) & streamed:
+            if b.scratch is not None:
+                pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
+                made.append(block(("scratch", b.scratch), pieces))
                 continue
-            pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
-            key = ("values", b.values) if b.scratch is None else ("scratch", b.scratch)
-            made.append(block(key, pieces))
+            pieces = []
+            for n, v in enumerate(b.values):
+                first, end = spans[v]
+                if v in streamed:
+                    own = self._rows(v, streamed[v])
+                else:
+                    own = [(0, self.demand.values[v].size, self.tick[first], self.after[end - 1])]
+                # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
+                since = self.after[first] if n else 0
+                pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
+            made.append(block(("values", b.values), pieces))
         return made
 
-    def _rows(self, v: int, t: int) -> Block:
+    def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """A value with rows: each lives from its making to its last reading."""
         value, tensor = self.demand.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
@@ -362,11 +372,10 @@ class _Timeline:
         if value.stays or (beyond and self._later(value.readers)):
             end = [self.ticks] * rows
         end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
-        pieces = [
+        return [
             (r % slots * size, (r % slots + 1) * size, b, e)
             for r, (b, e) in enumerate(zip(begin, end, strict=True))
         ]
-        return block(("values", (v,)), pieces)
 
     def _later(self, readers: frozenset[int]) -> bool:
         """Whether one of ``readers`` runs after the items."""
