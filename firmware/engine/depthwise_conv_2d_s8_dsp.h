@@ -1,0 +1,61 @@
+/* DEPTHWISE_CONV_2D, int8, multiplier 1, on cores with the DSP extension: every kernel size, stride and dilation. */
+#ifndef ARENITE_DEPTHWISE_CONV_2D_S8_DSP_H
+#define ARENITE_DEPTHWISE_CONV_2D_S8_DSP_H
+
+#include <stdint.h>
+
+/* Weights of four channels at a time: for each pair of taps a word of both taps of channels 0 and 1 (bytes: tap a of 0,
+ * a of 1, b of 0, b of 1), and one of channels 2 and 3; an odd tap is one word, a byte for each channel. Behind the last
+ * four channels come the others, each with all its taps. Taps go row by row through the window. */
+typedef struct {
+    const int8_t *input; /* [batches][in_h][in_w][channels] */
+    int8_t *output;      /* [batches][out_h][out_w][channels] */
+    const int32_t *weights;
+    const int32_t *bias;  /* [channels]; the input's zero point is taken into it */
+    const int32_t *scale; /* [channels][2]: multiplier, offset */
+    void *scratch;        /* a pointer for each tap and each kernel row, then a pixel of padding */
+    int32_t rounding;
+    uint16_t batches, in_h, in_w, channels, out_h, out_w;
+    uint16_t taps; /* k_h * k_w */
+    uint16_t k_h, k_w, pad_top, pad_left;
+    uint8_t stride_h, stride_w, dilation_h, dilation_w;
+    uint8_t shift, two_sided;
+    int8_t padding; /* the input's zero point */
+    int8_t act_min, act_max;
+} ar_depthwise_dsp_params;
+
+/* An accumulator becomes an output: saturate((x * multiplier + rounding * 2^32) >> (32 + shift)), where x is 256 times
+ * the accumulator plus the offset; or plus the offset's complement, if the layer is two-sided and the accumulator below
+ * 0. The generator has proven that this is LiteRT's output for every accumulator that can occur. */
+static inline int8_t ar_dw_output(int32_t sum, const int32_t *scale, int32_t rounding, int32_t shift,
+                                  int32_t two_sided)
+{
+    const int32_t offset = two_sided && sum < 0 ? ~scale[1] : scale[1];
+    const int32_t x = (int32_t)((uint32_t)sum * 256u + (uint32_t)offset);
+    const int32_t y = (int32_t)(((int64_t)x * scale[0] + rounding * ((int64_t)1 << 32)) >> 32) >> shift;
+    return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
+}
+
+/* One output pixel, in the order in which the assembly loads it. */
+typedef struct {
+    const int32_t *scale;
+    int8_t *out;
+    int32_t rounding, shift;
+    const int32_t *bias;
+    const int8_t *const *taps;
+    int32_t pairs; /* of taps */
+    int32_t odd;   /* one tap more */
+    int32_t end;   /* channels, a multiple of 4 and not 0 */
+    int32_t two_sided;
+    const int32_t *weights;
+} ar_dw_pixel;
+
+void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel);
+
+void ar_depthwise_conv_2d_s8_dsp(const ar_depthwise_dsp_params *p);
+
+/* One output row. `params` is an ar_depthwise_dsp_params; rows[k] is the input row of kernel row k, 0 where that lies
+ * outside the image. */
+void ar_depthwise_conv_2d_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif
