@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* out = clamp((a * multiplier1 + b * multiplier2 + rounding) >> shift), which the generator has compared with LiteRT's
+/* out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift), which the generator has compared with LiteRT's
  * result for each of the 65536 pairs of inputs. */
 typedef struct {
     const int8_t *input1;
@@ -12,7 +12,7 @@ typedef struct {
     int8_t *output;
     uint32_t count;
     int32_t multiplier1, multiplier2;
-    int32_t rounding;
+    int32_t constant;
     uint8_t shift;
     int8_t act_min, act_max;
 } ar_add_linear_params;
