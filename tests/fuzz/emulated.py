@@ -21,8 +21,9 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import DTYPES, Model
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generate import Generated
-from arenite.firmware.generator.project import write_project
+from arenite.firmware.generator.project import ENGINE_DIRECTORY, write_project
 from arenite.firmware.generator.target import Target
+from arenite.host.bench.native import unit
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -32,6 +33,8 @@ from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
 
+#: Graphs that are made before they are shared out to batches.
+_AT_ONCE = 500
 #: The protocol counts inputs and outputs in one byte each.
 MOST_TENSORS = 255
 
@@ -96,57 +99,65 @@ extern const ar_model model;
 
 def sources(batch: Sequence[Generated]) -> dict[str, str]:
     """The files of a firmware that holds every graph of the batch."""
-    files = {name: text for g in batch for name, text in g.sources().items()}
     inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
     outputs = sum(len(g.model.main.outputs) for g in batch)
-    files["model.h"] = _HEADER
-    files["model.c"] = _SELECTOR.format(
+    selector = _SELECTOR.format(
         externs="\n".join(f"extern const ar_model {g.prefix}model;" for g in batch),
         models=", ".join(f"&{g.prefix}model" for g in batch),
         inputs=inputs,
         outputs=outputs,
     )
-    return files
+    return {"model.h": _HEADER, "model.c": selector, "graphs.c": unit(batch)}
 
 
 def compare_emulated(
-    models: Sequence[Model], board_name: str, *, seed: int = 0, optimise: str = "speed"
-) -> list[Mismatch]:
-    """Run every graph once on the emulated board, with its own kernels, and in LiteRT; return every difference."""
+    models: Sequence[Model],
+    board_name: str,
+    *,
+    seed: int = 0,
+    optimise: str = "speed",
+    folder: Path | None = None,
+) -> tuple[list[Mismatch], list[str]]:
+    """Run every graph once on the emulated board, with its own kernels, and in LiteRT.
+
+    Returns every difference, and the kernel of every layer. ``folder`` keeps the compiled engine for the next call.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as made:
+            return compare_emulated(models, board_name, seed=seed, optimise=optimise, folder=Path(made))
     board = load_board(board_name)
     target = Target.of(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
-    engine = sorted({s for g in batch for s in g.engine_sources})
+    engine = sorted(
+        path.name for path in ENGINE_DIRECTORY.glob("*.c")
+    )  # all: what one batch leaves out another needs
     found = []
-    with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
-        project = write_project(
-            Path(folder) / "p", sources(batch), engine, board, optimise=optimise, stack_bytes=4096
-        )
-        with start(board, direct_build(project)) as machine:
-            client = DeviceClient(machine.transport)
-            client.hello()
-            client.infer(
-                fresh=True
-            )  # fills the table of inputs and outputs; runs graph 0 on whatever is there
-            first_in, first_out = 1, 0
-            for k, g in enumerate(batch):
-                graph = g.model.main
-                rng = np.random.default_rng([seed, k])
-                inputs = [random_input(graph.tensors[i], rng) for i in graph.inputs]
-                client.write_input(0, np.uint32(k).tobytes())
-                for position, value in enumerate(inputs):
-                    client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
-                client.infer(fresh=True)
-                want = Reference(to_flatbuffer(g.model)).run(inputs)
-                for position, index in enumerate(graph.outputs):
-                    t = graph.tensors[index]
-                    raw = client.read_output(first_out + position, t.nbytes)
-                    got = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
-                    mismatch = mismatch_of(k, position, 0, want[position], got)
-                    found += [mismatch] if mismatch else []
-                first_in += len(graph.inputs)
-                first_out += len(graph.outputs)
-    return found
+    project = write_project(
+        folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
+    )
+    with start(board, direct_build(project)) as machine:
+        client = DeviceClient(machine.transport)
+        client.hello()
+        client.infer(fresh=True)  # fills the table of inputs and outputs; runs graph 0 on whatever is there
+        first_in, first_out = 1, 0
+        for k, g in enumerate(batch):
+            graph = g.model.main
+            rng = np.random.default_rng([seed, k])
+            inputs = [random_input(graph.tensors[i], rng) for i in graph.inputs]
+            client.write_input(0, np.uint32(k).tobytes())
+            for position, value in enumerate(inputs):
+                client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
+            client.infer(fresh=True)
+            want = Reference(to_flatbuffer(g.model)).run(inputs)
+            for position, index in enumerate(graph.outputs):
+                t = graph.tensors[index]
+                raw = client.read_output(first_out + position, t.nbytes)
+                got = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
+                mismatch = mismatch_of(k, position, 0, want[position], got)
+                found += [mismatch] if mismatch else []
+            first_in += len(graph.inputs)
+            first_out += len(graph.outputs)
+    return found, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
 
 
 def batches(models: Sequence[Model], most_bytes: int) -> list[list[Model]]:
@@ -178,16 +189,29 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--op", action="append", help="only these operators")
     args = parser.parse_args(argv)
     ops = args.op or sorted(load_all())
-    models = [random_model(args.seed, k, ops, 3) for k in range(args.cases)]
-    counts = Counter(op.name for m in models for op in m.main.ops)
+    counts: Counter[str] = Counter()
+    kernels: Counter[str] = Counter()
     failures = done = 0
-    for batch in batches(models, load_board(args.board).ram_bytes // 2):
-        for mismatch in compare_emulated(batch, args.board, seed=args.seed, optimise=args.optimise):
-            failures += 1
-            print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
-        done += len(batch)
+    with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
+        for first in range(0, args.cases, _AT_ONCE):
+            models = [
+                random_model(args.seed, k, ops, 3) for k in range(first, min(first + _AT_ONCE, args.cases))
+            ]
+            for batch in batches(models, load_board(args.board).ram_bytes // 2):
+                counts.update(op.name for m in batch for op in m.main.ops)
+                found, used = compare_emulated(
+                    batch, args.board, seed=args.seed, optimise=args.optimise, folder=Path(folder)
+                )
+                kernels.update(used)
+                for mismatch in found:
+                    failures += 1
+                    print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
+                done += len(batch)
+    tier = Target.of(load_board(args.board).core, args.optimise).tier
+    own = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
-        f"{args.board}, seed {args.seed}: {done} graphs over {len(counts)} operators, {failures} mismatches"
+        f"{args.board}, {args.optimise}, seed {args.seed}: {done} graphs over {len(counts)} operators, {own:,} of "
+        f"{kernels.total():,} layers by {tier} kernels, {failures} mismatches"
     )
     return 1 if failures else 0
 
