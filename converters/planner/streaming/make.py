@@ -2,8 +2,9 @@
 
 The order of the operators is cut into items: one operator on whole tensors, or a segment. Between two items only whole
 tensors live, so the bytes that live during an item do not depend on how the others are cut, and the best cuts are found
-by dynamic programming: for a limit on live bytes, the cuts that cost the fewest extra instructions. Limits are tried in
-ascending order until no later one can give a smaller arena than what was placed.
+by dynamic programming: for a limit on bytes, the cuts that cost the fewest extra instructions. A segment needs its live
+bytes at first, and, once it is part of a candidate, what placing its blocks takes. Limits are tried in ascending order
+until no later one can give a smaller arena than what was placed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from arenite.converters.planner.streaming.schedule import (
     streamable,
 )
 
-#: Placements tried for one way of cutting, and ways of cutting that are placed.
+#: Placements tried for one way of cutting, and for one segment alone; ways of cutting that are placed.
 PLACEMENTS = 300
-CUTS = 16
+LOCAL_PLACEMENTS = 60
+CUTS = 8
 #: States of the order search.
 ORDER_BUDGET = 10000
 
@@ -168,27 +170,47 @@ class _Cutter:
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """The plan with the smallest arena for this order; None when none is smaller than ``other``."""
         items = self._items(None if other is None else other.arena_bytes)
-        best = other
-        tried = 0
-        seen: set[tuple[tuple[int, int, bool], ...]] = set()
-        for limit in sorted({i.live for here in items for i in here}):
-            if tried >= CUTS or (best is not None and limit >= best.arena_bytes):
+        need = {id(i): i.live for here in items for i in here}
+        placed: set[int] = set()  # segments whose need is not the live bytes but what placing them took
+        best, tried, done = other, 0, -1
+        seen: set[tuple[int, ...]] = set()
+        while tried < CUTS:
+            limit = min((n for n in need.values() if n > done), default=None)
+            if limit is None or (best is not None and limit >= best.arena_bytes):
                 break
-            cut = self._cut(items, limit)
-            if cut is None or (extra_limit is not None and sum(i.extra for i in cut) > extra_limit):
-                continue
-            name = tuple((i.first, i.end, i.schedule is None) for i in cut)
-            if name in seen:
-                continue
-            seen.add(name)
-            tried += 1
-            made = self._place(cut, limit)
-            if best is None or made.arena_bytes < best.arena_bytes:
-                best = made
+            cut = self._cut(items, need, limit)
+            name = tuple(map(id, cut or ()))
+            rough = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
+            if (
+                cut is None
+                or name in seen
+                or (extra_limit is not None and sum(i.extra for i in cut) > extra_limit)
+            ):
+                done = limit
+            elif rough:
+                for item in rough:
+                    need[id(item)] = self._placed_alone(item)
+                    placed.add(id(item))
+            else:
+                seen.add(name)
+                tried += 1
+                made = self._place(cut)
+                if best is None or made.arena_bytes < best.arena_bytes:
+                    best = made
         return None if best is other else best
 
-    def _cut(self, items: list[list[_Item]], limit: int) -> list[_Item] | None:
-        """The items of at most ``limit`` live bytes that together cost the fewest extra instructions; of equals those
+    def _placed_alone(self, item: _Item) -> int:
+        """Bytes that a segment takes when nothing else constrains where its blocks lie."""
+        assert item.schedule is not None
+        blocks = _Timeline(self, [item]).blocks()
+        touched = {self.demand.value_of[t] for t in item.schedule.rows}
+        crossing = self._crossing(item.first, item.end, touched)
+        placer = Placer(blocks, self.alignment)
+        places, _ = placer.search(item.live - crossing, LOCAL_PLACEMENTS)
+        return max(placer.top(places) + crossing, item.live)
+
+    def _cut(self, items: list[list[_Item]], need: Mapping[int, int], limit: int) -> list[_Item] | None:
+        """The items that need at most ``limit`` bytes and together cost the fewest extra instructions; of equals those
         with the fewest stages."""
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
@@ -196,7 +218,7 @@ class _Cutter:
         for first in reversed(range(n)):
             for item in items[first]:
                 rest = cost[item.end]
-                if item.live > limit or rest is None:
+                if need[id(item)] > limit or rest is None:
                     continue
                 stages = 0 if item.schedule is None else item.end - item.first
                 total = (rest[0] + item.extra, rest[1] + stages)
@@ -213,8 +235,8 @@ class _Cutter:
             at = item.end
         return cut
 
-    def _place(self, cut: Sequence[_Item], limit: int) -> Plan:
-        demand, graph = self.demand, self.graph
+    def _place(self, cut: Sequence[_Item]) -> Plan:
+        demand = self.demand
         alignment = self.alignment
         timeline = _Timeline(self, cut)
         blocks = timeline.blocks()
