@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from arenite.converters.passes.constant_channels import constant_channels
 from arenite.converters.passes.optimise import optimise
 from arenite.firmware.generator.needs import check_supported
 from tests.converters.passes.layers import conv, quant
@@ -11,6 +12,7 @@ from tests.converters.passes.planted import assert_same, planted_model
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
+from tests.fuzz.compare import compare
 
 
 def test_passes_build_on_each_other() -> None:
@@ -74,3 +76,9 @@ def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
 def test_optimising_twice_changes_nothing_more(seed: int) -> None:
     small, _ = optimise(planted_model([44, seed]))
     assert optimise(small) == (small, ())
+
+
+def test_the_engine_runs_what_passes_leave() -> None:
+    """Any number of channels: odd ones, and one alone."""
+    models = [constant_channels(planted_model([45, seed]), multiple=1)[0] for seed in range(10)]
+    assert compare(models, runs=2) == []
