@@ -59,10 +59,11 @@ static int16_t *collect_rests(const ar_conv_2d_dsp_params *p, int16_t *to, int32
     return to;
 }
 
-/* Widen the window of `pixels` neighbouring outputs run by run; `column` is where the first one's first tap falls.
- * Runs that lie inside the image are read there, others in a window with the padding. */
-static void widen_block(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t whole,
-                        int32_t column, int32_t pixels, int32_t in_w)
+/* Widen the window of `pixels` neighbouring outputs that is not a plain piece of `count` rows: run by run, and where a
+ * run does not lie inside the image, row by row from a copy with the padding. `column` is where the first output's
+ * first tap falls. */
+static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t whole,
+                         int32_t column, int32_t pixels, int32_t in_w)
 {
     const int32_t in_c = p->in_c;
     const int32_t width = (pixels - 1) * p->stride_w + p->run_width;
@@ -73,14 +74,14 @@ static void widen_block(const ar_conv_2d_dsp_params *p, const int8_t *const *row
     int32_t *x = p->scratch;
     int16_t *rest = (int16_t *)(x + p->runs * p->k_h * p->run_groups * 2 * wide);
     int8_t *const window = (int8_t *)(x + p->groups * 2 * wide);
-    const int8_t *const one = window;
+    const int8_t *const copy = window;
     int32_t offset = column * in_c;
     int32_t odd = 0;
     for (int32_t run = 0; run < p->runs; run++) {
         const int32_t inside = whole && offset >= 0 && offset + bytes <= in_w * in_c;
         const int32_t at = inside ? offset : 0;
         const int32_t count = inside ? p->k_h : 1;
-        const int8_t *const *from = inside ? rows : &one;
+        const int8_t *const *from = inside ? rows : &copy;
         for (int32_t k = 0; k < p->k_h; k += count) {
             if (!inside) {
                 padded_window(p, window, rows[k], in_w, column, width);
@@ -107,44 +108,69 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
     const int32_t out_c = p->out_c;
     const int32_t size = 2 + p->groups * 2;
     const int32_t *last = p->filters + out_c / 2 * size;
-    ar_dot_s8_dsp d = {out,        p->requant, p->rounding, p->shift,     out_w == 1 ? 0 : out_c,
-                       p->scratch, last,       p->groups,   p->two_sided, p->filters};
+    ar_dot_s8_dsp d = {out,        p->requant, p->rounding, p->shift, out_w == 1 ? 0 : out_c,
+                       p->scratch, last,       p->groups,   p->form,  p->filters};
     /* The last of an odd number of channels has a pair of its own, whose outputs go through a buffer. */
     int8_t halves[6];
     ar_dot_s8_dsp odd = d;
     odd.out = halves;
-    odd.requant += out_c / 2 * (p->two_sided ? 4 : 3);
+    odd.requant += out_c / 2 * (p->form == AR_DOT_TWO_SIDED ? 4 : 3);
     odd.pixel = 2;
     odd.pair = last;
     odd.end = last + size;
 
-    int32_t whole = 1;
-    for (int32_t k = 0; k < p->k_h; k++) {
-        whole &= rows[k] != 0;
-    }
-    /* Blocks of 3 pixels with one run per row lie inside the image up to this offset. */
+    /* A block lies inside the image if no row is missing and it begins in [0, inside]: with 3 pixels, and a `step`
+     * further on with 2. */
     const int32_t step = p->stride_w * in_c;
     const int32_t run_bytes = p->run_groups * 4;
-    int32_t inside = in_w * in_c - run_bytes - p->rest - 2 * step;
-    inside = whole && p->runs == 1 ? inside : -1;
-    int16_t *const rest = (int16_t *)((int32_t *)p->scratch + p->k_h * p->run_groups * 6);
-
+    const int32_t reach = run_bytes + p->rest + 2 * step;
+    int32_t inside = in_w * in_c - reach;
     int32_t column = -p->pad_left;
+    int32_t whole = 1;
+    const int8_t *copies[AR_CONV_DSP_ROWS];
+    if (p->padded_w) {
+        const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
+        int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
+        for (int32_t k = 0; k < p->k_h; k++) {
+            padded_window(p, to, rows[k], in_w, column, p->padded_w);
+            copies[k] = to;
+            to += p->padded_w * in_c + overhang;
+        }
+        rows = copies;
+        inside = p->padded_w * in_c + overhang - reach;
+        column = 0;
+        in_w = p->padded_w + overhang; /* whatever lies beyond may be read */
+    } else {
+        for (int32_t k = 0; k < p->k_h; k++) {
+            whole &= rows[k] != 0;
+        }
+    }
+    if (!whole || p->runs > 1) {
+        inside = -1 - step;
+    }
+
     for (int32_t left = out_w; left > 0;) {
         const int32_t offset = column * in_c;
-        int32_t pixels = 3;
-        if (left >= 3 && left != 4 && offset >= 0 && offset <= inside) {
-            if (p->run_groups) {
-                ar_expand3_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
+        const int32_t pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
+        void (*dot)(const ar_dot_s8_dsp *) = ar_dot2_s8_dsp;
+        if (pixels == 3) {
+            dot = ar_dot3_s8_dsp;
+            if (offset >= 0 && offset <= inside) {
+                if (p->run_groups) {
+                    ar_expand3_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
+                }
+                if (p->rest) {
+                    int32_t *rest = (int32_t *)p->scratch + p->k_h * p->run_groups * 6;
+                    collect_rests(p, (int16_t *)rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
+                }
+            } else {
+                widen_window(p, rows, whole, column, 3, in_w);
             }
-            if (p->rest) {
-                collect_rests(p, rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
-            }
+        } else if (pixels == 2 && p->rest == 0 && offset >= 0 && offset <= inside + step) {
+            ar_expand2_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
         } else {
-            pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
-            widen_block(p, rows, whole, column, pixels, in_w);
+            widen_window(p, rows, whole, column, pixels, in_w);
         }
-        void (*dot)(const ar_dot_s8_dsp *) = pixels == 3 ? ar_dot3_s8_dsp : ar_dot2_s8_dsp;
         if (d.pair != d.end) {
             d.out = out;
             dot(&d);

@@ -9,13 +9,13 @@
  *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
  *  +36 the requantisation, one- or two-sided. */
 
-#define SUMS(w, x0, x1)                                           \
+/* clang-format off */
+#define SUMS(w, x0, x1) \
     "smlad r5, " w ", " x0 ", r5\n smlad r6, " w ", " x1 ", r6\n" \
-    "sxtb16 " w ", " w "\n"                                       \
+    "sxtb16 " w ", " w "\n" \
     "smlad r8, " w ", " x0 ", r8\n smlad r9, " w ", " x1 ", r9\n"
 /* Four inputs: 12 instructions of 4 bytes each, which the entry into the loop counts on. */
-#define GROUP \
-    "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2, r7}\n" SUMS("r3", "r0", "r1") SUMS("r4", "r2", "r7")
+#define GROUP "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2, r7}\n" SUMS("r3", "r0", "r1") SUMS("r4", "r2", "r7")
 
 __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__((unused)))
 {
@@ -34,8 +34,8 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "add lr, lr, r8, lsl #4\n"
             "mov r8, r0\n"
             "adr r10, 4f\n"
-            "cmp r9, #0\n"
-            "it ne\n adrne r10, 5f\n"
+            "cmp r9, #2\n"
+            "it eq\n adreq r10, 5f\n"
             "add r9, lr, #1\n"
             "add r10, r10, #1\n"
             "stm sp, {r1-r10}\n"
@@ -46,7 +46,9 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "mov r6, r5\n"
             "mov r9, r8\n"
             "ldr pc, [sp, #32]\n"
-            "2:\n" GROUP GROUP GROUP GROUP "subs lr, lr, #1\n"
+            "2:\n"
+            GROUP GROUP GROUP GROUP
+            "subs lr, lr, #1\n"
             "bne 2b\n"
             "ldm sp, {r0, r1, r2, r3, r7}\n"
             "ldr pc, [sp, #36]\n"
@@ -59,7 +61,7 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "eor r4, lr, r8, asr #31\n add r8, r4, r8, lsl #8\n smmla r8, r8, r11, r2\n"
             "eor r4, lr, r9, asr #31\n add r9, r4, r9, lsl #8\n smmla r9, r9, r11, r2\n"
             "b 6f\n"
-            /* One-sided: r4 and r11 multipliers, lr offset of the second channel. */
+            /* One-sided, a fixed shift like any other: r4 and r11 multipliers, lr offset of the second channel. */
             "4:\n"
             "ldm r1!, {r4, r11, lr}\n"
             "sub r5, r5, r8\n smmla r5, r5, r4, r2\n"
@@ -78,6 +80,7 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "add sp, #40\n"
             "pop {r4-r11, pc}\n");
 }
+/* clang-format on */
 
 #else
 

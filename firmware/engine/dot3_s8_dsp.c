@@ -9,90 +9,104 @@
  *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
  *  +36 the requantisation, one- or two-sided. */
 
+/* clang-format off */
 /* One word of filters, two inputs of every pixel; the first time the sums start with the biases in r5 and r8. */
-#define WORD(w)                                                                     \
-    "ldm r11!, {r0, r1, r2}\n"                                                      \
+#define WORD(w) \
+    "ldm r11!, {r0, r1, r2}\n" \
     "smlad r5, " w ", r0, r5\n smlad r6, " w ", r1, r6\n smlad r7, " w ", r2, r7\n" \
-    "sxtb16 " w ", " w "\n"                                                         \
+    "sxtb16 " w ", " w "\n" \
     "smlad r8, " w ", r0, r8\n smlad r9, " w ", r1, r9\n smlad r10, " w ", r2, r10\n"
-#define FIRST_WORD(w)                                                               \
-    "ldm r11!, {r0, r1, r2}\n"                                                      \
+#define FIRST_WORD(w) \
+    "ldm r11!, {r0, r1, r2}\n" \
     "smlad r6, " w ", r1, r5\n smlad r7, " w ", r2, r5\n smlad r5, " w ", r0, r5\n" \
-    "sxtb16 " w ", " w "\n"                                                         \
+    "sxtb16 " w ", " w "\n" \
     "smlad r9, " w ", r1, r8\n smlad r10, " w ", r2, r8\n smlad r8, " w ", r0, r8\n"
 /* Four inputs: 17 instructions of 4 bytes each, which the entry into the loop counts on. */
 #define GROUP "ldrd r3, r4, [r12], #8\n" WORD("r3") WORD("r4")
 
-/* x of the first channel in `a`, with the sum of the second in `b`; x of the second in place of its sum. */
-#define FIRST_X(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r4, r2\n"
-#define SECOND_X(b) "add " b ", lr, " b ", lsl #8\n smmla " b ", " b ", r11, r2\n"
-#define FIRST_X_TWO_SIDED(a, b)                                                     \
-    "sub " a ", " a ", " b "\n eor r4, lr, " a ", asr #31\n add " a ", " a ", r4\n" \
-    "smmla " a ", " a ", r11, r2\n"
-#define SECOND_X_TWO_SIDED(b) \
+/* With r0 out, r1 requant, r2 rounding, r3 shift: scale x of the first channel of a pixel, from `a` with the sum of the
+ * second in `b`; and x of the second. */
+#define FIRST(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r4, r2\n"
+#define SECOND(b) "add " b ", lr, " b ", lsl #8\n smmla " b ", " b ", r11, r2\n"
+#define FIRST_TWO_SIDED(a, b) \
+    "sub " a ", " a ", " b "\n eor r4, lr, " a ", asr #31\n add " a ", " a ", r4\n smmla " a ", " a ", r11, r2\n"
+#define SECOND_TWO_SIDED(b) \
     "eor r4, lr, " b ", asr #31\n add " b ", r4, " b ", lsl #8\n smmla " b ", " b ", r11, r2\n"
 #define SATURATE(r) "asr " r ", " r ", r3\n ssat " r ", #8, " r "\n"
+#define SATURATE_FIXED(r) "ssat " r ", #8, " r ", asr #12\n" /* AR_DOT_SHIFT */
 
 __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__((unused)))
 {
-    __asm__(
-        ".set ar_stack_ar_dot3_s8_dsp, 76\n"
-        "push {r4-r11, lr}\n"
-        "sub sp, #40\n"
-        "ldm r0, {r1-r10}\n"
-        "mov r12, r10\n"
-        "mov r11, r6\n"
-        /* The first group of a pair stands before the loop, four others in it: the first time round, enter it as
+    __asm__(".set ar_stack_ar_dot3_s8_dsp, 76\n"
+            "push {r4-r11, lr}\n"
+            "sub sp, #40\n"
+            "ldm r0, {r1-r10}\n"
+            "mov r12, r10\n"
+            "mov r11, r6\n"
+            /* The first group of a pair stands before the loop, four others in it: the first time round, enter it as
              * far down as groups are missing. */
-        "sub r0, r8, #1\n"
-        "add r8, r0, #3\n"
-        "lsr r8, r8, #2\n"
-        "rsb r0, r0, r8, lsl #2\n"
-        "add r0, r0, r0, lsl #4\n"
-        "adr lr, 2f\n"
-        "add r0, lr, r0, lsl #2\n"
-        "cmp r8, #0\n"
-        "it eq\n adreq r0, 3f\n"
-        "adr r10, 4f\n"
-        "cmp r9, #0\n"
-        "it ne\n adrne r10, 5f\n"
-        "add r9, r0, #1\n"
-        "add r10, r10, #1\n"
-        "stm sp, {r1-r10}\n"
-        /* A pair. */
-        "1:\n"
-        "ldrd r5, r8, [r12], #8\n"
-        "ldrd r3, r4, [r12], #8\n" /* */
-        FIRST_WORD("r3") WORD("r4") "ldr lr, [sp, #28]\n"
-                                          "ldr pc, [sp, #32]\n"
-                                          "2:\n" GROUP GROUP GROUP GROUP "subs lr, lr, #1\n"
-                                          "bne 2b\n"
-                                          "3:\n"
-                                          "ldm sp, {r0, r1, r2, r3}\n"
-                                          "ldr pc, [sp, #36]\n"
-                                          /* Two-sided: r11 multiplier, lr offset. */
-                                          "5:\n"
-                                          "ldrd r11, lr, [r1], #8\n" /* */
-        FIRST_X_TWO_SIDED("r5", "r8") FIRST_X_TWO_SIDED("r6", "r9")
-            FIRST_X_TWO_SIDED("r7", "r10") "ldrd r11, lr, [r1], #8\n" /* */
-        SECOND_X_TWO_SIDED("r8") SECOND_X_TWO_SIDED("r9") SECOND_X_TWO_SIDED(
-            "r10") "b 6f\n"
-                   /* One-sided: r4 and r11 multipliers, lr offset of the second channel. */
-                   "4:\n"
-                   "ldm r1!, {r4, r11, lr}\n" /* */
-        FIRST_X("r5", "r8") FIRST_X("r6", "r9") FIRST_X("r7", "r10") SECOND_X("r8") SECOND_X("r9")
-            SECOND_X("r10") "6:\n"
-                            "ldr r4, [sp, #16]\n" /* */
-        SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9")
-            SATURATE("r10") "strb r6, [r0, r4]\n strb r7, [r0, r4, lsl #1]\n strb r5, [r0], #1\n"
-                            "strb r9, [r0, r4]\n strb r10, [r0, r4, lsl #1]\n strb r8, [r0], #1\n"
-                            "strd r0, r1, [sp]\n"
-                            "ldrd r11, lr, [sp, #20]\n"
-                            "cmp r12, lr\n"
-                            "bne 1b\n"
-                            "add sp, #40\n"
-                            "pop {r4-r11, pc}\n");
+            "sub r0, r8, #1\n"
+            "add r8, r0, #3\n"
+            "lsr r8, r8, #2\n"
+            "rsb r0, r0, r8, lsl #2\n"
+            "add r0, r0, r0, lsl #4\n"
+            "adr lr, 2f\n"
+            "add r0, lr, r0, lsl #2\n"
+            "cmp r8, #0\n"
+            "it eq\n adreq r0, 3f\n"
+            "adr r10, 8f\n"
+            "cmp r9, #1\n"
+            "it eq\n adreq r10, 4f\n"
+            "it gt\n adrgt r10, 5f\n"
+            "add r9, r0, #1\n"
+            "add r10, r10, #1\n"
+            "stm sp, {r1-r10}\n"
+            /* A pair. */
+            "1:\n"
+            "ldrd r5, r8, [r12], #8\n"
+            "ldrd r3, r4, [r12], #8\n"
+            FIRST_WORD("r3") WORD("r4")
+            "ldr lr, [sp, #28]\n"
+            "ldr pc, [sp, #32]\n"
+            "2:\n"
+            GROUP GROUP GROUP GROUP
+            "subs lr, lr, #1\n"
+            "bne 2b\n"
+            "3:\n"
+            "ldm sp, {r0, r1, r2, r3}\n"
+            "ldr pc, [sp, #36]\n"
+            /* Two-sided: r11 multiplier, lr offset. */
+            "5:\n"
+            "ldrd r11, lr, [r1], #8\n"
+            FIRST_TWO_SIDED("r5", "r8") FIRST_TWO_SIDED("r6", "r9") FIRST_TWO_SIDED("r7", "r10")
+            "ldrd r11, lr, [r1], #8\n"
+            SECOND_TWO_SIDED("r8") SECOND_TWO_SIDED("r9") SECOND_TWO_SIDED("r10")
+            "b 6f\n"
+            /* One-sided: r4 and r11 multipliers, lr offset of the second channel. */
+            "4:\n"
+            "ldm r1!, {r4, r11, lr}\n"
+            FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
+            "6:\n"
+            SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
+            "b 7f\n"
+            /* The same with the fixed shift. */
+            "8:\n"
+            "ldm r1!, {r4, r11, lr}\n"
+            FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
+            SATURATE_FIXED("r5") SATURATE_FIXED("r6") SATURATE_FIXED("r7")
+            SATURATE_FIXED("r8") SATURATE_FIXED("r9") SATURATE_FIXED("r10")
+            "7:\n"
+            "ldr r4, [sp, #16]\n"
+            "strb r6, [r0, r4]\n strb r7, [r0, r4, lsl #1]\n strb r5, [r0], #1\n"
+            "strb r9, [r0, r4]\n strb r10, [r0, r4, lsl #1]\n strb r8, [r0], #1\n"
+            "strd r0, r1, [sp]\n"
+            "ldrd r11, lr, [sp, #20]\n"
+            "cmp r12, lr\n"
+            "bne 1b\n"
+            "add sp, #40\n"
+            "pop {r4-r11, pc}\n");
 }
+/* clang-format on */
 
 #else
 

@@ -15,15 +15,19 @@
  *
  * Requantisation, with x = 256 * sum + offset:
  *     one-sided  out = saturate((x * multiplier + rounding * 2^32) >> (32 + shift))
- *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31)).
- * Per pair the table has: one-sided multiplier0, multiplier1, offset1 (offset0 is in the bias already); two-sided
- * multiplier0, offset0, multiplier1, offset1. That these integers give LiteRT's value for every sum that can occur is
- * proven when they are chosen (affine_requant.py).
+ *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31))
+ *     fixed      one-sided with a shift that the kernel knows, one instruction less for every output.
+ * Per pair the table has: multiplier0, multiplier1, offset1 (offset0 is in the bias already); two-sided multiplier0,
+ * offset0, multiplier1, offset1. That these integers give LiteRT's value for every sum that can occur is proven when
+ * they are chosen (affine_requant.py, fixed_shift.py).
  */
 #ifndef ARENITE_DOT_S8_DSP_H
 #define ARENITE_DOT_S8_DSP_H
 
 #include <stdint.h>
+
+#define AR_DOT_SHIFT 12
+enum { AR_DOT_FIXED, AR_DOT_ONE_SIDED, AR_DOT_TWO_SIDED };
 
 typedef struct {
     int8_t *out;            /* channel 2i of the first pixel */
@@ -34,7 +38,7 @@ typedef struct {
     const int32_t *x;    /* the expanded pixels */
     const int32_t *end;  /* where the filters end */
     int32_t groups;      /* inputs / 4, at least 1 */
-    int32_t two_sided;   /* 0 or 1 */
+    int32_t form;        /* AR_DOT_FIXED, ... */
     const int32_t *pair; /* filters of the pair i */
 } ar_dot_s8_dsp;
 

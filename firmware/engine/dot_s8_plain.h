@@ -44,7 +44,7 @@ static inline void ar_dot_s8_plain(const ar_dot_s8_dsp *d, int32_t pixels)
             const int32_t x0 = (int32_t)(both - b);
             const int32_t x1 = (int32_t)(b << 8);
             int8_t *o = out + i * d->pixel;
-            if (d->two_sided) {
+            if (d->form == AR_DOT_TWO_SIDED) {
                 o[0] = ar_dot_output(x0 + (requant[1] ^ (x0 >> 31)), requant[0], d->rounding, d->shift);
                 o[1] = ar_dot_output(x1 + (requant[3] ^ (x1 >> 31)), requant[2], d->rounding, d->shift);
             } else {
@@ -52,7 +52,7 @@ static inline void ar_dot_s8_plain(const ar_dot_s8_dsp *d, int32_t pixels)
                 o[1] = ar_dot_output(x1 + requant[2], requant[1], d->rounding, d->shift);
             }
         }
-        requant += d->two_sided ? 4 : 3;
+        requant += d->form == AR_DOT_TWO_SIDED ? 4 : 3;
     }
 }
 

@@ -1,15 +1,24 @@
-"""CONV_2D, int8, on cores with the DSP extension."""
+"""CONV_2D, int8, on cores with the DSP extension; and DEPTHWISE_CONV_2D of one input channel, which is the same."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
 from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.fixed_shift import fix_shift
 from arenite.firmware.generator.folded import Folded, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.pack_pairs import (
     TapOrder,
-    pack_pairs,
     packable,
+    pair_biases,
     pair_requant,
+    pair_words,
+    scaled_pair_biases,
+    scaled_pair_requant,
     tap_order,
 )
 from arenite.firmware.generator.lower.variant import Variant, variant
@@ -18,8 +27,12 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: AR_CONV_DSP_ROWS of conv_2d_s8_dsp.h.
 MOST_ROWS = 16
+#: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
+_SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
 #: Neighbouring pixels that the fastest kernel takes together.
 _BLOCK = 3
+#: Bytes up to which the rows under a row of windows are copied whole where they need padding.
+_SMALL_ROWS = 256
 SOURCES = (
     "conv_2d_s8_dsp.c",
     "dot2_s8_dsp.c",
@@ -29,28 +42,27 @@ SOURCES = (
 )
 
 
-@variant
-class Conv2DDsp(Variant):
-    op_name = "CONV_2D"
+class ConvolutionDsp(Variant):
+    """What all convolutions over all channels share; ``axis`` is the weights' axis of output channels."""
+
     tiers = (DSP,)
-    priority = 200
     kernels = SOURCES
+    row_function = "ar_conv_2d_s8_dsp_row"
+    axis: ClassVar[int]
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        if inp.dtype != "int8" or w.data is None or w.shape[3] != inp.shape[3] or w.shape[1] > MOST_ROWS:
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        channels = w.shape[3] if self.axis == 0 else 1
+        if inp.dtype != "int8" or w.data is None or inp.shape[3] != channels or w.shape[1] > MOST_ROWS:
             return False
         taps = order_of(graph, op)
-        if taps.groups >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
+        if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
-        folded = fold_convolution(graph, op, axis=0)
+        folded = self._folded(graph, op)
         return folded is not None and packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        taps = order_of(graph, op)
-        row = out.shape[2] if not is_seamless(graph, op) else out.shape[0] * out.shape[1] * out.shape[2]
-        return scratch_bytes(taps, row, inp.shape[3], op.options["stride_w"], padded=needs_window(graph, op))
+        return scratch_bytes(order_of(graph, op), shape_of(graph, op))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """One tap: a block of pixels is widened before its outputs, which lie no further on, are written."""
@@ -58,73 +70,101 @@ class Conv2DDsp(Variant):
         return ((0, 0),) if w.shape[1:3] == (1, 1) and out.shape[3] <= inp.shape[3] else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, out, w = ctx.op, ctx.input(0), ctx.output(), ctx.input(1)
-        assert inp is not None and w is not None
-        folded = fold_convolution(ctx.graph, op, axis=0)
+        folded = self._folded(ctx.graph, ctx.op)
         assert folded is not None
-        taps = order_of(ctx.graph, op)
-        top, left = _padding(ctx.graph, op)
-        return dsp_call(
-            ctx,
-            folded,
-            taps,
-            {
-                "batches": inp.shape[0],
-                "in_h": inp.shape[1],
-                "in_w": inp.shape[2],
-                "in_c": inp.shape[3],
-                "out_h": out.shape[1],
-                "out_w": out.shape[2],
-                "out_c": out.shape[3],
-                "pad_top": top,
-                "pad_left": left,
-                "k_h": w.shape[1],
-                "stride_h": op.options["stride_h"],
-                "stride_w": op.options["stride_w"],
-                "dilation_h": op.options["dilation_h_factor"],
-                "dilation_w": op.options["dilation_w_factor"],
-            },
-        )
+        return dsp_call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
+
+    def _folded(self, graph: Subgraph, op: Op) -> Folded | None:
+        """Weights as [out_c][k_h][k_w][in_c]."""
+        folded = fold_convolution(graph, op, self.axis)
+        if folded is None or self.axis == 0:
+            return folded
+        return replace(folded, weights=np.swapaxes(folded.weights, 0, self.axis))
+
+
+@variant
+class Conv2DDsp(ConvolutionDsp):
+    op_name = "CONV_2D"
+    priority = 200
+    axis = 0
 
 
 def order_of(graph: Subgraph, op: Op) -> TapOrder:
-    _, k_h, k_w, in_c = graph.tensors[op.inputs[1]].shape
-    return tap_order(k_h, k_w, in_c, op.options["dilation_w_factor"])
+    _, k_h, k_w, _ = graph.tensors[op.inputs[1]].shape
+    return tap_order(k_h, k_w, graph.tensors[op.inputs[0]].shape[3], op.options["dilation_w_factor"])
 
 
-def is_seamless(graph: Subgraph, op: Op) -> bool:
-    """One tap at every pixel: the whole tensor is one long row."""
-    w, o = graph.tensors[op.inputs[1]], op.options
-    return w.shape[1:3] == (1, 1) and o["stride_h"] == 1 and o["stride_w"] == 1
-
-
-def needs_window(graph: Subgraph, op: Op) -> bool:
-    """Whether some window hangs over the image's edge."""
+def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
+    """The fields of ``ar_conv_2d_dsp_params`` that say sizes."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     o = op.options
-    before = _padding(graph, op)
-    strides = (o["stride_h"], o["stride_w"])
-    dilations = (o["dilation_h_factor"], o["dilation_w_factor"])
-    for k in (0, 1):
-        end = (out.shape[1 + k] - 1) * strides[k] - before[k] + (w.shape[1 + k] - 1) * dilations[k] + 1
-        if before[k] or end > inp.shape[1 + k]:
-            return True
-    return False
+    _, top = conv_padding(o["padding"], inp.shape[1], w.shape[1], o["stride_h"], o["dilation_h_factor"])
+    _, left = conv_padding(o["padding"], inp.shape[2], w.shape[2], o["stride_w"], o["dilation_w_factor"])
+    return {
+        "batches": inp.shape[0],
+        "in_h": inp.shape[1],
+        "in_w": inp.shape[2],
+        "in_c": inp.shape[3],
+        "out_h": out.shape[1],
+        "out_w": out.shape[2],
+        "out_c": out.shape[3],
+        "pad_top": top,
+        "pad_left": left,
+        "k_h": w.shape[1],
+        "stride_h": o["stride_h"],
+        "stride_w": o["stride_w"],
+        "dilation_h": o["dilation_h_factor"],
+        "dilation_w": o["dilation_w_factor"],
+    }
 
 
-def scratch_bytes(taps: TapOrder, row_width: int, in_c: int, stride: int, *, padded: bool) -> int:
-    """Widened pixels of the largest block, and its window where one is copied: at an edge, or because a run's last
-    group would read on behind the row."""
-    pixels = _BLOCK if row_width == _BLOCK or row_width > _BLOCK + 1 else 2
+def needs_window(taps: TapOrder, shape: dict[str, int]) -> bool:
+    """Whether a window hangs over the image's edge, or its last group reads on behind a row."""
+    bottom = (shape["out_h"] - 1) * shape["stride_h"] + (shape["k_h"] - 1) * shape["dilation_h"] + 1
+    right = _columns(taps, shape)
+    return (
+        shape["pad_top"] > 0
+        or shape["pad_left"] > 0
+        or bottom > shape["in_h"]
+        or right > shape["in_w"]
+        or _overhang(taps, shape) > 0
+    )
+
+
+def padded_columns(taps: TapOrder, shape: dict[str, int]) -> int:
+    """Width of the rows that are copied with their padding; 0 where windows are copied instead, or nothing."""
+    columns = _columns(taps, shape)
+    small = shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape)) <= _SMALL_ROWS
+    one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
+    return columns if small and not one_tap and needs_window(taps, shape) else 0
+
+
+def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
+    """The widened pixels of the largest block; behind them the copied rows, or the copied window of a block."""
+    one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
+    seamless = one_tap and shape["stride_h"] == 1 and shape["stride_w"] == 1
+    row = shape["batches"] * shape["out_h"] * shape["out_w"] if seamless else shape["out_w"]
+    pixels = _BLOCK if row == _BLOCK or row > _BLOCK + 1 else 2
     made = taps.groups * 8 * pixels
-    overhang = 4 * taps.run_groups + taps.rest - taps.run_width * in_c
-    if padded or overhang:
-        made += ((pixels - 1) * stride + taps.run_width) * in_c + overhang
+    if columns := padded_columns(taps, shape):
+        made += shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape))
+    elif needs_window(taps, shape):
+        width = (pixels - 1) * shape["stride_w"] + taps.run_width
+        made += width * shape["in_c"] + _overhang(taps, shape)
     return made
 
 
 def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields that name sizes."""
+    """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields of ``shape_of``."""
+    words = pair_words(folded, taps.order)
+    fixed = fix_shift(folded, 0, _SHIFT)
+    if fixed is not None:
+        biases, requant = scaled_pair_biases(fixed.bias), scaled_pair_requant(fixed.bias, fixed.multiplier)
+        rounding, shift, form = fixed.rounding, _SHIFT, _FIXED
+    else:
+        biases, requant = pair_biases(folded), pair_requant(folded)
+        rounding, shift = folded.requant.rounding, folded.requant.shift
+        form = _TWO_SIDED if folded.requant.two_sided else _ONE_SIDED
     return KernelCall(
         "ar_conv_2d_s8_dsp",
         "conv_2d_s8_dsp.h",
@@ -133,18 +173,19 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
         {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "filters": ctx.weights(pack_pairs(folded, taps.order), "filters"),
-            "requant": ctx.table(pair_requant(folded), "requant"),
+            "filters": ctx.weights(np.concatenate([biases, words], axis=1), "filters"),
+            "requant": ctx.table(requant, "requant"),
             "scratch": ctx.scratch_ptr(),
-            "rounding": folded.requant.rounding,
+            "rounding": rounding,
             **shape,
             "groups": taps.groups,
             "run_groups": taps.run_groups,
+            "padded_w": padded_columns(taps, shape),
             "runs": taps.runs,
             "run_width": taps.run_width,
             "rest": taps.rest,
-            "shift": folded.requant.shift,
-            "two_sided": int(folded.requant.two_sided),
+            "shift": shift,
+            "form": form,
             "zero_point": folded.input_zero_point,
             "act_min": folded.act_range[0],
             "act_max": folded.act_range[1],
@@ -152,9 +193,13 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
     )
 
 
-def _padding(graph: Subgraph, op: Op) -> tuple[int, int]:
-    """Rows above and columns to the left of the image."""
-    inp, w, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], op.options
-    top = conv_padding(o["padding"], inp.shape[1], w.shape[1], o["stride_h"], o["dilation_h_factor"])[1]
-    left = conv_padding(o["padding"], inp.shape[2], w.shape[2], o["stride_w"], o["dilation_w_factor"])[1]
-    return top, left
+def _columns(taps: TapOrder, shape: dict[str, int]) -> int:
+    """Columns under a row of windows, from the first one's first tap; less those of padding to the left it is where
+    the last window ends."""
+    k_w = taps.runs * taps.run_width
+    return (shape["out_w"] - 1) * shape["stride_w"] + (k_w - 1) * shape["dilation_w"] + 1
+
+
+def _overhang(taps: TapOrder, shape: dict[str, int]) -> int:
+    """Bytes that the last group of a run reads beyond it."""
+    return 4 * taps.run_groups + taps.rest - taps.run_width * shape["in_c"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded, fold_convolution, fold_fully_connected
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.conv_2d_dsp import SOURCES, dsp_call, needs_window, scratch_bytes
+from arenite.firmware.generator.lower.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
 from arenite.firmware.generator.lower.pack_pairs import (
     pack_quads,
     packable,
@@ -60,22 +60,16 @@ class FullyConnectedRowsDsp(Variant):
         return folded is not None and packable(folded) and max(sizes) <= _LARGEST
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        depth = _depth(graph, op)
-        return scratch_bytes(tap_order(1, 1, depth, 1), _rows(graph, op), depth, 1, padded=False)
+        shape = _pixels(graph, op)
+        return scratch_bytes(tap_order(1, 1, shape["in_c"], 1), shape)
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         return ((0, 0),) if _units(graph, op) <= _depth(graph, op) else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        graph, op = ctx.graph, ctx.op
-        folded = _folded(graph, op)
+        folded, shape = _folded(ctx.graph, ctx.op), _pixels(ctx.graph, ctx.op)
         assert folded is not None
-        depth, rows = _depth(graph, op), _rows(graph, op)
-        shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth}
-        shape |= {"out_h": 1, "out_w": rows, "out_c": _units(graph, op)}
-        shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}
-        shape |= {"stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
-        return dsp_call(ctx, folded, tap_order(1, 1, depth, 1), shape)
+        return dsp_call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
 
 
 @variant
@@ -91,7 +85,10 @@ class Conv2DPixelDsp(Variant):
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or inp.shape[0] != 1 or out.shape[1:3] != (1, 1):
             return False
-        if w.shape[1:] != inp.shape[1:] or needs_window(graph, op):
+        shape = shape_of(graph, op)
+        if w.shape[1:] != inp.shape[1:] or shape["pad_top"] or shape["pad_left"]:
+            return False
+        if shape["dilation_h"] > 1 or shape["dilation_w"] > 1:
             return False
         return row_suits(fold_convolution(graph, op, axis=0))
 
@@ -147,6 +144,14 @@ def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
 def _folded(graph: Subgraph, op: Op) -> Folded | None:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     return fold_fully_connected(graph, op) if inp.dtype == "int8" and w.data is not None else None
+
+
+def _pixels(graph: Subgraph, op: Op) -> dict[str, int]:
+    """Rows as the pixels of an image of one row: the fields of ``conv_2d_dsp.shape_of``."""
+    rows, depth, units = _rows(graph, op), _depth(graph, op), _units(graph, op)
+    shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth, "out_h": 1, "out_w": rows, "out_c": units}
+    shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}
+    return shape | {"stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
 
 
 def _depth(graph: Subgraph, op: Op) -> int:

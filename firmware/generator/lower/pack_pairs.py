@@ -61,11 +61,6 @@ def packable(folded: Folded) -> bool:
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
-def pack_pairs(folded: Folded, order: np.ndarray) -> np.ndarray:
-    """Filters, int32 [pairs, 2 + len(order) / 2]: the biases, then the words of weights."""
-    return np.concatenate([pair_biases(folded), pair_words(folded, order)], axis=1)
-
-
 def pair_words(folded: Folded, order: np.ndarray) -> np.ndarray:
     """Weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low half."""
     weights = folded.weights.reshape(len(folded.weights), -1)
@@ -92,6 +87,19 @@ def pair_requant(folded: Folded) -> np.ndarray:
     offset0, offset1 = _channel_pairs(requant.offset[:, None])
     columns = [m0, offset0, m1, offset1] if requant.two_sided else [m0, m1, offset1]
     return np.concatenate(columns, axis=1).astype(np.int32)
+
+
+def scaled_pair_biases(bias: np.ndarray) -> np.ndarray:
+    """``pair_biases`` of int32 [channels] biases in units of 1 / 256: the odd channel's keeps its whole units."""
+    even, odd = _channel_pairs(bias.astype(np.int64)[:, None])
+    return _int32(np.concatenate([even + (odd >> 8), odd >> 8], axis=1))
+
+
+def scaled_pair_requant(bias: np.ndarray, multiplier: np.ndarray) -> np.ndarray:
+    """The one-sided table, int32 [pairs, 3], for ``scaled_pair_biases``: what is left of the odd bias is its offset."""
+    m0, m1 = _channel_pairs(multiplier[:, None])
+    _, odd = _channel_pairs(bias[:, None])
+    return np.concatenate([m0, m1, odd & 255], axis=1).astype(np.int32)
 
 
 def _channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
