@@ -3,82 +3,112 @@
 
 #include "vector_s8_mve.h"
 
-/* The windows of outputs x to x + count - 1 of a row. */
-static void fill_patches(const ar_conv_2d_mve_params *p, const int8_t *const *rows, int32_t x, int32_t count)
+/* Windows that have been copied and not multiplied yet, and where their outputs go. */
+typedef struct {
+    int8_t *out;
+    int32_t count;
+} pending;
+
+static void multiply(const ar_conv_2d_mve_params *p, pending *windows)
+{
+    if (windows->count != 0) {
+        ar_gemm_s8_mve(&p->gemm, p->patches, p->gemm.depth, (uint32_t)windows->count, windows->out);
+        windows->out += windows->count * p->gemm.out_c;
+        windows->count = 0;
+    }
+}
+
+/* The windows of an output row; they are multiplied whenever there is no room for more. */
+static void add_windows(const ar_conv_2d_mve_params *p, const int8_t *const *rows, pending *windows)
 {
     const int32_t in_c = p->in_c;
     const int32_t run = p->k_w * in_c;
-    int8_t *to = p->patches;
+    const int32_t window = p->gemm.depth;
+    const int32_t last = (p->in_w - p->k_w) * in_c; /* of a window that lies inside; negative if none does */
+    const int32_t step = p->stride_w * in_c;
+    int32_t from = -p->pad_left * in_c; /* it may lie before the row, or end behind it */
+    int8_t *to = p->patches + windows->count * window;
+    /* Rows [top, bottom) of the windows lie inside the image. */
+    int32_t top = 0;
+    int32_t bottom = p->k_h;
+    while (top < bottom && rows[top] == 0) {
+        top++;
+    }
+    while (bottom > top && rows[bottom - 1] == 0) {
+        bottom--;
+    }
+    rows += top;
 
-    for (; count > 0; count--, x++) {
-        const int32_t first = x * p->stride_w - p->pad_left;
-        const int32_t past = first + p->k_w - p->in_w;
-        const int32_t from = first * in_c; /* alone it may lie before the row */
-        const int32_t left = first >= 0 ? 0 : first <= -p->k_w ? run : -from;
-        const int32_t right = past <= 0 ? 0 : past >= p->k_w ? run : past * in_c;
-        for (int32_t k = 0; k < p->k_h; k++, to += run) {
-            const int8_t *row = rows[k];
-            if (row == 0 || left + right != 0) {
-                ar_fill_s8_mve(to, p->padding, run);
-            }
-            if (row != 0 && left + right < run) {
-                ar_copy_s8_mve(to + left, row + (from + left), run - left - right);
-            }
+    for (int32_t left = p->out_w; left > 0; left--, from += step, to += window) {
+        if (windows->count == p->patch_pixels) {
+            multiply(p, windows);
+            to = p->patches;
         }
+        windows->count++;
+        if (from >= 0 && from <= last && bottom - top == p->k_h) {
+            ar_copy_rows_s8_mve(to, run, rows, p->k_h, from, run);
+            continue;
+        }
+        const int32_t before = from < 0 ? -from : 0;
+        const int32_t end = p->in_w * in_c - from;
+        const int32_t inside = (end < run ? end : run) - before;
+        ar_fill_s8_mve(to, p->padding, window);
+        if (inside > 0 && bottom > top) {
+            ar_copy_rows_s8_mve(to + top * run + before, run, rows, bottom - top, from + before, inside);
+        }
+    }
+}
+
+static void clamp(const ar_conv_2d_mve_params *p, int8_t *out, int32_t count)
+{
+    if (p->act_min > INT8_MIN || p->act_max < INT8_MAX) {
+        ar_clamp_s8_mve(out, p->act_min, p->act_max, count);
     }
 }
 
 void ar_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_conv_2d_mve_params *p = params;
-    const int32_t out_c = p->gemm.out_c;
 
     if (p->patches == 0) {
         ar_gemm_s8_mve(&p->gemm, rows[0], (uint32_t)(p->stride_w * p->in_c), p->out_w, out);
     } else {
-        int8_t *to = out;
-        for (int32_t x = 0; x < p->out_w; x += p->patch_pixels) {
-            const int32_t left = p->out_w - x;
-            const int32_t count = left < p->patch_pixels ? left : p->patch_pixels;
-            fill_patches(p, rows, x, count);
-            ar_gemm_s8_mve(&p->gemm, p->patches, p->gemm.depth, (uint32_t)count, to);
-            to += count * out_c;
-        }
+        pending windows = {out, 0};
+        add_windows(p, rows, &windows);
+        multiply(p, &windows);
     }
-    if (p->act_min > INT8_MIN || p->act_max < INT8_MAX) {
-        ar_clamp_s8_mve(out, p->act_min, p->act_max, p->out_w * out_c);
-    }
-}
-
-/* One tap, no stride: all pixels of all images are one row. */
-static void whole(const ar_conv_2d_mve_params *p)
-{
-    const uint32_t pixels = (uint32_t)p->batches * p->out_h * p->out_w;
-    ar_gemm_s8_mve(&p->gemm, p->input, p->in_c, pixels, p->output);
-    if (p->act_min > INT8_MIN || p->act_max < INT8_MAX) {
-        ar_clamp_s8_mve(p->output, p->act_min, p->act_max, (int32_t)(pixels * p->gemm.out_c));
-    }
+    clamp(p, out, p->out_w * p->gemm.out_c);
 }
 
 void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p)
 {
     const int32_t in_row = p->in_w * p->in_c;
     const int32_t out_row = p->out_w * p->gemm.out_c;
+    const int32_t rows_out = p->batches * p->out_h;
     const int8_t *image = p->input;
-    int8_t *out = p->output;
+    pending windows = {p->output, 0};
 
     if (p->patches == 0 && p->stride_h == 1 && p->stride_w == 1) {
-        whole(p);
-        return;
-    }
-    for (int32_t b = 0; b < p->batches; b++, image += p->in_h * in_row) {
-        for (int32_t y = 0; y < p->out_h; y++, out += out_row) {
-            const int8_t *rows[AR_CONV_2D_MVE_ROWS];
-            int32_t at = y * p->stride_h - p->pad_top;
-            for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
-                rows[k] = at < 0 || at >= p->in_h ? 0 : image + at * in_row;
+        /* One tap, no stride: all pixels of all images are one row. */
+        ar_gemm_s8_mve(&p->gemm, image, p->in_c, (uint32_t)(rows_out * p->out_w), p->output);
+    } else {
+        for (int32_t b = 0; b < p->batches; b++, image += p->in_h * in_row) {
+            for (int32_t y = 0; y < p->out_h; y++) {
+                const int8_t *rows[AR_CONV_2D_MVE_ROWS];
+                int32_t at = y * p->stride_h - p->pad_top;
+                for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
+                    rows[k] = at < 0 || at >= p->in_h ? 0 : image + at * in_row;
+                }
+                if (p->patches != 0) {
+                    add_windows(p, rows, &windows);
+                } else {
+                    const uint32_t step = (uint32_t)(p->stride_w * p->in_c);
+                    ar_gemm_s8_mve(&p->gemm, rows[0], step, p->out_w, windows.out);
+                    windows.out += out_row;
+                }
             }
-            ar_conv_2d_s8_mve_row(p, rows, out);
         }
+        multiply(p, &windows);
     }
+    clamp(p, p->output, rows_out * out_row);
 }

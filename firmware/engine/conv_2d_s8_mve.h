@@ -11,7 +11,7 @@ enum { AR_CONV_2D_MVE_ROWS = 16 }; /* most rows of a filter */
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][in_c] */
     int8_t *output;      /* [batches][out_h][out_w][out_c] */
-    /* [patch_pixels][k_h][k_w][in_c]: the windows of neighbouring outputs, side by side; 0 for filters of one tap. */
+    /* [patch_pixels][k_h][k_w][in_c]: the windows of successive outputs, side by side; 0 for filters of one tap. */
     int8_t *patches;
     ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, in that order */
     uint16_t batches, in_h, in_w, in_c;

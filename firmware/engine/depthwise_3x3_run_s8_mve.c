@@ -13,41 +13,50 @@ __asm__(".set ar_stack_ar_depthwise_3x3_run_s8_mve, 104");
 /* r0 to r6, r8, r10 taps   r7 scales   r9 weights   r11 output   r12 channels left   lr zero point and two_sided */
 __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_run *d)
 {
-    __asm__ volatile("push {r0, r4-r11, lr}\n"
-                     "vpush {d8-d15}\n"
-                     "mov lr, r0\n"
-                     "ldr r11, [lr, #44]\n"
-                     "ldm lr, {r0-r6, r8, r10}\n"
-                     "1:\n" /* an output pixel */
-                     "ldr r9, [lr, #36]\n"
-                     "ldr r7, [lr, #40]\n"
-                     "ldr r12, [lr, #52]\n"
-                     "ldr lr, [lr, #64]\n"
-                     "2:\n" /* sixteen channels */
-                     START PAIR("r0", "r1") PAIR("r2", "r3") PAIR("r4", "r5") PAIR("r6", "r8") SINGLE("r10")
-                         FINISH "subs r12, #16\n"
-                                "bgt 2b\n"
-                                "ldr lr, [sp, #64]\n"
-                                "ldrd r9, r7, [lr, #56]\n" /* tap_step, out_step */
-                                "ldr r12, [lr, #48]\n"
-                                "add r11, r7\n"
-                                "cmp r11, r12\n"
-                                "beq 4f\n"
-                                "cmp r9, #0\n"
-                                "beq 1b\n"
-                                "add r0, r9\n"
-                                "add r1, r9\n"
-                                "add r2, r9\n"
-                                "add r3, r9\n"
-                                "add r4, r9\n"
-                                "add r5, r9\n"
-                                "add r6, r9\n"
-                                "add r8, r9\n"
-                                "add r10, r9\n"
-                                "b 1b\n"
-                                "4:\n"
-                                "vpop {d8-d15}\n"
-                                "pop {r0, r4-r11, pc}\n");
+    /* clang-format off */
+    __asm__ volatile(
+        "push {r0, r4-r11, lr}\n"
+        "vpush {d8-d15}\n"
+        "mov lr, r0\n"
+        "ldr r11, [lr, #44]\n"
+        "ldm lr, {r0-r6, r8, r10}\n"
+        "1:\n" /* an output pixel */
+        "ldr r9, [lr, #36]\n"
+        "ldr r7, [lr, #40]\n"
+        "ldr r12, [lr, #52]\n"
+        "ldr lr, [lr, #64]\n"
+        "2:\n" /* sixteen channels */
+        START
+        PAIR("r0", "r1")
+        PAIR("r2", "r3")
+        PAIR("r4", "r5")
+        PAIR("r6", "r8")
+        SINGLE("r10")
+        FINISH
+        "subs r12, #16\n"
+        "bgt 2b\n"
+        "ldr lr, [sp, #64]\n"
+        "ldrd r9, r7, [lr, #56]\n" /* tap_step, out_step */
+        "ldr r12, [lr, #48]\n"
+        "add r11, r7\n"
+        "cmp r11, r12\n"
+        "beq 4f\n"
+        "cmp r9, #0\n"
+        "beq 1b\n"
+        "add r0, r9\n"
+        "add r1, r9\n"
+        "add r2, r9\n"
+        "add r3, r9\n"
+        "add r4, r9\n"
+        "add r5, r9\n"
+        "add r6, r9\n"
+        "add r8, r9\n"
+        "add r10, r9\n"
+        "b 1b\n"
+        "4:\n"
+        "vpop {d8-d15}\n"
+        "pop {r0, r4-r11, pc}\n");
+    /* clang-format on */
 }
 
 #else
@@ -56,17 +65,11 @@ __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_r
 
 void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_run *d)
 {
-    const int32_t blocks = (d->channels + 15) / 16;
-    const int8_t *taps[9];
-    for (int32_t t = 0; t < 9; t++) {
-        taps[t] = d->taps[t];
-    }
-    for (int8_t *out = d->out; out != d->out_end; out += d->channels) {
+    const int32_t step = (d->channels + 15) / 16 * 16 + d->tap_step;
+    int32_t at = 0;
+    for (int8_t *out = d->out; out != d->out_end; out += d->channels, at += step) {
         for (int32_t c = 0; c < d->channels; c++) {
-            out[c] = ar_depthwise_output(taps, 9, c, d->weights, d->scales, (int16_t)d->zero);
-        }
-        for (int32_t t = 0; t < 9; t++) {
-            taps[t] += 16 * blocks + d->tap_step;
+            out[c] = ar_depthwise_output(d->taps, 9, at, c, d->weights, d->scales, (int16_t)d->zero);
         }
     }
 }

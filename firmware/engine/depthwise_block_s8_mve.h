@@ -6,22 +6,22 @@
 
 #include "fixed_point.h"
 
-/* Channel `c` of the output whose taps begin at `taps`. */
-static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t count, int32_t c,
+/* Channel `c` of the output whose taps begin `at` bytes behind `taps`. */
+static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t count, int32_t at, int32_t c,
                                          const int32_t *weights, const int32_t *scales, int32_t output_zero)
 {
     const int32_t lane = c % 16;
     /* Where the lane stands among 0 4 8 12  2 6 10 14  1 5 9 13  3 7 11 15. */
-    const int32_t at = (lane & 1) * 8 + (lane & 2) * 2 + lane / 4;
+    const int32_t place = (lane & 1) * 8 + (lane & 2) * 2 + lane / 4;
     const int32_t *bias = weights + (c / 16) * (16 + 4 * count);
     const int32_t *multiplier = scales + (c / 16) * 20;
     const int8_t *w = (const int8_t *)(bias + 16);
     const int8_t *shift = (const int8_t *)(multiplier + 16);
-    uint32_t sum = (uint32_t)bias[at];
+    uint32_t sum = (uint32_t)bias[place];
     for (int32_t t = 0; t < count; t++) {
-        sum += (uint32_t)(taps[t][c] * w[16 * t + lane]);
+        sum += (uint32_t)(taps[t][at + c] * w[16 * t + lane]);
     }
-    const int32_t scaled = ar_requant((int32_t)sum, multiplier[at], shift[at]) + output_zero;
+    const int32_t scaled = ar_requant((int32_t)sum, multiplier[place], shift[place]) + output_zero;
     return (int8_t)ar_clamp(scaled, INT8_MIN, INT8_MAX);
 }
 

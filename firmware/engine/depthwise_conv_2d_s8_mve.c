@@ -3,27 +3,50 @@
 #include "depthwise_window_s8_mve.h"
 #include "vector_s8_mve.h"
 
-void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
+/* The taps of the output whose first column is `first`. Where there is no row or no column, they are padding. */
+static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows, int32_t first)
 {
-    const ar_depthwise_mve_params *p = params;
+    int32_t column = first;
+    for (int32_t j = 0; j < p->k_w; j++, column += p->dilation_w) {
+        const int8_t **tap = p->taps + j;
+        const int32_t inside = column >= 0 && column < p->in_w;
+        const int32_t at = column * p->channels;
+        for (int32_t k = 0; k < p->k_h; k++, tap += p->k_w) {
+            *tap = inside && rows[k] != 0 ? rows[k] + at : p->padding;
+        }
+    }
+}
+
+/* One output row; `padding` is filled. */
+static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
+{
     const int32_t channels = p->channels;
+    /* Up to `outer`, and unless they begin before the image, windows have all their columns inside. */
+    const int32_t room = p->in_w - 1 - (p->k_w - 1) * p->dilation_w + p->pad_left;
+    const int32_t outer = room < 0 ? 0 : room / p->stride_w + 1;
+    int32_t end = outer < p->out_w ? outer : p->out_w;
     int32_t first = -p->pad_left;
 
-    ar_fill_s8_mve(p->padding, p->input_zero, channels + 15);
-    for (int32_t x = 0; x < p->out_w; x++, first += p->stride_w) {
-        const int8_t **tap = p->taps;
-        for (int32_t k = 0; k < p->k_h; k++) {
-            int32_t column = first;
-            for (int32_t left = p->k_w; left > 0; left--, column += p->dilation_w) {
-                const int32_t inside = rows[k] != 0 && column >= 0 && column < p->in_w;
-                *tap++ = inside ? rows[k] + column * channels : p->padding;
-            }
-        }
-        ar_depthwise_window_s8_mve(p, out + x * channels);
+    for (int32_t k = 0; k < p->k_h; k++) {
+        end = rows[k] == 0 ? 0 : end; /* padding does not move on with the other taps */
+    }
+    for (int32_t x = 0; x < p->out_w;) {
+        const int32_t count = first >= 0 && x < end ? end - x : 1;
+        set_taps(p, rows, first);
+        ar_depthwise_window_s8_mve(p, out + x * channels, (uint32_t)count);
+        x += count;
+        first += count * p->stride_w;
     }
     if (p->act_min > INT8_MIN || p->act_max < INT8_MAX) {
         ar_clamp_s8_mve(out, p->act_min, p->act_max, p->out_w * channels);
     }
+}
+
+void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_depthwise_mve_params *p = params;
+    ar_fill_s8_mve(p->padding, p->input_zero, p->channels + 15);
+    row_of(p, rows, out);
 }
 
 void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p)
@@ -31,11 +54,12 @@ void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p)
     const int8_t *image = p->input;
     int8_t *out = p->output;
 
+    ar_fill_s8_mve(p->padding, p->input_zero, p->channels + 15);
     for (int32_t b = 0; b < p->batches; b++, image += p->in_h * p->in_w * p->channels) {
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->channels) {
             const int8_t *rows[AR_DEPTHWISE_MVE_ROWS];
             ar_depthwise_rows(p, image, y * p->stride_h - p->pad_top, rows);
-            ar_depthwise_conv_2d_s8_mve_row(p, rows, out);
+            row_of(p, rows, out);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Bytes moved, filled and clamped sixteen at a time on Helium; plain loops elsewhere. Exactly `count` bytes each. */
+/* Bytes copied, filled and clamped sixteen at a time on Helium; plain loops elsewhere. Exactly `count` bytes each. */
 #ifndef ARENITE_VECTOR_S8_MVE_H
 #define ARENITE_VECTOR_S8_MVE_H
 
@@ -6,21 +6,48 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
-/* WLSTP/LETP predicate the last round; no round is made for 0 bytes. */
-static inline int8_t *ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
+/* `bytes` (at least 1) at `offset` of each of `count` (at least 1) rows, to `out` and every `step` bytes behind it. */
+static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *const *rows, int32_t count,
+                                       int32_t offset, int32_t bytes)
 {
-    __asm__ volatile("wlstp.8 lr, %2, 2f\n"
-                     "1:\n"
-                     "vldrb.8 q0, [%1], #16\n"
-                     "vstrb.8 q0, [%0], #16\n"
-                     "letp lr, 1b\n"
-                     "2:\n"
-                     : "+r"(out), "+r"(in)
-                     : "r"(count)
-                     : "lr", "q0", "memory");
-    return out;
+    const int8_t *from;
+    int8_t *to;
+    if (bytes <= 16) {
+        uint16_t lanes; /* in VPR */
+        __asm__ volatile("vctp.8 %[bytes]\n"
+                         "dls lr, %[count]\n"
+                         "1:\n"
+                         "ldr %[from], [%[rows]], #4\n"
+                         "add %[from], %[offset]\n"
+                         "vpstt\n"
+                         "vldrbt.8 q0, [%[from]]\n"
+                         "vstrbt.8 q0, [%[out]]\n"
+                         "add %[out], %[step]\n"
+                         "le lr, 1b\n"
+                         : [out] "+r"(out), [rows] "+r"(rows), [from] "=&r"(from), [lanes] "=&Up"(lanes)
+                         : [step] "r"(step), [count] "r"(count), [offset] "r"(offset), [bytes] "r"(bytes)
+                         : "lr", "q0", "memory");
+        return;
+    }
+    __asm__ volatile(
+        "1:\n"
+        "ldr %[from], [%[rows]], #4\n"
+        "mov %[to], %[out]\n"
+        "add %[from], %[offset]\n"
+        "dlstp.8 lr, %[bytes]\n"
+        "2:\n"
+        "vldrb.8 q0, [%[from]], #16\n"
+        "vstrb.8 q0, [%[to]], #16\n"
+        "letp lr, 2b\n"
+        "add %[out], %[step]\n"
+        "subs %[count], #1\n"
+        "bne 1b\n"
+        : [out] "+r"(out), [rows] "+r"(rows), [from] "=&r"(from), [to] "=&r"(to), [count] "+r"(count)
+        : [step] "r"(step), [offset] "r"(offset), [bytes] "r"(bytes)
+        : "lr", "q0", "cc", "memory");
 }
 
+/* WLSTP/LETP predicate the last round; no round is made for 0 bytes. */
 static inline void ar_fill_s8_mve(int8_t *out, int32_t value, int32_t count)
 {
     __asm__ volatile("vdup.8 q0, %1\n"
@@ -53,12 +80,14 @@ static inline void ar_clamp_s8_mve(int8_t *out, int32_t low, int32_t high, int32
 
 #else
 
-static inline int8_t *ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
+static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *const *rows, int32_t count,
+                                       int32_t offset, int32_t bytes)
 {
-    for (int32_t i = 0; i < count; i++) {
-        *out++ = *in++;
+    for (; count > 0; count--, rows++, out += step) {
+        for (int32_t i = 0; i < bytes; i++) {
+            out[i] = rows[0][offset + i];
+        }
     }
-    return out;
 }
 
 static inline void ar_fill_s8_mve(int8_t *out, int32_t value, int32_t count)

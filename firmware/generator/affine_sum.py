@@ -90,5 +90,5 @@ def _constant(want: np.ndarray, m1: int, m2: int, shift: int, low: int, high: in
         return None
     constant = (max(least, -(1 << 31)) + min(most, (1 << 31) - 1)) // 2
     ends = (int(product.min()) + constant, int(product.max()) + constant)
-    inside = least <= constant <= most and -(1 << 31) <= ends[0] and ends[1] < 1 << 31
+    inside = least <= constant <= most and ends[0] >= -(1 << 31) and ends[1] < 1 << 31
     return constant if inside and abs(constant) < 1 << 31 else None

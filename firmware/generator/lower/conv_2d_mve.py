@@ -57,11 +57,11 @@ class _Convolution(Variant):
     def patch_pixels(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Windows copied at a time; 0 where the input's own bytes are the windows."""
         _, k_h, k_w, in_c = self._shape(graph, op)
-        out_w = graph.tensors[op.outputs[0]].shape[2]
+        out = graph.tensors[op.outputs[0]]
         if k_h * k_w == 1:
             return 0
         pixels = _PATCH_BYTES.get(target.optimise, 0) // (k_h * k_w * in_c)
-        return min(max(pixels // 2 * 2, 2), out_w)
+        return min(max(pixels // 2 * 2, 2), out.elements // out.shape[3])
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         _, k_h, k_w, in_c = self._shape(graph, op)

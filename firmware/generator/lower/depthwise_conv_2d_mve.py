@@ -94,19 +94,9 @@ class _Depthwise(Variant):
             "scales": ctx.table(pack_scales(tiled), "scales"),
             "padding": ctx.scratch_ptr(padding_bytes),
             "batches": u16(op, inp.shape[0], "batch size"),
-            "in_h": u16(op, inp.shape[1], "input height"),
-            "in_w": u16(op, inp.shape[2], "input width"),
             "channels": u16(op, channels, "channels"),
-            "out_h": u16(op, out.shape[1], "output height"),
-            "out_w": u16(op, out.shape[2], "output width"),
-            "k_h": k_h,
-            "k_w": u16(op, k_w, "kernel width"),
-            "pad_top": u16(op, top, "padding"),
-            "pad_left": u16(op, left, "padding"),
-            "stride_h": o["stride_h"],
-            "stride_w": o["stride_w"],
-            "dilation_h": o["dilation_h_factor"],
-            "dilation_w": o["dilation_w_factor"],
+            **axis_fields(op, "h", inp.shape[1], out.shape[1], k_h, top),
+            **axis_fields(op, "w", inp.shape[2], out.shape[2], k_w, left),
             "output_zero": out.zero_point,
             "input_zero": inp.zero_point,
             "act_min": low,
@@ -114,6 +104,39 @@ class _Depthwise(Variant):
             "two_sided": int(twice.two_sided),
             "pixels_per_block": repeat,
         }
+
+
+def axis_fields(op: Op, axis: str, size: int, out: int, kernel: int, padding: int) -> dict[str, int]:
+    """The fields of one spatial axis, "h" or "w"."""
+    return {
+        f"in_{axis}": u16(op, size, "input size"),
+        f"out_{axis}": u16(op, out, "output size"),
+        f"k_{axis}": u16(op, kernel, "kernel size"),
+        f"pad_{'top' if axis == 'h' else 'left'}": u16(op, padding, "padding"),
+        f"stride_{axis}": op.options[f"stride_{axis}"],
+        f"dilation_{axis}": op.options[f"dilation_{axis}_factor"],
+    }
+
+
+#: Fields that change places when a column is taken for a row.
+_AXES = (
+    ("in_h", "in_w"),
+    ("out_h", "out_w"),
+    ("k_h", "k_w"),
+    ("pad_top", "pad_left"),
+    ("stride_h", "stride_w"),
+)
+_DILATIONS = ("dilation_h", "dilation_w")
+
+
+def lying(fields: dict[str, Any]) -> dict[str, Any]:
+    """An image one pixel wide as one of one row, which has the same bytes: outputs of a row share their set-up."""
+    if fields["in_w"] != 1 or fields["k_w"] != 1 or fields["out_w"] != 1:
+        return fields
+    swapped = dict(fields)
+    for a, b in (*_AXES, _DILATIONS):
+        swapped[a], swapped[b] = fields[b], fields[a]
+    return swapped
 
 
 def taps_of(weights: np.ndarray) -> np.ndarray:
@@ -134,7 +157,7 @@ class DepthwiseMve(_Depthwise):
     def lower(self, ctx: LowerContext) -> KernelCall:
         w = ctx.input(1)
         assert w is not None
-        fields = self.fields(ctx, 1, w.shape[1] * w.shape[2] * _ADDRESS) | {"taps": ctx.scratch_ptr()}
+        fields = lying(self.fields(ctx, 1, w.shape[1] * w.shape[2] * _ADDRESS)) | {"taps": ctx.scratch_ptr()}
         return KernelCall(
             "ar_depthwise_conv_2d_s8_mve",
             "depthwise_s8_mve.h",
