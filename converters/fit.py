@@ -16,10 +16,12 @@ ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 class Needs:
     """What a firmware takes, in bytes, and what an inference costs.
 
-    ``stack`` is an upper bound. ``exact`` is False where the board's own start-up code could not be measured; then
-    ``code`` and ``static`` are estimates. ``instructions`` per inference and ``cycles_per_instruction`` are estimates.
+    ``optimise``: the goal that it is built for. ``stack`` is an upper bound. ``exact`` is False where the board's own
+    start-up code could not be measured; then ``code`` and ``static`` are estimates. ``instructions`` per inference and
+    ``cycles_per_instruction`` are estimates.
     """
 
+    optimise: str
     arena: int
     static: int
     stack: int
@@ -51,11 +53,18 @@ class Verdict:
     energy_kind: str
     reasons: tuple[str, ...] = field(default=())
 
+    @property
+    def missing(self) -> int:
+        """Bytes of RAM and flash that the board would need more; 0 when it fits."""
+        ram, flash = self.needs.ram - self.board.ram_bytes, self.needs.flash - self.board.flash_bytes
+        return max(ram, 0) + max(flash, 0)
+
     def to_json(self) -> dict[str, Any]:
         """The board's entry of ``arenite.fit/1``."""
         kind = {} if self.needs.exact else {"kind": "estimated"}
         return {
             "board": self.board.name,
+            "optimise": self.needs.optimise,
             "fits": self.fits,
             "ram": {
                 "needed": self.needs.ram,
@@ -81,18 +90,16 @@ class Verdict:
 def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = ()) -> Verdict:
     """Compare ``needs`` with the memory of ``board``.
 
-    ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): where one takes
-    little enough of what is missing, the reason names it and what it would take.
+    ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): the reasons name the
+    first one that fits, and what it would take.
     """
     reasons = []
     ram_short = needs.ram - board.ram_bytes
     if ram_short > 0:
-        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, board.ram_bytes, "ram"))
+        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, board, "ram"))
     flash_short = needs.flash - board.flash_bytes
     if flash_short > 0:
-        reasons.append(
-            f"needs {flash_short:,} B more flash" + _better(alternatives, board.flash_bytes, "flash")
-        )
+        reasons.append(f"needs {flash_short:,} B more flash" + _better(alternatives, board, "flash"))
     if ram_short > 0 and any(r.kind == "psram" and r.size >= needs.arena for r in board.ram[1:]):
         reasons.append("the arena would fit the board's PSRAM, which the generated project does not use")
     latency_ms = needs.instructions * needs.cycles_per_instruction / board.clock_hz * 1e3
@@ -103,9 +110,9 @@ def fit(needs: Needs, board: Board, alternatives: Sequence[tuple[str, Needs]] = 
     return Verdict(board, needs, fits, latency_ms, watts * latency_ms, kind, tuple(reasons))
 
 
-def _better(alternatives: Sequence[tuple[str, Needs]], available: int, what: str) -> str:
-    """The first alternative that would fit, as the end of a reason; nothing when none does."""
+def _better(alternatives: Sequence[tuple[str, Needs]], board: Board, what: str) -> str:
+    """The first alternative that fits, as the end of a reason; nothing when none does."""
     for option, other in alternatives:
-        if getattr(other, what) <= available:
+        if other.ram <= board.ram_bytes and other.flash <= board.flash_bytes:
             return f": try {option} (then {getattr(other, what):,} B)"
     return ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from arenite.converters.errors import UsageError
 from arenite.converters.fit import Needs, Verdict, fit
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generate import Generated
@@ -20,6 +21,7 @@ def needs(generated: Generated, board: Board, optimise: str, protocol: str = "ar
     """Bytes and estimated instructions of the firmware that serves the model by ``protocol``."""
     p = predict(generated, board, optimise, protocol)
     return Needs(
+        optimise=optimise,
         arena=p.arena,
         static=p.static,
         stack=p.stack,
@@ -53,34 +55,47 @@ def choose(
     *,
     stream_input: bool = False,
 ) -> Choice:
-    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board.
+    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board, and where none
+    does the one that misses the fewest bytes.
 
     ``stream_input``: the model takes its input row by row; ``UsageError`` when it cannot.
-    When it does not fit, the verdict says what is missing and which mode would help.
+    When it does not fit, the verdict says what is missing and what would help.
     """
-    modes = [optimise] if optimise is not None else list(AUTOMATIC)
-    tried = [_build(prepared, board, mode, protocol, stream_input) for mode in modes[:1]]
-    for mode in modes[1:]:
-        if fit(tried[-1][2], board).fits:
-            break
-        tried.append(_build(prepared, board, mode, protocol, stream_input))
-    target, generated, wanted = tried[-1]
-    others: list[tuple[str, Needs]] = []
-    if optimise is not None and not fit(wanted, board).fits:
-        for mode in AUTOMATIC[1:]:
-            if mode != optimise:
-                others.append(
-                    (f"--optimise {mode}", _build(prepared, board, mode, protocol, stream_input)[2])
-                )
-    return Choice(target.target.optimise, target, generated, fit(wanted, board, others))
+    tried: dict[str, Choice] = {}
+
+    def build(mode: str) -> Choice:
+        if mode not in tried:
+            tried[mode] = _build(prepared, board, mode, protocol, stream_input)
+        return tried[mode]
+
+    for mode in AUTOMATIC if optimise is None else (optimise,):
+        if build(mode).verdict.fits:
+            return build(mode)
+    chosen = min(tried.values(), key=lambda choice: choice.verdict.missing)
+    others = [
+        (f"--optimise {mode}", build(mode).verdict.needs) for mode in AUTOMATIC if mode != chosen.optimise
+    ]
+    if not stream_input:
+        others += _streamed(prepared, board, protocol)
+    return replace(chosen, verdict=fit(chosen.verdict.needs, board, others))
 
 
-def _build(
-    prepared: Prepared, board: Board, optimise: str, protocol: str, stream_input: bool
-) -> tuple[Prepared, Generated, Needs]:
-    target = prepared.retarget(Target.of(board.core, optimise, stream_input))
-    generated = target.generated
-    return target, generated, needs(generated, board, optimise, protocol)
+def _streamed(prepared: Prepared, board: Board, protocol: str) -> list[tuple[str, Needs]]:
+    """What a build that takes its input row by row needs; nothing where the model or the protocol cannot."""
+    if protocol != "arenite":
+        return []
+    try:
+        return [
+            ("--optimise ram --stream-input", _build(prepared, board, "ram", protocol, True).verdict.needs)
+        ]
+    except UsageError:
+        return []
+
+
+def _build(prepared: Prepared, board: Board, optimise: str, protocol: str, stream_input: bool) -> Choice:
+    planned = prepared.retarget(Target.of(board.core, optimise, stream_input))
+    wanted = needs(planned.generated, board, optimise, protocol)
+    return Choice(optimise, planned, planned.generated, fit(wanted, board))
 
 
 def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str | None) -> list[Verdict]:

@@ -108,11 +108,12 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
                 f"{v.board.ram_bytes:,}",
                 f"{about}{v.needs.flash:,}",
                 f"{v.board.flash_bytes:,}",
+                v.needs.optimise,
                 f"~{v.latency_ms:,.1f}",
                 f"~{v.energy_mj:,.3f}" + ("" if v.energy_kind == "estimated" else "?"),
             )
         )
-    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "ms", "mJ")
+    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "optimise", "ms", "mJ")
     show(table(f"{prepared.path.name}: arena {prepared.plan.arena_bytes:,} B", columns, rows))
     for v in found:
         for reason in v.reasons:

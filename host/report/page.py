@@ -196,9 +196,10 @@ def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
             f"<tr><td>{escape(f['board'])}</td>{verdict}"
             f'<td class="n">{about}{f["ram"]["needed"]:,}</td><td class="n">{f["ram"]["available"]:,}</td>'
             f'<td class="n">{about}{f["flash"]["needed"]:,}</td><td class="n">{f["flash"]["available"]:,}</td>'
+            f"<td>{escape(f['optimise'])}</td>"
             f'<td class="n">~{f["latency_ms"]["value"]:,.1f}</td><td>{escape("; ".join(f["reasons"]))}</td></tr>'
         )
-    head = _head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "ms:n", "")
+    head = _head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
         '<p class="kind">~ estimated: real boards add their framework\'s start-up code; times are estimates.</p>'

@@ -10,6 +10,7 @@ from arenite.converters.fit import Needs, fit
 from arenite.profiles.boards import Board, Power, Region, load_board
 
 NEEDS = Needs(
+    optimise="balanced",
     arena=9000,
     static=400,
     stack=600,

@@ -57,6 +57,7 @@ FIT: dict[str, Any] = {
     "boards": (
         {
             "board": str,
+            "optimise": str,
             "fits": bool,
             "ram": dict.fromkeys(("needed", "available", "arena", "stack", "static"), int),
             "flash": {"needed": int, "available": int},
