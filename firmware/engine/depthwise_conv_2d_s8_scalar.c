@@ -2,16 +2,17 @@
  *
  * Input rows are copied into lines that have the padding beside them, so no sum has to ask where the image ends. A line
  * is [columns][channels] bytes, 128 added to each: loads need no sign extension, and the bias has 128 times the sum of
- * the weights taken off. Weights are [channels][k_h][k_w], signed. Channels come one after the other; of each, BLOCK
- * neighbouring outputs are summed at once, so that a weight is loaded once for them all and, in a 3x3 window, an input
- * once for all the windows that it lies in.
+ * the weights taken off. Weights are [channels][k_h][k_w], signed. BLOCK neighbouring outputs are summed at once, so
+ * that a weight is loaded once for them all and, in a 3x3 window, an input once for all the windows that it lies in.
  *
  * Scratch: as many lines as a window spans, then as many pointers. Lines are as wide as BLOCK outputs at least.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
+#include "in_order.h"
 
 #define BLOCK 3
+#define TILE 32 /* channels that are summed before they are scaled */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -53,96 +54,92 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
     }
 }
 
-/* BLOCK neighbouring sums of a 3x3 window; the lines begin at the first one's. */
-INLINE void sum_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
-                    int32_t *sum)
+/* Sums of `channels` neighbouring channels for BLOCK neighbouring 3x3 windows, `next` bytes from column to column. */
+INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
+                     uint32_t channels, int32_t sums[BLOCK][TILE])
 {
+    const uint8_t *x0 = lines[0] + at, *x1 = lines[1] + at, *x2 = lines[2] + at;
+    int32_t *to = sums[0];
+
+    for (const uint8_t *end = x0 + channels; x0 != end; x0++, x1++, x2++, w += 9, to++) {
+        int32_t sum[BLOCK] = {0};
 #pragma GCC unroll 3
-    for (int ky = 0; ky < 3; ky++) {
-        const uint8_t *x = lines[ky] + at;
-        const int32_t w0 = w[3 * ky], w1 = w[3 * ky + 1], w2 = w[3 * ky + 2];
+        for (int ky = 0; ky < 3; ky++) {
+            const uint8_t *x = ky == 0 ? x0 : ky == 1 ? x1 : x2;
+            const int32_t w0 = w[3 * ky], w1 = w[3 * ky + 1], w2 = w[3 * ky + 2];
 #pragma GCC unroll 8
-        for (int column = 0; column < (BLOCK - 1) * stride + 3; column++, x += next) {
-            const int32_t value = *x;
+            for (int column = 0; column < (BLOCK - 1) * stride + 3; column++, x += next) {
+                const int32_t value = *x;
 #pragma GCC unroll 4
-            for (int n = 0; n < BLOCK; n++) {
-                const int tap = column - n * stride;
-                if (tap >= 0 && tap < 3) {
-                    sum[n] += value * (tap == 0 ? w0 : tap == 1 ? w1 : w2);
+                for (int n = 0; n < BLOCK; n++) {
+                    const int tap = column - n * stride;
+                    if (tap >= 0 && tap < 3) {
+                        sum[n] += value * (tap == 0 ? w0 : tap == 1 ? w1 : w2);
+                    }
                 }
             }
+            AR_IN_ORDER(sum[0], sum[1]);
+        }
+#pragma GCC unroll 4
+        for (int n = 0; n < BLOCK; n++) {
+            to[n * TILE] = sum[n];
         }
     }
 }
 
-/* The same for any window; `next` bytes from tap to tap, `step` from output to output. */
-INLINE void sum_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at, uint32_t next,
-                    uint32_t step, const int8_t *w, int32_t *sum)
+/* The same for any window; `step` bytes from output to output. */
+static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at, uint32_t next,
+                     uint32_t step, const int8_t *w, uint32_t channels, int32_t sums[BLOCK][TILE])
 {
-    int32_t s0 = 0, s1 = 0, s2 = 0;
-
-    for (int32_t ky = 0; ky < p->k_h; ky++) {
-        const uint8_t *x = lines[ky] + at;
-        for (int32_t kx = p->k_w; kx; kx--, x += next) {
-            const int32_t weight = *w++;
-            s0 += weight * x[0];
-            s1 += weight * x[step];
-            s2 += weight * x[2 * step];
+    for (uint32_t c = 0; c < channels; c++) {
+        int32_t s0 = 0, s1 = 0, s2 = 0;
+        for (int32_t ky = 0; ky < p->k_h; ky++) {
+            const uint8_t *x = lines[ky] + at + c;
+            for (int32_t kx = p->k_w; kx; kx--, x += next) {
+                const int32_t weight = *w++;
+                s0 += weight * x[0];
+                s1 += weight * x[step];
+                s2 += weight * x[2 * step];
+            }
         }
+        sums[0][c] = s0;
+        sums[1][c] = s1;
+        sums[2][c] = s2;
     }
-    sum[0] = s0;
-    sum[1] = s1;
-    sum[2] = s2;
 }
 
 /* One output row from its lines. */
-INLINE void row_of_windows(const ar_conv_2d_scalar_params *p, const int stride_3x3, const uint8_t *const *lines,
-                           int8_t *out)
+static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, int8_t *out)
 {
-    const uint32_t channels = p->out_c;
     const uint32_t taps = (uint32_t)p->k_h * p->k_w;
-    const uint32_t step = p->stride_w * channels;
-    const uint32_t next = p->dilation_w * channels;
+    const uint32_t step = (uint32_t)p->stride_w * p->in_c;
+    const uint32_t next = (uint32_t)p->dilation_w * p->in_c;
+    const int square = p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1;
     const int32_t out_w = p->out_w;
-    const int32_t rounding = p->requant.rounding;
-    const int shift = p->requant.shift, two_sided = p->requant.two_sided;
-    const int8_t *w = (const int8_t *)p->weights;
 
-    for (uint32_t c = 0; c < channels; c++, w += taps) {
-        const int32_t bias = p->bias[c], multiplier = p->multiplier[c];
-        for (int32_t x = 0; x < out_w; x += BLOCK) {
-            int32_t sum[BLOCK] = {0};
-            /* The last block may begin earlier, and then repeats outputs. */
-            x = x > out_w - BLOCK && out_w >= BLOCK ? out_w - BLOCK : x;
-            const uint32_t at = (uint32_t)x * step + c;
-            if (stride_3x3) {
-                sum_3x3(stride_3x3, lines, at, next, w, sum);
+    for (int32_t x = 0; x < out_w; x += BLOCK) {
+        /* The last block may begin earlier, and then repeats sums. */
+        const int32_t first = x > out_w - BLOCK && out_w >= BLOCK ? out_w - BLOCK : x;
+        const int8_t *w = (const int8_t *)p->weights;
+        for (uint32_t c = 0; c < p->out_c; c += TILE, w += taps * TILE) {
+            const uint32_t channels = p->out_c - c < TILE ? p->out_c - c : TILE;
+            const uint32_t at = (uint32_t)first * step + c;
+            int32_t sums[BLOCK][TILE];
+            if (square && p->stride_w == 1) {
+                sums_3x3(1, lines, at, next, w, channels, sums);
+            } else if (square && p->stride_w == 2) {
+                sums_3x3(2, lines, at, next, w, channels, sums);
             } else {
-                sum_any(p, lines, at, next, step, w, sum);
+                sums_any(p, lines, at, next, step, w, channels, sums);
             }
-            int8_t *o = out + (uint32_t)x * channels + c;
-#pragma GCC unroll 4
-            for (int n = 0; n < BLOCK; n++, o += channels) {
-                if (n && n >= out_w) {
-                    break;
-                }
-                *o = ar_affine_s8(ar_affine_x(sum[n], bias, two_sided), multiplier, rounding, shift);
+            for (int32_t n = x; n < x + BLOCK && n < out_w; n++) {
+                int8_t *o = out + n * p->out_c + c;
+                ar_affine_channels_s8(&p->requant, sums[n - first], p->bias + c, p->multiplier + c, o,
+                                      (int32_t)channels);
             }
         }
     }
-    ar_clamp_s8(out, out_w * (int32_t)channels, p->act_min, p->act_max);
-}
-
-static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, int8_t *out)
-{
-    const int square = p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1;
-    if (square && p->stride_w == 1) {
-        row_of_windows(p, 1, lines, out);
-    } else if (square && p->stride_w == 2) {
-        row_of_windows(p, 2, lines, out);
-    } else {
-        row_of_windows(p, 0, lines, out);
-    }
+    ar_clamp_s8(out, out_w * p->out_c, p->act_min, p->act_max);
 }
 
 void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out)
