@@ -44,14 +44,14 @@ typedef struct {
 
 INLINE uint32_t weight(const int biased, const uint8_t *w) { return biased ? *w : (uint32_t)(int8_t)*w; }
 
-/* Adds the short sum of `taps` taps; `start` has one word per pair of pixels. */
+/* Adds the short sum of `taps` taps. It starts at `middle`, 2^15; biased at `start`, one word per pair of pixels. */
 INLINE void short_sum(totals *s, const int biased, const int pairs, const int taps, const uint32_t *x,
-                      const uint8_t *w, const uint32_t *start)
+                      const uint8_t *w, const uint32_t *start, uint32_t middle)
 {
     uint32_t t[PAIRS][2];
 #pragma GCC unroll 2
     for (int q = 0; q < pairs; q++) {
-        t[q][0] = t[q][1] = biased ? start[q] : 0x8000u;
+        t[q][0] = t[q][1] = biased ? start[q] : middle;
     }
 #pragma GCC unroll 4
     for (int k = 0; k < taps; k++) {
@@ -82,8 +82,9 @@ INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int bia
                                   const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
     const uint32_t *start = x + 4 * (uint32_t)pairs * quads;
-    uint32_t left = quads;
+    uint32_t left = quads, middle = 0x8000u;
     totals s;
+    AR_IN_REGISTER(middle); /* the third operand of a multiply-add */
 #pragma GCC unroll 2
     for (int q = 0; q < pairs; q++) {
         s.high[0][q] = s.high[1][q] = 0;
@@ -93,7 +94,7 @@ INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int bia
         uint32_t n = *runs++;
         left -= n;
         for (; n; n--) {
-            short_sum(&s, biased, pairs, 4, x, w, start);
+            short_sum(&s, biased, pairs, 4, x, w, start, middle);
             x += 4 * pairs;
             start += pairs;
             w += 8;
@@ -110,10 +111,10 @@ INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int bia
 #pragma GCC unroll 2
                 for (int q = 0; q < pairs; q++) {
                     begin[q] = start_of(x[q] + x[pairs + q]);
-                    s.both[0][q] -= half ? 0x8000u : 0;
-                    s.both[1][q] -= half ? 0x8000u : 0;
+                    s.both[0][q] -= half ? middle : 0;
+                    s.both[1][q] -= half ? middle : 0;
                 }
-                short_sum(&s, biased, pairs, 2, x, w, begin);
+                short_sum(&s, biased, pairs, 2, x, w, begin, middle);
                 x += 2 * pairs;
                 w += 4;
             }

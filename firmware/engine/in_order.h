@@ -7,8 +7,10 @@
 
 #if defined(__GNUC__) && !defined(AR_HOST)
 #define AR_IN_ORDER(a, b) __asm__ volatile("" : "+r"(a), "+r"(b))
+#define AR_IN_REGISTER(a) __asm__("" : "+r"(a)) /* a constant that is not to be added as an immediate */
 #else
 #define AR_IN_ORDER(a, b) (void)0
+#define AR_IN_REGISTER(a) (void)0
 #endif
 
 #endif
