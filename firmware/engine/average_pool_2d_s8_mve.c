@@ -21,6 +21,20 @@ static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count,
     vstrhq_s16(sums, sum);
 }
 
+/* sums[c] += the channel of `count` pixels, for all channels. */
+static inline void add_row(int32_t *sums, const int8_t *row, int32_t count, int32_t channels)
+{
+    for (int32_t c = 0; c < channels; c += 4) {
+        const mve_pred16_t lanes = vctp32q((uint32_t)(channels - c));
+        const int8_t *pixel = row + c;
+        int32x4_t sum = vldrwq_z_s32(sums + c, lanes);
+        for (int32_t x = count; x > 0; x--, pixel += channels) {
+            sum = vaddq_s32(sum, vldrbq_z_s32(pixel, lanes));
+        }
+        vstrwq_p_s32(sums + c, sum, lanes);
+    }
+}
+
 #else
 
 static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count, int32_t step,
@@ -33,7 +47,20 @@ static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count,
     }
 }
 
+static inline void add_row(int32_t *sums, const int8_t *row, int32_t count, int32_t channels)
+{
+    for (int32_t i = 0; i < count * channels; i++) {
+        sums[i % channels] += row[i];
+    }
+}
+
 #endif
+
+static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
+{
+    sum += sum > 0 ? count / 2 : -(count / 2);
+    return (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
+}
 
 void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
@@ -53,8 +80,7 @@ void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows
                 }
             }
             for (int32_t i = 0; i < LANES && i < channels - c; i++) {
-                const int32_t sum = sums[i] + (sums[i] > 0 ? count / 2 : -(count / 2));
-                *out++ = (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
+                *out++ = mean(p, sums[i], count);
             }
         }
     }
@@ -63,4 +89,17 @@ void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows
 void ar_average_pool_2d_s8_mve(const ar_pool_2d_mve_params *p)
 {
     ar_pool_2d_mve_rows(p, ar_average_pool_2d_s8_mve_row);
+}
+
+void ar_average_pool_2d_s8_mve_add(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_pool_2d_mve_params *m = params;
+    const ar_pool_2d_params *p = &m->pool;
+
+    add_row(p->sums, rows[0], p->in_w, p->channels);
+    if (out != 0) {
+        for (int32_t c = 0; c < p->channels; c++) {
+            out[c] = mean(p, p->sums[c], p->in_h * p->in_w);
+        }
+    }
 }

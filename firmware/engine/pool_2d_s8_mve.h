@@ -16,6 +16,9 @@ void ar_max_pool_2d_s8_mve(const ar_pool_2d_mve_params *p);
 void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_max_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
+/* As ar_average_pool_2d_s8_add. */
+void ar_average_pool_2d_s8_mve_add(const void *params, const int8_t *const *rows, int8_t *out);
+
 typedef void (*ar_pool_2d_mve_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
 /* All output rows, one after the other. */

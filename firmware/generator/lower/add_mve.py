@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.affine_sum import AddScaling, AffineSum, solve_sum
 from arenite.firmware.generator.lower.add import AddLike, scaled_fields
 from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.rows import elementwise_rows
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import activation_range
 from arenite.firmware.generator.target import MVE, Target
@@ -43,6 +45,10 @@ class _AddMve(Variant):
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         return LOWERINGS[op.name].in_place(graph, op)
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        found = elementwise_rows(graph, op, "ar_add_s8_mve_row")
+        return found if found is not None and len(found.inputs) == 2 else None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         out, found = ctx.output(), affine_sum(ctx.graph, ctx.op)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.rows import accumulating_rows, pool_rows
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
@@ -26,6 +29,10 @@ class _PoolMve(Variant):
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """The addresses of a window's rows."""
         return int(op.options["filter_height"]) * _ADDRESS
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        found = pool_rows(graph, op, f"ar_{self.kernel}_row")
+        return None if found is None else replace(found, scratch=self.scratch(graph, op, target))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         plain = LOWERINGS[self.op_name].lower(ctx)
@@ -48,6 +55,14 @@ class AveragePoolMve(_PoolMve):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         pixels = op.options["filter_height"] * op.options["filter_width"]
         return super().suits(graph, op, target) and pixels <= _MOST_PIXELS
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        inp, o = graph.tensors[op.inputs[0]], op.options
+        whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
+        if not whole or graph.tensors[op.outputs[0]].elements != inp.shape[3]:
+            return super().rows(graph, op, target)
+        found = accumulating_rows(graph, op, "ar_average_pool_2d_s8_mve_add")
+        return None if found is None else replace(found, scratch=self.scratch(graph, op, target))
 
 
 @variant
