@@ -1,40 +1,38 @@
 /* Runs segments: counts rows, finds those that a stage reads, and calls its function. */
 #include "stream.h"
 
-/* Put the addresses of the rows under the taps into `to`; the address after the last one. */
-static const int8_t **window(const ar_segment *s, const ar_stage *stage, uint32_t y, uint32_t from,
-                             const int8_t **to)
+/* Not inlined: the frame of the function that calls rows lies below that of every kernel. */
+#define APART __attribute__((noinline))
+
+/* Finds the rows under the taps of a stage's window, and puts their addresses where the stage reads them. */
+static APART void find_rows(const ar_segment *s, const ar_stage *stage, int32_t y)
 {
-    const ar_stage *source = s->stages + from;
-    const ar_progress *there = s->progress + 1 + from;
-    int32_t row = (int32_t)(y * stage->stride) - stage->pad_top;
-    for (uint32_t tap = 0; tap < stage->taps; tap++, row += stage->dilation) {
-        /* The row before the next one stands in the slot before the next one's, and so on. */
-        int32_t slot = (int32_t)there->slot + row - there->rows;
-        slot += slot < 0 ? source->slots : 0;
-        const int inside = row >= 0 && row < source->height;
-        *to++ = inside ? source->data + slot * source->row_bytes : 0;
+    const int8_t **to = s->rows;
+    for (uint32_t k = 0; k < 2 && stage->input[k] != AR_NO_STAGE; k++) {
+        const ar_stage *source = s->stages + stage->input[k];
+        const ar_progress *there = s->progress + 1 + stage->input[k];
+        int32_t row = y * stage->stride - stage->pad_top;
+        for (uint32_t tap = stage->taps; tap != 0; tap--, row += stage->dilation) {
+            /* The row before the next one stands in the slot before the next one's, and so on. */
+            int32_t slot = there->slot + row - there->rows;
+            slot += slot < 0 ? source->slots : 0;
+            *to++ = row >= 0 && row < source->height ? source->data + slot * source->row_bytes : 0;
+        }
     }
-    return to;
 }
 
-static void compute_row(const ar_segment *s, uint32_t which)
+/* Where the stage's next row goes; 0 for one that accumulates and has not come to its end. */
+static APART int8_t *take_slot(const ar_segment *s, const ar_stage *stage, ar_progress *mine)
 {
-    const ar_stage *stage = s->stages + which;
-    ar_progress *mine = s->progress + 1 + which;
-    const int8_t **end = window(s, stage, mine->rows, stage->input[0], s->rows);
-    if (stage->input[1] != AR_NO_STAGE) {
-        window(s, stage, mine->rows, stage->input[1], end);
-    }
     int8_t *out = stage->data + (uint32_t)mine->slot * stage->row_bytes;
     mine->rows++;
     if (stage->slots == 0) {
-        out = mine->rows == s->stages[stage->input[0]].height ? out : 0;
-    } else if (++mine->slot == stage->slots) {
+        return mine->rows == s->stages[stage->input[0]].height ? out : 0;
+    }
+    if (++mine->slot == stage->slots) {
         mine->slot = 0;
     }
-    stage->run(stage->params, s->rows, out);
-    ar_profile((uint32_t)s->layer + which);
+    return out;
 }
 
 /* Compute rows until one from outside is missing, or the schedule ends. */
@@ -45,7 +43,11 @@ static void advance(const ar_segment *s)
         if (which >= s->stage_count) {
             return;
         }
-        compute_row(s, which);
+        const ar_stage *stage = s->stages + which;
+        ar_progress *mine = s->progress + 1 + which;
+        find_rows(s, stage, mine->rows);
+        stage->run(stage->params, s->rows, take_slot(s, stage, mine));
+        ar_profile((uint32_t)s->layer + which);
         s->progress->rows++;
     }
 }

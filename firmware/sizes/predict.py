@@ -27,7 +27,7 @@ LIBRARY_FRAME = 64
 
 
 #: Functions of stream.c from the innermost on: the first that the compiler left is where rows are called.
-_ROW_CALLERS = ("compute_row", "advance", "ar_stream_begin")
+_ROW_CALLERS = ("advance", "ar_stream_begin")
 
 
 @dataclass(frozen=True)
