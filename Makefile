@@ -26,7 +26,7 @@ lint: setup
 	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
 	@ln -sf ../../../../profiles/__init__.py ../../../../profiles/boards.py .cache/types/arenite/profiles/
 	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite -p tests -p benchmarks
-	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch]
+	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] host/emulator/plugin/*.[ch]
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --inline-suppr -I firmware/engine -I firmware/boards \
 	    firmware/engine firmware/boards

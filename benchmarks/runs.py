@@ -68,7 +68,9 @@ def _run(job: Job, out: Path) -> Run:
     if not done.stdout:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
         said = next((line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1])
-        return Run(job, None, said, failed=done.returncode > 2)
+        # 1: it does not fit. 2: refused; not every model can take its input in rows.
+        refused = done.returncode == 2 and "--stream-input" in VARIANTS[job.variant]
+        return Run(job, None, said, failed=done.returncode != 1 and not refused)
     result = json.loads(done.stdout)
     write_atomic(out / f"{job}.json", json.dumps(result, indent=1) + "\n")
     return Run(job, result, failed=done.returncode != 0)

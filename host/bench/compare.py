@@ -149,11 +149,11 @@ def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str,
         ratio, of_theirs = figures["cycles"]["ratio"], "of both"
     else:
         try:
-            plain = timing_of(result["board"]["core"]).plain_cpi
+            assumed = timing_of(result["board"]["core"]).other_cpi
         except ProfileError:
             return None
-        ratio = cycles / (counted["theirs"] * plain)
-        of_theirs = f"with {plain:.2f} assumed for each of the baseline's instructions"
+        ratio = cycles / (counted["theirs"] * assumed)
+        of_theirs = f"with {assumed:.2f} assumed for each of the baseline's instructions"
     if ratio is None or abs(ratio / counted["ratio"] - 1) <= WORTH_SAYING:
         return None
     return (

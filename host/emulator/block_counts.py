@@ -105,7 +105,8 @@ def read_counts(out: Path) -> list[PhaseRun]:
     """
     known: dict[int, Block] = {}
     found: list[PhaseRun] = []
-    entry, counts = 0, None
+    entry = 0
+    counts: dict[Block, Runs] | None = None
     try:
         for line in out.read_text("ascii").splitlines():
             kind, *values = line.split()

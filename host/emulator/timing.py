@@ -88,11 +88,16 @@ class CycleCount:
 
 @dataclass(frozen=True)
 class Timing:
-    """One core's table. ``plain_cpi``: what it gives per instruction for compiled scalar code."""
+    """One core's table.
+
+    ``plain_cpi``: what it gives per instruction for compiled scalar code. ``other_cpi``: what is assumed of another
+    engine's kernels, which may use vectors.
+    """
 
     core: str
     summary: str
     plain_cpi: float
+    other_cpi: float
     classes: Mapping[str, Cost]
     rules: Mapping[str, Cost]
     never_second: frozenset[str]  # classes that are not issued together with the instruction before
@@ -178,6 +183,7 @@ def _parsed(data: Mapping[str, Any], where: str) -> Timing:
             data["core"],
             data["summary"],
             float(data["plain_cpi"]),
+            float(data.get("other_cpi", data["plain_cpi"])),
             {name: _cost_of(row, sources) for name, row in data["classes"].items()},
             {name: _cost_of(row, sources) for name, row in data["rules"].items()},
             frozenset(data.get("never_second", ())),

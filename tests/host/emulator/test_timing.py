@@ -193,10 +193,8 @@ def test_real_instructions_have_their_class(core: str, tmp_path: Path) -> None:
 
 def cycles(core: str, *lines: str) -> float:
     """Cycles of a block whose instructions are written as the disassembler writes them."""
-    block = [
-        Instruction(*line.split(" ", 1), size=4) if " " in line else Instruction(line, "", 2)
-        for line in lines
-    ]
+    parts = [line.partition(" ") for line in lines]
+    block = [Instruction(mnemonic, operands, 4) for mnemonic, _, operands in parts]
     return timing_of(core).block(block).cycles
 
 
@@ -319,3 +317,8 @@ def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
         disassemble(elf, "cortex-m0", [Block(0x900000, 0x900002)])
     with pytest.raises(ToolError, match=r"no instruction|disagree"):
         disassemble(assembled("cortex-m0", ["bl 1f"], tmp_path)[0], "cortex-m0", [Block(START, START + 2)])
+
+
+def test_other_engines_are_assumed_to_use_vectors_where_there_are_some() -> None:
+    cpi = {core: timing_of(core).other_cpi / timing_of(core).plain_cpi for core in TABLES}
+    assert {core for core, ratio in cpi.items() if ratio != 1} == {"cortex-m55"}
