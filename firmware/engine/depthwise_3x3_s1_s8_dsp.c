@@ -23,10 +23,12 @@
 
 __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_depthwise_3x3_s1_s8_dsp, 80\n"
+    __asm__(".set ar_stack_ar_depthwise_3x3_s1_s8_dsp, 84\n"
             "push {r4-r11, lr}\n"
-            "sub sp, #44\n"
-            "ldm r0, {r1-r12}\n"
+            "sub sp, #48\n"
+            "ldr lr, [r0, #48]\n"
+"str lr, [sp, #44]\n"
+"ldm r0, {r1-r12}\n"
             "mov lr, r9\n"
             "adr.w r6, 3f\n"
             "add r6, r6, #1\n"
@@ -57,6 +59,8 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
                              "add r11, r11, r6\n"
                              "str r11, [sp, #16]\n"
                              "ldr lr, [sp, #32]\n"
+"ldr r6, [sp, #44]\n"
+"add r12, r12, r6\n"
                              "cmp r12, r7\n"
                              "bne 1b\n"
                              /* A last one with `part` outputs. */
@@ -77,7 +81,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
                          "cmp lr, r10\n"
                          "bne 1b\n"
                          "6:\n"
-                         "add sp, #44\n"
+                         "add sp, #48\n"
                          "pop {r4-r11, pc}\n");
 }
 

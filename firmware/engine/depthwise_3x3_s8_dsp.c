@@ -62,6 +62,7 @@ static void choose(group *g, int32_t first)
     g->first = first;
     g->count = left < AR_DW_GROUP ? left : AR_DW_GROUP;
     g->row.next_block = g->block - g->count;
+    g->row.skip = (AR_DW_GROUP - g->count) * (AR_DW_BLOCK_WORDS / AR_DW_GROUP) * 4;
     ar_depthwise_table_s8_dsp(g->table, p->weights + first, p->channels, p->bias + first,
                               p->multiplier + first);
 }

@@ -49,6 +49,7 @@ typedef struct {
     int32_t part;         /* outputs of such a last block, or 0 */
     int32_t part_offset;  /* (part - 1) * pixel */
     const int32_t *lines;
+    int32_t skip; /* bytes of the lines of channels that a block has no outputs for */
 } ar_dw_row;
 
 typedef void ar_dw_row_kernel(const ar_dw_row *row);
