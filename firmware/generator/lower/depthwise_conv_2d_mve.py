@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.gemm_mve import Twice, folded_bias, requantisation
 from arenite.firmware.generator.lower.base import NULL, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.pack_gemm_mve import Twice, folded_bias, requantisation
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import activation_range, conv_padding
 from arenite.firmware.generator.target import MVE, Target

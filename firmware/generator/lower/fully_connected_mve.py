@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.gemm_mve import folded_bias
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.fully_connected import accumulator_range, real_scale, weights_offset
+from arenite.firmware.generator.lower.pack_gemm_mve import folded_bias
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import activation_range
 from arenite.firmware.generator.single_rounding import proven_multipliers
