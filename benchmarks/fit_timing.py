@@ -1,7 +1,7 @@
 """Fit the timing estimates of ``arenite fit`` to measured layers: ``python -m benchmarks.fit_timing [FILE.json ...]``.
 
 Reads the results that ``python -m benchmarks.table`` left in out/bench/, of every variant, and writes
-profiles/timing.json: per core and kernel the non-negative least-squares solution of
+profiles/timing.json: per core and kernel (and again for builds for size) the non-negative least-squares solution of
 
     instructions = per_mac * MACs + per_output * outputs + per_call,
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.atomic import write_atomic
-from arenite.firmware.sizes.timing import PATH, Cost
+from arenite.firmware.sizes.timing import PATH, Cost, key_of
 from benchmarks.table import OUT
 
 #: One measured layer: MACs, output elements, instructions.
@@ -64,13 +64,15 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """(kernel, MACs, outputs, instructions) of each layer that was counted."""
+    """(key of the kernel, MACs, outputs, instructions) of each layer that was counted."""
     rows = []
     for layer in result["layers"]:
         if layer["kernel"] is not None and layer["instructions"]:
             shapes = [s for s in layer["shape"].split(", ") if s]
             outputs = sum(math.prod(map(int, s.split("x"))) for s in shapes)
-            rows.append((layer["kernel"], layer["macs"], outputs, layer["instructions"]))
+            rows.append(
+                (key_of(layer["kernel"], result["optimise"]), layer["macs"], outputs, layer["instructions"])
+            )
     return rows
 
 

@@ -28,7 +28,7 @@ def needs(generated: Generated, board: Board, optimise: str, protocol: str = "ar
         weights=p.weights,
         code=p.code,
         exact=p.exact,
-        instructions=estimate_instructions(generated, target_of(board).core),
+        instructions=estimate_instructions(generated, target_of(board).core, optimise),
         cycles_per_instruction=cpi_of(board.core),
     )
 

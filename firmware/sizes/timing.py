@@ -11,6 +11,7 @@ import json
 from functools import cache
 from typing import NamedTuple
 
+from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.sizes.targets import SIZES
 
@@ -45,30 +46,43 @@ NEAREST = {
 }
 
 
+#: Of the key of a kernel in builds for size: the compiler made other code of it.
+SMALL = " -Os"
+
+
+def key_of(kernel: str, optimise: str) -> str:
+    """The name under which the cost of a kernel stands in the table."""
+    return kernel + SMALL if optimise_flags(optimise) == ("-Os",) else kernel
+
+
 @cache
 def coefficients() -> dict[str, dict[str, Cost]]:
-    """Core to kernel to its cost."""
+    """Core to kernel's key to its cost."""
     data = json.loads(PATH.read_text())
     return {core: {k: Cost(*v) for k, v in rows.items()} for core, rows in data["cores"].items()}
 
 
-def cost_of(kernel: str, core: str) -> Cost:
-    """What ``kernel`` costs on ``core``: as measured there, or else, on the median of the cores where it was."""
+def cost_of(kernel: str, core: str, optimise: str) -> Cost:
+    """What ``kernel`` costs on ``core``: as measured there in such a build, or else in another; or else the median of
+    the cores where it was measured."""
     table = coefficients()
-    known = table.get(NEAREST.get(core, core), {}).get(kernel)
-    if known is not None:
-        return known
-    elsewhere = sorted(rows[kernel] for rows in table.values() if kernel in rows)
-    if elsewhere:
-        return elsewhere[len(elsewhere) // 2]
+    keys = (key_of(kernel, optimise), kernel, kernel + SMALL)
+    rows = table.get(NEAREST.get(core, core), {})
+    for key in keys:
+        if key in rows:
+            return rows[key]
+    for key in keys:
+        elsewhere = sorted(other[key] for other in table.values() if key in other)
+        if elsewhere:
+            return elsewhere[len(elsewhere) // 2]
     return next(cost for ending, cost in DEFAULTS.items() if kernel.removesuffix("_row").endswith(ending))
 
 
-def estimate_instructions(generated: Generated, core: str) -> float:
-    """Instructions of one inference on ``core``."""
+def estimate_instructions(generated: Generated, core: str, optimise: str) -> float:
+    """Instructions of one inference on ``core``, built for ``optimise``."""
     total = 0.0
     for layer in generated.calls:
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
-        total += cost_of(layer.call.kernel, core).of(layer.macs, outputs)
+        total += cost_of(layer.call.kernel, core, optimise).of(layer.macs, outputs)
     return total

@@ -19,9 +19,11 @@ from arenite.host.cli.options import no_passes_option, optimise_option, protocol
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 from arenite.host.fit import verdicts
+from arenite.host.pareto import builds, describe
 from arenite.host.prepare import prepare
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.page import bench_page
+from arenite.host.report.pareto_svg import pareto_svg
 from arenite.profiles.boards import all_boards, load_board
 
 
@@ -97,7 +99,10 @@ def bench(
         built = prepared.retarget(Target.of(chosen.core, result["optimise"], stream_input))
         drawing = arena_svg(built.model.main, built.plan, built.needs)
         fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
-        write_atomic(html, bench_page(result, fits, drawing, prepared.notes))
+        ways = describe(image, chosen, builds(image, chosen))
+        picture = pareto_svg(ways["builds"], ways["limits"])
+        page = bench_page(result, fits, drawing, prepared.notes, ways["builds"], picture)
+        write_atomic(html, page)
         note(f"Report: {html}")
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
 

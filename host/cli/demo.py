@@ -19,9 +19,11 @@ from arenite.host.cli.options import optimise_option
 from arenite.host.cli.output import note, show
 from arenite.host.cli.progress import Steps
 from arenite.host.fit import verdicts
+from arenite.host.pareto import builds, describe
 from arenite.host.prepare import prepare
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.page import bench_page
+from arenite.host.report.pareto_svg import pareto_svg
 from arenite.models import zoo
 from arenite.models.samples import DEMO_MODEL, save_samples
 from arenite.profiles.boards import all_boards, load_board
@@ -68,7 +70,10 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
         result = run_bench(prepared, chosen, samples, Options(optimise, port=port), steps)
     built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
     drawing = arena_svg(built.model.main, built.plan, built.needs)
-    write_atomic(report, bench_page(result, [v.to_json() for v in fits], drawing, prepared.notes))
+    ways = describe(prepared.path, chosen, builds(prepared.path, chosen))
+    picture = pareto_svg(ways["builds"], ways["limits"])
+    entries = [v.to_json() for v in fits]
+    write_atomic(report, bench_page(result, entries, drawing, prepared.notes, ways["builds"], picture))
     show_fits(prepared, [v for v in fits if v.board.name in _shown(fits)])
     show_bench(result)
     show(f"Report: {report}")

@@ -52,6 +52,7 @@ def firmware(
                 "schema": "arenite.firmware/1",
                 "directory": str(output),
                 "board": board,
+                "optimise": project.optimise,
                 "layers": len(project.generated.calls),
                 "predicted": {
                     "arena": p.arena,
@@ -69,8 +70,8 @@ def firmware(
         for text in prepared.notes:
             note(text)
         show(
-            f"{output}: {len(project.generated.calls)} layers for {board}; predicted RAM {p.ram_total:,} B, "
-            f"flash {p.flash_total:,} B",
+            f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
+            f"predicted RAM {p.ram_total:,} B, flash {p.flash_total:,} B",
             f"Next: arenite build {output}",
         )
     return 0

@@ -16,6 +16,7 @@ COMMANDS = {
     "convert": "Plan a model and write it as an image.",
     "inspect": "Show a model's operators, tensors and arena.",
     "fit": "Tell whether models fit boards, to the byte.",
+    "pareto": "Show RAM, flash and speed of every way to build a model.",
     "firmware": "Generate the C firmware of a model as a PlatformIO project.",
     "library": "Write models as C sources for a program of your own.",
     "build": "Build a generated project.",

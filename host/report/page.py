@@ -33,9 +33,15 @@ _COLOURS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
 
 
 def bench_page(
-    result: Mapping[str, Any], fits: Sequence[Mapping[str, Any]], arena_svg: str, notes: Sequence[str] = ()
+    result: Mapping[str, Any],
+    fits: Sequence[Mapping[str, Any]],
+    arena_svg: str,
+    notes: Sequence[str] = (),
+    builds: Sequence[Mapping[str, Any]] = (),
+    pareto_svg: str = "",
 ) -> str:
-    """The page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena."""
+    """The page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena; with the
+    ``builds`` of an ``arenite.pareto/1`` object and their picture, where they are given."""
     model, board = result["model"], result["board"]
     name = str(model["path"]).rsplit("/", 1)[-1]
     parts = [
@@ -60,6 +66,8 @@ def bench_page(
         f'<div class="scroll">{arena_svg}</div>',
         _layers(result["layers"]),
     ]
+    if builds:
+        parts += pareto_section(builds, pareto_svg)
     if fits:
         parts += ["<h2>Boards</h2>", _fits(fits)]
     return _document(f"{name} on {board['name']}", parts)
@@ -92,6 +100,41 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         f'<th class="n">MACs</th><th>arena of outputs</th></tr>{rows}</table></div>',
     ]
     return _document(name, parts)
+
+
+def pareto_page(described: Mapping[str, Any], picture: str) -> str:
+    """The page for one ``arenite.pareto/1`` object and its picture."""
+    name = str(described["model"]["path"]).rsplit("/", 1)[-1]
+    board = described["board"]
+    parts = [
+        f"<h1>{escape(name)}</h1>",
+        f'<p class="sub">Builds for {escape(board["name"])} ({escape(board["core"])}), '
+        f"SHA-256 {escape(described['model']['sha256'][:16])}…</p>",
+        *pareto_section(described["builds"], picture),
+    ]
+    return _document(f"{name}: builds for {board['name']}", parts)
+
+
+def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[str]:
+    """Table and picture of builds; the numbers of the picture's marks stand in the table."""
+    rows = []
+    for number, b in enumerate(builds, 1):
+        about = "~" if b["kind"] == "estimated" else ""
+        verdict = '<td class="yes">yes</td>' if b["fits"] else '<td class="no">no</td>'
+        rows.append(
+            f'<tr><td class="n">{number}</td><td>{escape(b["label"])}</td>{verdict}'
+            f'<td class="n">{b["ram"]:,}</td><td class="n">{b["flash"]:,}</td>'
+            f'<td class="n">{about}{b["instructions"]:,}</td><td>{escape(b["dominated_by"] or "")}</td></tr>'
+        )
+    head = _head("#:n", "build", "fits", "RAM B:n", "flash B:n", "instructions:n", "dominated by")
+    kinds = {b["kind"] for b in builds}
+    return [
+        f"<h2>Ways to build it ({' and '.join(sorted(kinds))})</h2>",
+        f'<div class="scroll">{picture}</div>',
+        f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>',
+        '<p class="kind">Open marks are dominated: another build takes no more of RAM, flash and instructions, and '
+        "less of one. Squares take their input in rows, and can only dominate squares. ~ estimated.</p>",
+    ]
 
 
 def _passes(passes: Sequence[Mapping[str, Any]]) -> str:

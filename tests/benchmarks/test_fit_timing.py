@@ -33,9 +33,9 @@ def test_no_cost_is_negative() -> None:
     assert min(fit([(100, 100, 100), (200, 100, 90), (300, 100, 80), (900, 100, 70)])) >= 0
 
 
-def result(optimise: str, counts: list[int], kernel: str = "ar_conv_2d_s8_dsp") -> dict[str, Any]:
+def result(optimise: str, counts: list[int]) -> dict[str, Any]:
     layers = [
-        {"kernel": kernel, "macs": m, "shape": f"1x{o}", "instructions": c, "op": "CONV_2D"}
+        {"kernel": "ar_conv_2d_s8_dsp", "macs": m, "shape": f"1x{o}", "instructions": c, "op": "CONV_2D"}
         for (m, o), c in zip(SHAPES, counts, strict=False)
     ]
     layers.append({"kernel": None, "macs": 0, "shape": "1x2", "instructions": 0, "op": "RESHAPE"})
@@ -57,7 +57,7 @@ def test_results_of_all_variants_are_fitted_together(
     counts = [round(cost.of(m, o)) for m, o in SHAPES]
     files = {
         "a.json": result("speed", counts),
-        "b.json": result("flash", [2 * c for c in counts], "ar_conv_2d_s8"),
+        "b.json": result("flash", [2 * c for c in counts]),
         "again.json": result("speed", counts),
         "table.json": {"schema": "arenite.table/1"},
         "board.json": result("speed", counts) | {"inference": {"instructions": None}},
@@ -68,17 +68,27 @@ def test_results_of_all_variants_are_fitted_together(
     assert main([str(p) for p in tmp_path.glob("*.json")], tmp_path / "timing.out") == 0
     made = json.loads((tmp_path / "timing.out").read_text())
     assert made["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp"] == pytest.approx(list(cost), rel=1e-2)
-    assert made["cores"]["cortex-m4f"]["ar_conv_2d_s8"] == pytest.approx([2 * c for c in cost], rel=1e-2)
+    assert made["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp -Os"] == pytest.approx(
+        [2 * c for c in cost], rel=1e-2
+    )
     assert made["source"].startswith("fitted to 2 runs") and "2 runs" in capsys.readouterr().out
 
 
 def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"a": {"k": Cost(1, 2, 3)}, "b": {"k": Cost(5, 2, 3), "m": Cost(9, 9)}, "c": {"k": Cost(2, 2, 3)}}
+    table = {
+        "a": {"k": Cost(1, 2, 3), "small -Os": Cost(4, 4)},
+        "b": {"k": Cost(5, 2, 3), "m": Cost(9, 9), "m -Os": Cost(11, 9)},
+        "c": {"k": Cost(2, 2, 3)},
+    }
     monkeypatch.setattr(timing, "coefficients", lambda: table)
-    assert cost_of("m", "b") == Cost(9, 9)
-    assert cost_of("k", "cortex-m4") == Cost(2, 2, 3)  # the median of the others
-    assert cost_of("ar_new_s8_dsp", "a") == cost_of("ar_new_s8_dsp_row", "a") == DEFAULTS["_dsp"]
-    assert cost_of("ar_new_s8", "a") == DEFAULTS[""]
+    assert (cost_of("m", "b", "speed"), cost_of("m", "b", "flash")) == (Cost(9, 9), Cost(11, 9))
+    assert cost_of("k", "a", "flash") == Cost(1, 2, 3)  # measured here, in another build
+    assert cost_of("small", "a", "speed") == Cost(4, 4)
+    assert cost_of("k", "cortex-m4", "speed") == Cost(2, 2, 3)  # the median of the others
+    assert (
+        cost_of("ar_new_s8_dsp", "a", "ram") == cost_of("ar_new_s8_dsp_row", "a", "ram") == DEFAULTS["_dsp"]
+    )
+    assert cost_of("ar_new_s8", "a", "speed") == DEFAULTS[""]
 
 
 def test_the_stored_table_is_whole() -> None:

@@ -129,6 +129,7 @@ FIRMWARE: dict[str, Any] = {
     "schema": "arenite.firmware/1",
     "directory": str,
     "board": BOARD,
+    "optimise": "speed",
     "layers": int,
     "predicted": dict.fromkeys(
         ("arena", "static", "stack", "ram_total", "weights", "code", "flash_total"), int

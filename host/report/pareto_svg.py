@@ -1,0 +1,138 @@
+"""Builds of one model as a picture: instructions over RAM, and over flash; the builds worth having are filled.
+
+Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+#: Goal of a build -> (light fill, dark fill).
+_COLOURS = {
+    "speed": ("#b3261e", "#ff8a80"),
+    "balanced": ("#2f6fb5", "#6fa8e6"),
+    "ram": ("#4d8a3d", "#86c373"),
+    "flash": ("#8a5bb0", "#bd93e0"),
+}
+
+_WIDTH, _PANEL, _HEIGHT, _LEFT, _TOP, _GAP = 960, 380, 300, 70, 44, 90
+_ROW = 18  # of the legend, in pixels
+_STYLE = (
+    ".ar-pareto text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-pareto .ar-soft{fill:#5b6675}"
+    ".ar-pareto .ar-number{font-size:10px;font-weight:600;fill:#fff;pointer-events:none}"
+    ".ar-pareto .ar-open+.ar-number{fill:#1c2430}.ar-pareto .ar-grid{stroke:#d6dce4}.ar-pareto .ar-paper{fill:#fff}"
+    ".ar-pareto .ar-limit{stroke:#b3261e;stroke-dasharray:6 4}.ar-pareto .ar-open{fill:#fff;stroke-width:1.5}"
+    + "".join(f".ar-pareto .ar-{k}{{fill:{v[0]};stroke:{v[0]}}}" for k, v in _COLOURS.items())
+    + ".ar-pareto .ar-open{fill:#fff}"
+    "@media (prefers-color-scheme:dark){.ar-pareto text{fill:#e4e9f0}.ar-pareto .ar-soft{fill:#9aa7b8}"
+    ".ar-pareto .ar-number{fill:#14181e}.ar-pareto .ar-open+.ar-number{fill:#e4e9f0}"
+    ".ar-pareto .ar-grid{stroke:#38424f}.ar-pareto .ar-paper{fill:#14181e}"
+    + "".join(f".ar-pareto .ar-{k}{{fill:{v[1]};stroke:{v[1]}}}" for k, v in _COLOURS.items())
+    + ".ar-pareto .ar-open{fill:#14181e}}"
+)
+
+
+def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -> str:
+    """An SVG element that shows the ``builds`` of an ``arenite.pareto/1`` object; at least one.
+
+    ``limits``: the board's bytes of "ram" and "flash", drawn where they are near what the builds need.
+    """
+    rows = -(-len(builds) // 2)
+    height = _TOP + _HEIGHT + 60 + rows * _ROW
+    parts = [f'<rect class="ar-paper" width="{_WIDTH}" height="{height}"/>']
+    for place, (what, title) in enumerate((("ram", "RAM"), ("flash", "flash"))):
+        left = _LEFT + place * (_PANEL + _GAP)
+        parts += _panel(builds, what, title, limits[what], left)
+    parts += _legend(builds)
+    about = f"{len(builds)} builds by RAM, flash and instructions"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-pareto" role="img" aria-label="{about}" '
+        f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n<style>{_STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>"
+    )
+
+
+def _panel(builds: Sequence[Mapping[str, Any]], what: str, title: str, limit: int, left: float) -> list[str]:
+    """Instructions over ``what``, each axis from zero."""
+    most = max(b[what] for b in builds) * 1.08 or 1
+    if limit < most * 1.5:
+        most = max(most, limit * 1.08)
+    slowest = max(b["instructions"] for b in builds) * 1.08 or 1
+
+    def x(value: float) -> float:
+        return left + _PANEL * value / most
+
+    def y(value: float) -> float:
+        return _TOP + _HEIGHT * (1 - value / slowest)
+
+    parts = [f'<text x="{left}" y="{_TOP - 16}">Instructions over {title}</text>']
+    for value in ticks(slowest):
+        parts.append(f'<path class="ar-grid" d="M{left} {y(value):.1f}H{left + _PANEL}"/>')
+        parts.append(
+            f'<text class="ar-soft" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
+        )
+    for value in ticks(most):
+        parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
+        where = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
+        parts.append(f'<text class="ar-soft" {where} text-anchor="middle">{short(value)}B</text>')
+    if limit <= most:
+        parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
+    # Those worth having last, on top of the others.
+    for k in sorted(range(len(builds)), key=lambda k: builds[k]["dominated_by"] is None):
+        parts.append(_mark(builds[k], k + 1, x(builds[k][what]), y(builds[k]["instructions"])))
+    return parts
+
+
+def _mark(build: Mapping[str, Any], number: int, x: float, y: float) -> str:
+    """A circle with the build's number, a square where the input arrives in rows; open when it is dominated."""
+    shade = f"ar-{build['optimise']}" + (" ar-open" if build["dominated_by"] is not None else "")
+    sizes = f"RAM {build['ram']:,} B, flash {build['flash']:,} B, {build['instructions']:,} instructions"
+    said = f"{build['label']}: {sizes}"
+    if build["stream_input"]:
+        shape = f'<rect class="{shade}" x="{x - 8:.1f}" y="{y - 8:.1f}" width="16" height="16" rx="2"'
+        closed = f"{shape}><title>{escape(said)}</title></rect>"
+    else:
+        closed = (
+            f'<circle class="{shade}" cx="{x:.1f}" cy="{y:.1f}" r="9"><title>{escape(said)}</title></circle>'
+        )
+    return (
+        f'{closed}<text class="ar-number" x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{number}</text>'
+    )
+
+
+def _legend(builds: Sequence[Mapping[str, Any]]) -> list[str]:
+    top = _TOP + _HEIGHT + 48
+    rows = -(-len(builds) // 2)
+    parts = []
+    for k, build in enumerate(builds):
+        column, row = divmod(k, rows)
+        x, y = _LEFT + column * (_PANEL + _GAP), top + row * _ROW
+        parts.append(_mark(build, k + 1, x, y - 4))
+        worth = build["dominated_by"] is None
+        text = build["label"] + ("" if worth else f" (dominated by {build['dominated_by']})")
+        text += "" if build["fits"] else ", does not fit"
+        shade = "" if worth else ' class="ar-soft"'
+        parts.append(f'<text{shade} x="{x + 16}" y="{y}">{escape(text)}</text>')
+    return parts
+
+
+def ticks(most: float) -> list[float]:
+    """Four to nine round values from 0 to ``most``, which is positive."""
+    step = 10 ** math.floor(math.log10(most))
+    for part in (1, 0.5, 0.2):
+        if most / (step * part) >= 4:
+            step *= part
+            break
+    return [k * step for k in range(int(most / step) + 1)]
+
+
+def short(value: float) -> str:
+    """1 500 000 as "1.5 M"."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} "
