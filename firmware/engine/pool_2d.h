@@ -34,6 +34,7 @@ static inline ar_pool_window ar_pool_clip(const ar_pool_2d_params *p, int32_t y,
 }
 
 void ar_average_pool_2d_s8(const ar_pool_2d_params *p);
+void ar_average_pool_2d_s8_dsp(const ar_pool_2d_params *p);
 void ar_average_pool_2d_s16(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s8(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s16(const ar_pool_2d_params *p);
