@@ -102,3 +102,16 @@ def test_a_baseline_is_read_before_anything_is_built(arenite: Arenite, model: Pa
 def test_the_tier_is_in_the_kernels_name() -> None:
     names = ("ar_conv_2d_s8", "ar_conv_2d_s8_dsp", "ar_add_s8_mve", "ar_conv_2d_s8_dsp_rows", "ar_dspace_s8")
     assert [tier_of(name) for name in names] == ["scalar", "dsp", "mve", "dsp", "scalar"]
+
+
+@pytest.mark.parametrize("options", [("--optimise", "ram"), ("--optimise", "ram", "--stream-input")])
+def test_rows_of_streamed_layers_are_told_apart(
+    options: tuple[str, ...], arenite: Arenite, large: Path
+) -> None:
+    """Each layer's cycles per instruction are plausible, whether it runs whole or row by row."""
+    found = arenite("bench", large, "--board", BOARD, "--samples", "1", "--cycles", "--json", *options).json
+    assert found["samples"]["bit_exact"] == 1
+    layers = [layer for layer in found["layers"] if layer["kernel"]]
+    assert any(layer["kernel"].endswith("_row") for layer in layers)
+    for layer in layers:
+        assert 0.9 < layer["cycles"] / layer["instructions"] < 3, layer
