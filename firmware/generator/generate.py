@@ -175,8 +175,8 @@ def lower_model(
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
     # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
-    used = {symbol for layer in layers if layer.call for symbol in _symbols(layer.call.fields)}
-    used |= {symbol for segment in segments for symbol in _symbols(segment.call.fields)}
+    used = {symbol for layer in layers if layer.call for symbol in symbols(layer.call.fields)}
+    used |= {symbol for segment in segments for symbol in symbols(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
 
@@ -258,17 +258,17 @@ def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowNeeds:
     return rows
 
 
-def _symbols(value: Any) -> Iterator[str]:
-    """The text of every expression in a field value of a ``KernelCall``."""
+def symbols(value: Any) -> Iterator[str]:
+    """The text of every expression in a field value of a ``KernelCall``: constants, and functions that it calls."""
     if isinstance(value, Expr):
         yield value.text
     elif isinstance(value, StructArray):
-        yield from _symbols(value.items)
+        yield from symbols(value.items)
     elif isinstance(value, Mapping):
-        yield from _symbols(tuple(value.values()))
+        yield from symbols(tuple(value.values()))
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _symbols(item)
+            yield from symbols(item)
 
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:

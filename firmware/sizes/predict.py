@@ -16,7 +16,7 @@ from typing import Any
 from arenite.converters.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes
-from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.generate import Generated, symbols
 from arenite.firmware.generator.lower.base import KernelCall, StructArray
 from arenite.firmware.sizes.objects import ObjectSet
 from arenite.firmware.sizes.targets import SIZES, STREAM_SUPPORT, target_of
@@ -90,6 +90,13 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
         kernels.append("ar_reset_state")
     kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.pushed})
     rows = {layer.call.kernel for layer in generated.calls if layer.call and layer.streamed}
+    # Functions that a kernel is given in its parameters.
+    given: dict[str, set[str]] = {}
+    for layer in generated.calls:
+        if layer.call:
+            used = {s for s in symbols(layer.call.fields) if s in merged.symbols}
+            given.setdefault(layer.call.kernel, set()).update(used)
+    kernels += sorted(set().union(*given.values()))
     roots = ["ar_start", *(n for n, s in merged.sections.items() if s.kind == "vectors"), *kernels]
     live = merged.reachable(roots)
     live = {n for n in live if not n.startswith(("model.c:",))}
@@ -111,7 +118,7 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     return Prediction(
         arena=arena_bytes(generated),
         static=static,
-        stack=_stack(merged, kernels, rows, engine),
+        stack=_stack(merged, kernels, rows, given, engine),
         weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
         code=code,
         exact=board.emulated,
@@ -166,10 +173,17 @@ def _sizeof(struct: str, engine: ObjectSet) -> int:
     return engine.sections[node].size
 
 
-def _stack(objects: ObjectSet, kernels: list[str], rows: Collection[str], engine: ObjectSet) -> int:
+def _stack(
+    objects: ObjectSet,
+    kernels: list[str],
+    rows: Collection[str],
+    given: Mapping[str, Collection[str]],
+    engine: ObjectSet,
+) -> int:
     """The deepest chain of frames from reset: every reference is taken for a call, function tables included.
 
-    ``kernels`` are called by the model's layers, and ``rows`` by the executor of segments.
+    ``kernels`` are called by the model's layers, and ``rows`` by the executor of segments; ``given`` are functions that
+    they call in turn, from wherever they are deepest.
     """
     depth: dict[str, int] = {}
     layer = engine.sections["model.c:.text.layer_0"].stack
@@ -190,13 +204,17 @@ def _stack(objects: ObjectSet, kernels: list[str], rows: Collection[str], engine
         return depth[node]
 
     def depth_of(symbol: str) -> int:
-        return deepest(objects.symbols.get(symbol, symbol), frozenset())
+        below = max((depth_of(s) for s in given.get(symbol, ())), default=0)
+        return deepest(objects.symbols.get(symbol, symbol), frozenset()) + below
 
     if rows:
         # The executor calls rows through the table of stages, in the innermost of its functions that is not inlined.
         caller = next(n for name in _ROW_CALLERS if (n := f"stream.c:.text.{name}") in objects.sections)
         section = objects.sections[caller]
-        depth[caller] = section.stack + max(*map(depth_of, rows), *map(depth_of, section.refs), 0)
+        # ar_profile reads the firmware's table, which knows the agent's functions: a reference, but never a call.
+        profile = objects.sections[objects.symbols["ar_profile"]].stack + depth_of("port_ticks")
+        own = [depth_of(r) for r in section.refs if r.startswith("stream.c:")]
+        depth[caller] = section.stack + max(*map(depth_of, rows), *own, profile)
     kernel = max((depth_of(k) for k in kernels if k not in rows), default=0)
     # The model's layers are called from ar_infer through the model's table: add them there.
     infer = objects.symbols["ar_infer"]

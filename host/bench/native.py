@@ -56,6 +56,13 @@ class NativeModel:
         layers = [self._model.layers[i] for i in range(self._model.layer_count)]
         self._layers = [_LAYER(layer) for layer in layers if layer]
         self._reset = _LAYER(self._model.reset) if self._model.reset else None
+        self._rows = None
+        if generated.pushed is not None:
+            names = ("begin_rows", "next_row", "row_ready")
+            self._rows = [getattr(library, f"{generated.prefix}model_{name}") for name in names]
+            self._rows[1].restype = ctypes.c_void_p
+            tensor = generated.model.main.tensors[generated.model.main.inputs[0]]
+            self._row_bytes = tensor.nbytes // tensor.shape[1]
         graph = generated.model.main
         self._outputs = [graph.tensors[i] for i in graph.outputs]
 
@@ -73,7 +80,10 @@ class NativeModel:
             data = np.ascontiguousarray(value).tobytes()
             if len(data) != io.bytes:
                 raise ValueError(f"input {k} has {len(data)} bytes, expected {io.bytes}")
-            ctypes.memmove(io.data, data, len(data))
+            if self._rows is not None:
+                self._push(data)
+            else:
+                ctypes.memmove(io.data, data, len(data))
         for layer in self._layers:
             layer()
         results = []
@@ -84,6 +94,19 @@ class NativeModel:
             assert dtype is not None
             results.append(np.frombuffer(raw, dtype).reshape(tensor.shape))
         return results
+
+
+    def _push(self, data: bytes) -> None:
+        """The input row by row, as a camera would give it."""
+        assert self._rows is not None
+        begin, place, ready = self._rows
+        begin()
+        while (slot := place()) is not None:
+            ctypes.memmove(slot, data[: self._row_bytes], self._row_bytes)
+            data = data[self._row_bytes :]
+            ready()
+        if data:
+            raise ValueError(f"{len(data)} bytes of the input were not asked for")
 
 
 def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
