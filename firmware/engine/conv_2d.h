@@ -12,9 +12,9 @@ typedef struct {
     const void *input; /* [batches][in_h][in_w][in_c] */
     void *output;      /* [batches][out_h][out_w][out_c] */
     const int8_t *weights;
-    const void *bias;          /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
-    const int32_t *multiplier; /* [out_c]; of 16 bits for int16 input */
-    const int8_t *shift;       /* [out_c]; 0: packed into the multipliers, see conv_output.h */
+    const void *bias;       /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
+    const void *multiplier; /* [out_c] int32, of 16 bits for int16 input; uint16 with `spare` */
+    const int8_t *shift;    /* [out_c]; 0: packed into the multipliers, see conv_output.h */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w, out_c;
     uint16_t k_h, k_w, k_c;
@@ -23,6 +23,8 @@ typedef struct {
     int16_t input_offset;  /* minus the input's zero point; not used for int16 input */
     int16_t output_offset; /* the output's zero point; not used for int16 input */
     int16_t act_min, act_max;
+    uint8_t spare; /* bits of each bias word that belong to the multiplier, see conv_output.h */
+    uint8_t packed_shift;
 } ar_conv_2d_params;
 
 void ar_conv_2d_s8(const ar_conv_2d_params *p);

@@ -39,7 +39,6 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
     const int32_t group_outputs = p->out_c / (p->in_c / p->k_c);
     const int32_t filter_size = p->k_h * p->k_w * p->k_c;
     const int8_t *image = p->input;
-    const int32_t *bias = p->bias;
     int8_t *out = p->output;
 
     for (int32_t b = 0; b < p->batches; b++) {
@@ -54,7 +53,7 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
                 int32_t left = group_outputs;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
                     int32_t acc = window_sum(p, image, at, filter, rows, columns);
-                    acc += bias ? bias[c] : 0;
+                    acc += ar_conv_bias_s8(p, c);
                     *out++ = ar_conv_output_s8(p, acc, c);
                     if (--left == 0) { /* the next group reads the next channels */
                         left = group_outputs;
@@ -72,7 +71,6 @@ void ar_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *ou
     const ar_conv_2d_params *p = params;
     const int32_t group_outputs = p->out_c / (p->in_c / p->k_c);
     const int32_t filter_row = p->k_w * p->k_c;
-    const int32_t *bias = p->bias;
     const ar_taps one = {0, 1};
 
     for (int32_t x = 0; x < p->out_w; x++) {
@@ -82,7 +80,7 @@ void ar_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *ou
         const int8_t *filter = p->weights;
         int32_t left = group_outputs;
         for (int32_t c = 0; c < p->out_c; c++) {
-            int32_t acc = bias ? bias[c] : 0;
+            int32_t acc = ar_conv_bias_s8(p, c);
             for (int32_t ky = 0; ky < p->k_h; ky++, filter += filter_row) {
                 acc += rows[ky] ? window_sum(p, rows[ky], at, filter, one, columns) : 0;
             }

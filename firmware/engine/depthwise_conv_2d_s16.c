@@ -7,6 +7,7 @@ void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p)
 {
     const int16_t *image = p->input;
     const int64_t *bias = p->bias;
+    const int32_t *multiplier = p->multiplier;
     int16_t *out = p->output;
 
     for (int32_t b = 0; b < p->batches; b++) {
@@ -27,7 +28,7 @@ void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p)
                             }
                         }
                     }
-                    const int32_t scaled = ar_requant_wide(acc, p->multiplier[c], p->shift[c]);
+                    const int32_t scaled = ar_requant_wide(acc, multiplier[c], p->shift[c]);
                     *out++ = (int16_t)ar_clamp(scaled, p->act_min, p->act_max);
                 }
             }

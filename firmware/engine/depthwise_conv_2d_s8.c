@@ -30,7 +30,6 @@ static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32
 void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
 {
     const int8_t *image = p->input;
-    const int32_t *bias = p->bias;
     int8_t *out = p->output;
 
     for (int32_t b = 0; b < p->batches; b++) {
@@ -44,7 +43,7 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
                 int32_t left = p->k_c; /* outputs of one input channel: the multiplier */
                 for (int32_t c = 0; c < p->out_c; c++) {
                     int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
-                    acc += bias ? bias[c] : 0;
+                    acc += ar_conv_bias_s8(p, c);
                     *out++ = ar_conv_output_s8(p, acc, c);
                     if (--left == 0) {
                         left = p->k_c;
@@ -60,7 +59,6 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
 void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_conv_2d_params *p = params;
-    const int32_t *bias = p->bias;
     const ar_taps one = {0, 1};
 
     for (int32_t x = 0; x < p->out_w; x++) {
@@ -70,7 +68,7 @@ void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, 
         int32_t left = p->k_c;
         for (int32_t c = 0; c < p->out_c; c++) {
             const int8_t *filter = p->weights + c;
-            int32_t acc = bias ? bias[c] : 0;
+            int32_t acc = ar_conv_bias_s8(p, c);
             for (int32_t ky = 0; ky < p->k_h; ky++, filter += p->k_w * p->out_c) {
                 acc += rows[ky] ? window_sum(p, rows[ky], at, filter, one, columns) : 0;
             }

@@ -10,7 +10,6 @@ void ar_transpose_conv_s8(const ar_conv_2d_params *p)
 {
     const int32_t filter_size = p->k_h * p->k_w * p->k_c;
     const int8_t *image = p->input;
-    const int32_t *bias = p->bias;
     int8_t *out = p->output;
 
     for (int32_t b = 0; b < p->batches; b++) {
@@ -18,7 +17,7 @@ void ar_transpose_conv_s8(const ar_conv_2d_params *p)
             for (int32_t x = 0; x < p->out_w; x++) {
                 const int8_t *filter = p->weights;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
-                    int32_t acc = bias ? bias[c] : 0;
+                    int32_t acc = ar_conv_bias_s8(p, c);
                     for (int32_t ky = 0; ky < p->k_h; ky++) {
                         const int32_t ty = y + p->pad_top - ky;
                         const int32_t iy = ty / p->stride_h;

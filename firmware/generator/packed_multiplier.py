@@ -8,6 +8,8 @@ output steps up. That is checked here for every accumulator that the weights all
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 #: Bits of the multiplier that are not stored, and bits of the shift that stand in their place and the leading one's.
@@ -28,10 +30,37 @@ def requant(acc: np.ndarray, multiplier: np.ndarray, right: np.ndarray) -> np.nd
     return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
 
 
+@dataclass(frozen=True)
+class Shortened:
+    """Multipliers without their leading one and last ``dropped`` bits, and shifts to the right: int64 [channels]."""
+
+    stored: np.ndarray
+    right: np.ndarray
+    dropped: int
+
+
 def pack(
     multiplier: np.ndarray, shift: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
 ) -> np.ndarray | None:
     """One int32 word per channel, ``multiplier bits << 5 | shift to the right``, or None where a channel has no proof.
+
+    The arguments are those of ``shorten``.
+    """
+    short = shorten(multiplier, shift, lowest, highest, levels, _DROPPED)
+    if short is None:
+        return None
+    return ((short.stored << SHIFT_BITS) | short.right).astype(np.uint32).view(np.int32)
+
+
+def shorten(
+    multiplier: np.ndarray,
+    shift: np.ndarray,
+    lowest: np.ndarray,
+    highest: np.ndarray,
+    levels: np.ndarray,
+    dropped: int,
+) -> Shortened | None:
+    """Each channel's multiplier without its last ``dropped`` bits, or None where a channel has no proof.
 
     ``multiplier`` and ``shift`` are exact; ``lowest`` and ``highest`` bound each channel's accumulator; ``levels`` are
     the scaled values at which the clamped output steps up. All are per channel except ``levels``.
@@ -45,18 +74,23 @@ def pack(
     shift = np.where(tiny, -31, shift)
     if np.any(tiny & (np.maximum(np.abs(lowest), np.abs(highest)) > (1 << 31) - 2)):
         return None
-    words = []
+    stored = []
     for start in range(0, len(multiplier), _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = _pack(multiplier[block], shift[block], lowest[block], highest[block], levels)
+        found = _shorten(multiplier[block], shift[block], lowest[block], highest[block], levels, dropped)
         if found is None:
             return None
-        words.append(found)
-    return np.concatenate(words)
+        stored.append(found)
+    return Shortened(np.concatenate(stored), -shift.astype(np.int64), dropped)
 
 
-def _pack(
-    multiplier: np.ndarray, shift: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
+def _shorten(
+    multiplier: np.ndarray,
+    shift: np.ndarray,
+    lowest: np.ndarray,
+    highest: np.ndarray,
+    levels: np.ndarray,
+    dropped: int,
 ) -> np.ndarray | None:
     exact = multiplier.astype(np.int64)[:, None, None]
     right = -shift.astype(np.int64)[:, None, None]
@@ -71,7 +105,7 @@ def _pack(
     inside &= (want[:, :, -1] >= level) | (acc[:, :, -1] == highest[:, None])
     if not inside.all():
         return None
-    nearest = (multiplier.astype(np.int64) + (1 << (_DROPPED - 1))) >> _DROPPED
+    nearest = (multiplier.astype(np.int64) + ((1 << dropped) >> 1)) >> dropped
     chosen = np.full(len(multiplier), -1, np.int64)
     above = want >= level[:, :, None]
     for nudge in _NUDGES:
@@ -79,15 +113,14 @@ def _pack(
         if not left.size:
             break
         short = nearest[left] + nudge
-        got = requant(acc[left], (short << _DROPPED)[:, None, None], right[left])
+        got = requant(acc[left], (short << dropped)[:, None, None], right[left])
         # Which side of the level, not which value: that is all the clamped output shows.
         same = ((got >= level[:, :, None]) == above[left]).all(axis=(1, 2))
-        same &= (short << _DROPPED >= _LEADING) & (short << _DROPPED < 2 * _LEADING)
+        same &= (short << dropped >= _LEADING) & (short << dropped < 2 * _LEADING)
         chosen[left[same]] = short[same]
     if np.any(chosen < 0):
         return None
-    stored = chosen - (_LEADING >> _DROPPED)
-    return ((stored << SHIFT_BITS) | -shift.astype(np.int64)).astype(np.uint32).view(np.int32)
+    return chosen - (_LEADING >> dropped)
 
 
 def accumulator_bounds(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.firmware.generator.dense_channels import DROPPED, Channels, Dense, make_dense, with_usual_scales
 from arenite.firmware.generator.lower.base import (
     NULL,
     LowerContext,
@@ -16,8 +18,9 @@ from arenite.firmware.generator.lower.base import (
     require_quantized,
     u16,
 )
-from arenite.firmware.generator.packed_multiplier import accumulator_bounds, pack
+from arenite.firmware.generator.packed_multiplier import SHIFT_BITS, accumulator_bounds, pack, shorten
 from arenite.firmware.generator.quant import activation_range, quantize_multiplier
+from arenite.firmware.generator.target import Target
 
 ACTIVATIONS = ("int8", "int16")
 BIAS_OF = {"int8": "int32", "int16": "int64"}
@@ -114,6 +117,39 @@ def u8(op: Op, value: int, what: str) -> int:
     return value
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A layer as it lies in flash: words of ``pack`` or ``dense``, where there is a proof."""
+
+    channels: Channels
+    packed: np.ndarray | None
+    dense: Dense | None
+
+
+def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
+    return np.zeros(channels, np.int32) if bias is None or bias.data is None else bias.data
+
+
+def _stored(
+    target: Target, layer: Channels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
+) -> _Stored:
+    """How the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
+    levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
+    reach = (-128 - inp.zero_point, 127 - inp.zero_point)
+
+    def bounds(of: Channels) -> tuple[np.ndarray, np.ndarray]:
+        return accumulator_bounds(of.weights, axis, of.bias, reach)
+
+    if target.optimise == "flash":
+        usual = with_usual_scales(layer, axis, bounds(layer), out.zero_point, act)
+        for dropped in DROPPED if usual is not None else ():
+            short = shorten(usual.multiplier, usual.shift, *bounds(usual), levels, dropped)
+            dense = None if short is None else make_dense(short, usual.bias)
+            if dense is not None:
+                return _Stored(usual, None, dense)
+    return _Stored(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
+
+
 def convolution_fields(
     ctx: LowerContext,
     *,
@@ -134,20 +170,25 @@ def convolution_fields(
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
-    packed = None
-    if out.dtype == "int8":
-        bounds = accumulator_bounds(
-            w.data, axis, None if b is None else b.data, (-128 - inp.zero_point, 127 - inp.zero_point)
-        )
-        levels = np.arange(act_min + 1, act_max + 1) - out.zero_point
-        packed = pack(multiplier, shift, *bounds, levels)
+    layer = Channels(multiplier, shift, _biases(b, len(multiplier)), w.data)
+    stored = _stored(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
+    if stored is not None:
+        layer = stored.channels
+    dense = stored.dense if stored is not None else None
+    packed = stored.packed if stored is not None else None
+    bias_values = None if b is None else b.data
+    if dense is not None:
+        bias_values = dense.bias
+    table = layer.multiplier if packed is None else packed
     return {
         "input": ctx.input_ptr(data),
         "output": ctx.output_ptr(),
-        "weights": ctx.weights(w.data, "weights"),
-        "bias": NULL if b is None or b.data is None else ctx.weights(b.data, "bias"),
-        "multiplier": ctx.table(multiplier if packed is None else packed, "multiplier"),
-        "shift": ctx.table(shift, "shift") if packed is None else NULL,
+        "weights": ctx.weights(layer.weights, "weights"),
+        "bias": NULL if bias_values is None else ctx.weights(bias_values, "bias"),
+        "multiplier": ctx.table(table if dense is None else dense.table, "multiplier"),
+        "shift": ctx.table(layer.shift, "shift") if packed is None and dense is None else NULL,
+        "spare": 0 if dense is None else dense.spare,
+        "packed_shift": SHIFT_BITS if dense is None else dense.shift_base << 3 | dense.shift_bits,
         "batches": u16(op, batches, "batch size"),
         "in_h": u16(op, in_h, "input height"),
         "in_w": u16(op, in_w, "input width"),
