@@ -1,7 +1,7 @@
 #include "affine_requant.h"
 
-void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias, const int32_t *multiplier,
-                           int8_t *out, int32_t count)
+void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,
+                           const int32_t *multiplier, int8_t *out, int32_t count)
 {
     const int32_t rounding = a->rounding;
     const int shift = a->shift;

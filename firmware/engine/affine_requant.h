@@ -65,8 +65,8 @@ static inline int8_t ar_affine_s8(int32_t x, int32_t multiplier, int32_t roundin
 }
 
 /* The outputs of neighbouring channels. */
-void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias, const int32_t *multiplier,
-                           int8_t *out, int32_t count);
+void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,
+                           const int32_t *multiplier, int8_t *out, int32_t count);
 
 /* A fused activation that is narrower than int8, after the fact. */
 static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t high)

@@ -78,8 +78,8 @@ INLINE void short_sum(totals *s, const int biased, const int pairs, const int ta
 INLINE uint32_t start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
 
 /* Sums of channels k and k + 1 over all taps. Gives the next pair's runs. */
-INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int pairs, uint32_t quads,
-                                  const uint32_t *x, const uint8_t *w, const uint8_t *runs)
+INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int pairs,
+                                  uint32_t quads, const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
     const uint32_t *start = x + 4 * (uint32_t)pairs * quads;
     uint32_t left = quads, middle = 0x8000u;
@@ -133,8 +133,8 @@ INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int bia
 }
 
 /* All channels of `pixels` neighbours, packed as `pairs` pairs. */
-INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int32_t pixels, const uint32_t *x,
-                         int8_t *out)
+INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int32_t pixels,
+                         const uint32_t *x, int8_t *out)
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w * p->in_c;
     const uint32_t quads = (taps + 3) / 4;
@@ -157,8 +157,9 @@ INLINE void all_channels(const ar_conv_2d_scalar_params *p, const int pairs, int
 INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1) { return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0; }
 
 /* Packs the windows of pixels x0 and x1 of an output row, as one pair of `pairs`. */
-static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, int pairs, const int8_t *const *rows, int32_t x0, int32_t x1,
-                 const int8_t *padding, uint32_t *x)
+static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, int pairs,
+                                           const int8_t *const *rows, int32_t x0, int32_t x1,
+                                           const int8_t *padding, uint32_t *x)
 {
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
     uint32_t *start = x + 4 * quads * (uint32_t)pairs;
@@ -229,7 +230,8 @@ void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
 {
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
     const int32_t row_bytes = p->in_w * p->in_c;
-    const int8_t **rows = (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * PAIRS * quads + (p->in_c + 3u) / 4);
+    const int8_t **rows =
+        (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * PAIRS * quads + (p->in_c + 3u) / 4);
     const int8_t *image = p->input;
     int8_t *out = p->output;
 

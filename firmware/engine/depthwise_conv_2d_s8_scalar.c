@@ -25,7 +25,10 @@ static uint32_t line_columns(const ar_conv_2d_scalar_params *p)
     return (outputs - 1) * p->stride_w + (p->k_w - 1u) * p->dilation_w + 1;
 }
 
-static uint32_t line_bytes(const ar_conv_2d_scalar_params *p) { return (line_columns(p) * p->in_c + 3) & ~3u; }
+static uint32_t line_bytes(const ar_conv_2d_scalar_params *p)
+{
+    return (line_columns(p) * p->in_c + 3) & ~3u;
+}
 
 /* Fills a line from an input row; with 0 for a row outside the image. */
 static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint8_t *line)
@@ -55,8 +58,8 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
 }
 
 /* Sums of `channels` neighbouring channels for BLOCK neighbouring 3x3 windows, `next` bytes from column to column. */
-INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
-                     uint32_t channels, int32_t sums[BLOCK][TILE])
+INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next,
+                     const int8_t *w, uint32_t channels, int32_t sums[BLOCK][TILE])
 {
     const uint8_t *x0 = lines[0] + at, *x1 = lines[1] + at, *x2 = lines[2] + at;
     int32_t *to = sums[0];
@@ -88,8 +91,9 @@ INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at,
 }
 
 /* The same for any window; `step` bytes from output to output. */
-static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at, uint32_t next,
-                     uint32_t step, const int8_t *w, uint32_t channels, int32_t sums[BLOCK][TILE])
+static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
+                     uint32_t next, uint32_t step, const int8_t *w, uint32_t channels,
+                     int32_t sums[BLOCK][TILE])
 {
     for (uint32_t c = 0; c < channels; c++) {
         int32_t s0 = 0, s1 = 0, s2 = 0;
@@ -173,7 +177,8 @@ void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
             const int32_t top = y * p->stride_h;
             for (ready = ready < top ? top : ready; ready < top + ring; ready++) {
                 const int32_t at = ready - p->pad_top;
-                fill_line(p, (uint32_t)at < p->in_h ? image + at * row_bytes : 0, first + (uint32_t)(ready % ring) * bytes);
+                fill_line(p, (uint32_t)at < p->in_h ? image + at * row_bytes : 0,
+                          first + (uint32_t)(ready % ring) * bytes);
             }
             for (int32_t ky = 0; ky < p->k_h; ky++) {
                 lines[ky] = first + (uint32_t)((top + ky * p->dilation_h) % ring) * bytes;

@@ -111,8 +111,8 @@ static void octet_in_parts(totals *s, int count, const octet *o, const uint32_t 
 }
 
 /* `octets` octets, each in parts. */
-INLINE void in_parts(totals *s, const int words, int count, uint32_t octets, const octet *o, const uint32_t *w,
-                     const uint32_t *v)
+INLINE void in_parts(totals *s, const int words, int count, uint32_t octets, const octet *o,
+                     const uint32_t *w, const uint32_t *v)
 {
     for (; octets; octets--, o++, w += 8, v += 8) {
 #pragma GCC unroll 2
@@ -217,7 +217,8 @@ void ar_fully_connected_s8_scalar(const ar_fully_connected_scalar_params *p)
                 for (int32_t j = 0; j < 8 && k + j < units; j += 4 * WORDS) {
                     const uint32_t *first = w + j / 4 * p->depth;
                     /* Past the last units the second word's sums are of no use, and not used. */
-                    next = unit_sums(WORDS, inputs, end, first, units - k > 4 ? first + p->depth : first, runs, sums + k + j);
+                    next = unit_sums(WORDS, inputs, end, first, units - k > 4 ? first + p->depth : first,
+                                     runs, sums + k + j);
                 }
                 runs = next;
             }

@@ -7,8 +7,8 @@
 #include "affine_requant.h"
 
 typedef struct {
-    const int8_t *input; /* [batches][depth] */
-    int8_t *output;      /* [batches][units] */
+    const int8_t *input;       /* [batches][depth] */
+    int8_t *output;            /* [batches][units] */
     const uint32_t *weights;   /* see fully_connected_s8_scalar.c */
     const uint8_t *runs;       /* see there */
     const int32_t *bias;       /* [units], see ar_affine_s8; the input's zero point is taken into it */
