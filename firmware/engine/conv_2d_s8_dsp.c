@@ -5,10 +5,18 @@
 #include "dot_s8_dsp.h"
 #include "expand_s8_dsp.h"
 
-static int8_t *fill_bytes(int8_t *to, int32_t value, int32_t bytes)
+/* `bytes` times the byte of which `pattern` has four; there are few. */
+static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
 {
-    for (; bytes > 0; bytes--) {
-        *to++ = (int8_t)value;
+    for (; bytes >= 4; bytes -= 4, to += 4) {
+        __builtin_memcpy(to, &pattern, 4);
+    }
+    if (bytes & 2) {
+        __builtin_memcpy(to, &pattern, 2);
+        to += 2;
+    }
+    if (bytes & 1) {
+        *to++ = (int8_t)pattern;
     }
     return to;
 }
@@ -18,14 +26,15 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
                           int32_t first, int32_t count)
 {
     const int32_t in_c = p->in_c;
+    const uint32_t padding = (uint8_t)p->zero_point * 0x01010101u;
     int32_t before = first < 0 ? -first : 0;
     int32_t end = in_w - first; /* columns of the window before the row's end */
     end = end < count ? end : count;
     if (!row || end <= before) {
-        fill_bytes(to, p->zero_point, count * in_c);
+        fill_bytes(to, padding, count * in_c);
         return;
     }
-    to = fill_bytes(to, p->zero_point, before * in_c);
+    to = fill_bytes(to, padding, before * in_c);
     const int8_t *from = row + (first + before) * in_c;
     int32_t bytes = (end - before) * in_c;
     for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
@@ -34,7 +43,7 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
     for (; bytes > 0; bytes--) {
         *to++ = *from++;
     }
-    fill_bytes(to, p->zero_point, (count - end) * in_c);
+    fill_bytes(to, padding, (count - end) * in_c);
 }
 
 /* Collect the bytes that are left of a run in `count` rows: halfwords, the two halves of a word one after the other,

@@ -43,12 +43,12 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldm r0, {r1-r10}\n"
             "mov r12, r10\n"
             "mov r11, r6\n"
-            /* The first group of a pair stands before the loop, four others in it: the first time round, enter it as
+            /* The first group of a pair stands before the loop, eight others in it: the first time round, enter it as
              * far down as groups are missing. */
             "sub r0, r8, #1\n"
-            "add r8, r0, #3\n"
-            "lsr r8, r8, #2\n"
-            "rsb r0, r0, r8, lsl #2\n"
+            "add r8, r0, #7\n"
+            "lsr r8, r8, #3\n"
+            "rsb r0, r0, r8, lsl #3\n"
             "add r0, r0, r0, lsl #4\n"
             "adr lr, 2f\n"
             "add r0, lr, r0, lsl #2\n"
@@ -69,7 +69,7 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldr lr, [sp, #28]\n"
             "ldr pc, [sp, #32]\n"
             "2:\n"
-            GROUP GROUP GROUP GROUP
+            GROUP GROUP GROUP GROUP GROUP GROUP GROUP GROUP
             "subs lr, lr, #1\n"
             "bne 2b\n"
             "3:\n"
