@@ -50,6 +50,16 @@ def link(library: Path, board: Board, out: Path, *more: str) -> Path:
     return out / "program.elf"
 
 
+def outputs(board: Board, elf: Path, turns: Turns) -> list[list[int]]:
+    """What the program says when it is fed the inputs."""
+    with start(board, elf) as machine:
+        machine.transport.write(b"".join(turns.inputs))
+        seen, end = b"", time.monotonic() + 20
+        while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
+            seen += machine.transport.read(1.0)
+    return numbers(seen.decode())
+
+
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
 @pytest.mark.parametrize("optimise", ["speed", "ram"])
@@ -59,12 +69,24 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
     models = three_models(tmp_path)
     library = write(tmp_path / "library", models, Target.of(board.core, optimise))
     turns = Turns(models, TURNS)
-    with start(board, link(library, board, tmp_path)) as machine:
-        machine.transport.write(b"".join(turns.inputs))
-        seen, end = b"", time.monotonic() + 20
-        while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
-            seen += machine.transport.read(1.0)
-    assert numbers(seen.decode()) == turns.outputs
+    assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", ["qemu_mps2_an385", "qemu_mps2_an386"])
+def test_input_in_rows_gives_the_bytes_of_litert(name: str, tmp_path: Path) -> None:
+    """The row callback of the example reads each row from the serial port; no input stands whole anywhere."""
+    board = load_board(name)
+    models = three_models(tmp_path)
+    del models["sums"]
+    library = write(tmp_path / "library", models, Target.of(board.core, "ram", stream_input=True))
+    header = (library / "src/large_model.h").read_text()
+    assert "#define LARGE_MODEL_INPUT_0_ROWS 20\n" in header and "large_model_input_0(void)" not in header
+    turns = Turns(models, TURNS)
+    program = link(library, board, tmp_path)
+    assert outputs(board, program, turns) == turns.outputs
+    whole = models["large"].retarget(Target.of(board.core, "ram")).plan.arena_bytes
+    assert symbols(program)["ar_arena"] - GUARD_BYTES <= whole
 
 
 def symbols(elf: Path) -> dict[str, int]:
