@@ -27,8 +27,8 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "push {r4-r11, lr}\n"
             "sub sp, #48\n"
             "ldr lr, [r0, #48]\n"
-"str lr, [sp, #44]\n"
-"ldm r0, {r1-r12}\n"
+            "str lr, [sp, #44]\n"
+            "ldm r0, {r1-r12}\n"
             "mov lr, r9\n"
             "adr.w r6, 3f\n"
             "add r6, r6, #1\n"
@@ -37,52 +37,58 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "beq 5f\n"
             /* A channel of a block. */
             "1:\n"
-            "ldm lr, {r5, r6, r7}\n" FIRST_LINE "ldrd r6, r7, [lr, #20]\n" LINE
-            "ldrd r6, r7, [lr, #36]\n" LINE "ldr r6, [lr, #12]\n"
+            "ldm lr, {r5, r6, r7}\n"   /* */
+            FIRST_LINE                 /* */
+            "ldrd r6, r7, [lr, #20]\n" /* */
+            LINE                       /* */
+            "ldrd r6, r7, [lr, #36]\n" /* */
+            LINE                       /* */
+            "ldr r6, [lr, #12]\n"
             "ldm sp, {r7, r8, r9, r10, r11}\n"
             "ldr pc, [sp, #20]\n"
-            "3:\n" /* */
-            OUTPUT("r0") OUTPUT("r1") OUTPUT("r2") OUTPUT("r3") OUTPUT("r4")
-                OUTPUT("r5") "strb r1, [r11, r8]\n"
-                             "strb r2, [r11, r8, lsl #1]\n"
-                             "strb r4, [r11, r8, lsl #2]\n"
-                             "strb r0, [r11], #1\n"
-                             "add r9, r9, r11\n"
-                             "strb r3, [r9]\n"
-                             "strb r5, [r9, r8, lsl #1]\n"
-                             "str r11, [sp, #16]\n"
-                             "add lr, lr, #96\n"
-                             "cmp lr, r10\n"
-                             "bne 1b\n"
-                             /* The next block. */
-                             "ldrd r6, r7, [sp, #24]\n"
-                             "add r11, r11, r6\n"
-                             "str r11, [sp, #16]\n"
-                             "ldr lr, [sp, #32]\n"
-"ldr r6, [sp, #44]\n"
-"add r12, r12, r6\n"
-                             "cmp r12, r7\n"
-                             "bne 1b\n"
-                             /* A last one with `part` outputs. */
-                             "5:\n"
-                             "ldrd r6, r7, [sp, #36]\n"
-                             "cbz r6, 6f\n"
-                             "str r7, [sp, #8]\n"
-                             "adr.w r8, 4f\n"
-                             "rsb r6, r6, #5\n"
-                             "add r8, r8, r6, lsl #4\n"
-                             "add r8, r8, #1\n"
-                             "str r8, [sp, #20]\n"
-                             "b 1b\n"
-                             "4:\n" PART("r4") PART("r3") PART("r2") PART("r1") /* */
-            OUTPUT("r0") "strb r0, [r11], #1\n"
-                         "str r11, [sp, #16]\n"
-                         "add lr, lr, #96\n"
-                         "cmp lr, r10\n"
-                         "bne 1b\n"
-                         "6:\n"
-                         "add sp, #48\n"
-                         "pop {r4-r11, pc}\n");
+            "3:\n"                                                                        /* */
+            OUTPUT("r0") OUTPUT("r1") OUTPUT("r2") OUTPUT("r3") OUTPUT("r4") OUTPUT("r5") /* */
+            "strb r1, [r11, r8]\n"
+            "strb r2, [r11, r8, lsl #1]\n"
+            "strb r4, [r11, r8, lsl #2]\n"
+            "strb r0, [r11], #1\n"
+            "add r9, r9, r11\n"
+            "strb r3, [r9]\n"
+            "strb r5, [r9, r8, lsl #1]\n"
+            "str r11, [sp, #16]\n"
+            "add lr, lr, #96\n"
+            "cmp lr, r10\n"
+            "bne 1b\n"
+            /* The next block. */
+            "ldrd r6, r7, [sp, #24]\n"
+            "add r11, r11, r6\n"
+            "str r11, [sp, #16]\n"
+            "ldr lr, [sp, #32]\n"
+            "ldr r6, [sp, #44]\n"
+            "add r12, r12, r6\n"
+            "cmp r12, r7\n"
+            "bne 1b\n"
+            /* A last one with `part` outputs. */
+            "5:\n"
+            "ldrd r6, r7, [sp, #36]\n"
+            "cbz r6, 6f\n"
+            "str r7, [sp, #8]\n"
+            "adr.w r8, 4f\n"
+            "rsb r6, r6, #5\n"
+            "add r8, r8, r6, lsl #4\n"
+            "add r8, r8, #1\n"
+            "str r8, [sp, #20]\n"
+            "b 1b\n"
+            "4:\n"                                                   /* */
+            PART("r4") PART("r3") PART("r2") PART("r1") OUTPUT("r0") /* */
+            "strb r0, [r11], #1\n"
+            "str r11, [sp, #16]\n"
+            "add lr, lr, #96\n"
+            "cmp lr, r10\n"
+            "bne 1b\n"
+            "6:\n"
+            "add sp, #48\n"
+            "pop {r4-r11, pc}\n");
 }
 
 #else

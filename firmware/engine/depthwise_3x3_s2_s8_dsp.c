@@ -20,9 +20,11 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
     __asm__(".set ar_stack_ar_depthwise_3x3_s2_s8_dsp, 76\n"
             "push {r4-r11, lr}\n"
             "sub sp, #40\n"
-            "ldm r0, {r1-r12}\n" /* rounding, pixel, -, end, out, -, -, full, channels, part, -, lines */
+            /* Rounding, pixel, -, end, out, -, -, full, channels, part, -, lines. */
+            "ldm r0, {r1-r12}\n"
+            /* With a part of a block the end lies inside that block. */
             "cmp r10, #0\n"
-            "it ne\n addne r8, r8, #188\n" /* before the end of that block, behind the full ones */
+            "it ne\n addne r8, r8, #188\n"
             "strd r1, r2, [sp, #4]\n"
             "str r8, [sp, #12]\n"
             "strd r9, r4, [sp, #20]\n"
@@ -41,40 +43,42 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "str r1, [sp, #16]\n"
             "ldrd r12, lr, [sp, #28]\n"
             "2:\n"
-            "ldr r5, [sp, #16]\n" /* */
-            LINE("r2", "r3", "b", "r5", "r5", "r5") LINE("r4", "r3", "t", "r0", "r1", "r5")
-                LINE("r6", "r7", "t", "r0", "r1", "r5") "ldm sp, {r8, r9, r10, r11}\n" /* */
-            OUTPUT("r0") OUTPUT("r1") OUTPUT("r5") "add r12, r12, #144\n"
-                                                   "cmp r12, r11\n"
-                                                   "bhi 3f\n"
-                                                   "strb r0, [lr]\n"
-                                                   "strb r1, [lr, r10]\n"
-                                                   "strb r5, [lr, r10, lsl #1]\n"
-                                                   "add lr, lr, r10\n"
-                                                   "add lr, lr, r10, lsl #1\n"
-                                                   "bne 2b\n"
-                                                   /* The next channel. */
-                                                   "4:\n"
-                                                   "ldrd r0, r1, [sp, #20]\n"
-                                                   "cmp r0, r1\n"
-                                                   "beq 5f\n"
-                                                   "ldrd r8, r9, [sp, #28]\n"
-                                                   "add r8, r8, #48\n"
-                                                   "add r9, r9, #1\n"
-                                                   "strd r8, r9, [sp, #28]\n"
-                                                   "add r11, r11, #48\n"
-                                                   "str r11, [sp, #12]\n"
-                                                   "b 1b\n"
-                                                   /* One or two outputs of a last block. */
-                                                   "3:\n"
-                                                   "strb r0, [lr]\n"
-                                                   "ldr r0, [sp, #36]\n"
-                                                   "cmp r0, #1\n"
-                                                   "it ne\n strbne r1, [lr, r10]\n"
-                                                   "b 4b\n"
-                                                   "5:\n"
-                                                   "add sp, #40\n"
-                                                   "pop {r4-r11, pc}\n");
+            "ldr r5, [sp, #16]\n"                                                           /* */
+            LINE("r2", "r3", "b", "r5", "r5", "r5") LINE("r4", "r3", "t", "r0", "r1", "r5") /* */
+            LINE("r6", "r7", "t", "r0", "r1", "r5")                                         /* */
+            "ldm sp, {r8, r9, r10, r11}\n"                                                  /* */
+            OUTPUT("r0") OUTPUT("r1") OUTPUT("r5")                                          /* */
+            "add r12, r12, #144\n"
+            "cmp r12, r11\n"
+            "bhi 3f\n"
+            "strb r0, [lr]\n"
+            "strb r1, [lr, r10]\n"
+            "strb r5, [lr, r10, lsl #1]\n"
+            "add lr, lr, r10\n"
+            "add lr, lr, r10, lsl #1\n"
+            "bne 2b\n"
+            /* The next channel. */
+            "4:\n"
+            "ldrd r0, r1, [sp, #20]\n"
+            "cmp r0, r1\n"
+            "beq 5f\n"
+            "ldrd r8, r9, [sp, #28]\n"
+            "add r8, r8, #48\n"
+            "add r9, r9, #1\n"
+            "strd r8, r9, [sp, #28]\n"
+            "add r11, r11, #48\n"
+            "str r11, [sp, #12]\n"
+            "b 1b\n"
+            /* One or two outputs of a last block. */
+            "3:\n"
+            "strb r0, [lr]\n"
+            "ldr r0, [sp, #36]\n"
+            "cmp r0, #1\n"
+            "it ne\n strbne r1, [lr, r10]\n"
+            "b 4b\n"
+            "5:\n"
+            "add sp, #40\n"
+            "pop {r4-r11, pc}\n");
 }
 
 #else

@@ -8,9 +8,9 @@ typedef struct {
     int32_t block;        /* bytes of the outputs of one */
     const int8_t *padding;
     int32_t *lines;
-    int32_t first, count; /* channels */
-    ar_dw_line line;      /* of every input row; `first`, `second` and `line` are set for each */
-    ar_dw_row row;        /* of every output row; `out`, `channels` and `end` are set for each */
+    int32_t count;   /* channels */
+    ar_dw_line line; /* of every input row; `first`, `second` and `line` are set for each */
+    ar_dw_row row;   /* of every output row; `out`, `channels` and `end` are set for each */
 } group;
 
 /* What all rows of all groups share. */
@@ -59,7 +59,6 @@ static void choose(group *g, int32_t first)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
     const int32_t left = p->channels - first;
-    g->first = first;
     g->count = left < AR_DW_GROUP ? left : AR_DW_GROUP;
     g->row.next_block = g->block - g->count;
     g->row.skip = (AR_DW_GROUP - g->count) * (AR_DW_BLOCK_WORDS / AR_DW_GROUP) * 4;
@@ -67,49 +66,53 @@ static void choose(group *g, int32_t first)
                               p->multiplier + first);
 }
 
-/* An input row to line `place`; 0 for one of padding. */
-static void take_row(group *g, const int8_t *row, int32_t place)
+/* An input row of the group's channels to a line of the first block; 0 for one of padding. */
+static inline void take_row(group *g, const int8_t *row, int32_t *line)
 {
-    const int32_t step = row ? g->p->channels : 0;
-    const int8_t *second = row ? row + g->first : g->padding;
-    const int8_t *first = second;
-    if (g->p->pad_left) {
-        first = g->padding;
-    } else {
-        second += step;
-    }
-    g->line.first = first;
-    g->line.second = second;
-    g->line.pixel = step;
-    g->line.line = g->lines + 4 * place;
+    const ar_depthwise_3x3_dsp_params *p = g->p;
+    g->line.first = row && !p->pad_left ? row : g->padding;
+    g->line.second = !row ? g->padding : p->pad_left ? row : row + p->channels;
+    g->line.pixel = row ? p->channels : 0;
+    g->line.line = line;
     ar_depthwise_line_s8_dsp(&g->line);
 }
 
-/* An output row of the group; place 0 has the line of kernel row `top`. */
-static void make_row(group *g, int8_t *out, int32_t top)
+/* An output row of the group's channels; the first line has kernel row `top`. */
+static inline void make_row(group *g, int8_t *out, int32_t top)
 {
-    g->row.out = out + g->first;
-    g->row.channels = &g->table[0].line[top];
-    g->row.end = &g->table[g->count].line[top];
+    ar_dw_channel *table = g->table;
+    g->row.out = out;
+    g->row.channels = &table->line[top];
+    g->row.end = &table[g->count].line[top];
     g->p->kernel(&g->row);
 }
 
 /* A group's channels of one image, from the first row to the last: output row y may lie where input row y was. */
-static void image(group *g, const int8_t *input, int8_t *out)
+static void image(group *g, const int8_t *row, int8_t *out)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
+    const int32_t stride = p->stride;
+    const int32_t in_h = p->in_h;
     const int32_t in_row = p->in_w * p->channels;
     const int32_t out_row = p->out_w * p->channels;
+    int32_t *const lines = g->lines;
+    int32_t *line = lines;
     int32_t next = -p->pad_top;
-    int32_t end = 3 - p->pad_top; /* of the rows that the output row needs */
-    int32_t place = 0, top = 0;
-    for (int32_t y = p->out_h; y != 0; y--, end += p->stride) {
+    int32_t end = next + 3; /* of the rows that the output row needs */
+    int32_t top = 0;
+    for (int32_t y = p->out_h; y != 0; y--) {
         for (; next < end; next++) {
-            take_row(g, next >= 0 && next < p->in_h ? input + next * in_row : 0, place);
-            place = place == 2 ? 0 : place + 1;
+            if (next < 0 || next >= in_h) {
+                take_row(g, 0, line);
+            } else {
+                take_row(g, row, line);
+                row += in_row;
+            }
+            line = line == lines + 8 ? lines : line + 4;
         }
+        end += stride;
         make_row(g, out, top);
-        top -= p->stride;
+        top -= stride;
         top += top < 0 ? 3 : 0;
         out += out_row;
     }
@@ -122,8 +125,8 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         choose(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
-            image(&g, p->input + b * (p->in_h * p->in_w * p->channels),
-                  p->output + b * (p->out_h * p->out_w * p->channels));
+            image(&g, p->input + b * (p->in_h * p->in_w * p->channels) + c,
+                  p->output + b * (p->out_h * p->out_w * p->channels) + c);
         }
     }
 }
@@ -135,8 +138,8 @@ void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, 
     for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
         choose(&g, c);
         for (int32_t k = 0; k < 3; k++) {
-            take_row(&g, rows[k], k);
+            take_row(&g, rows[k] ? rows[k] + c : 0, g.lines + 4 * k);
         }
-        make_row(&g, out, 0);
+        make_row(&g, out + c, 0);
     }
 }

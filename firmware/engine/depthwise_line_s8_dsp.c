@@ -17,54 +17,56 @@
  * previous block; in the first block, which has none, its own place. lr blocks. The stack: rest, padding. */
 __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)))
 {
-    __asm__(
-        ".set ar_stack_ar_depthwise_line_s8_dsp, 44\n"
-        "push {r4-r11, lr}\n"
-        "ldrd r4, r5, [r0, #20]\n"
-        "push {r4, r5}\n"
-        "ldr lr, [r0, #16]\n"
-        "ldm r0, {r0, r1, r2, r3}\n"
-        "mov r12, r3\n"
-        "cmp lr, #0\n"
-        "beq 2f\n"
-        /* Six pixels. */
-        "1:\n"
-        "ldr r4, [r1]\n"
-        "ldr r5, [r0]\n"
-        "ldr r6, [r0, r2]\n"
-        "ldr r7, [r0, r2, lsl #1]\n"
-        "ldr r9, [r0, r2, lsl #2]\n"
-        "add r0, r0, r2\n"
-        "ldr r8, [r0, r2, lsl #1]\n" /* */
-        MERGE("r10", "r11", "r4", "r5") MERGE("r4", "r5", "r6", "r7") MERGE("r6", "r7", "r8", "r9") CHANNEL(
-            "r10", "r4", "r6", "", "0", "8") CHANNEL("r10", "r4", "r6", ", ror #8", "48", "56")
-            CHANNEL("r11", "r5", "r7", "", "96", "104") CHANNEL(
-                "r11", "r5", "r7", ", ror #8", "144",
-                "152") "add r12, r3, #12\n"
-                       "add r3, r3, #192\n"
-                       "add r1, r0, r2, lsl #2\n"
-                       "add r0, r1, r2\n"
-                       "subs lr, lr, #1\n"
-                       "bne 1b\n"
-                       /* The rest, pair by pair; with an odd number the last pixel's neighbour is padding. */
-                       "2:\n"
-                       "pop {r4, r5}\n"
-                       "cmp r4, #0\n"
-                       "beq 4f\n"
-                       "3:\n"
-                       "cmp r4, #1\n"
-                       "it eq\n moveq r0, r5\n"
-                       "ldr r6, [r1]\n"
-                       "ldr r7, [r0]\n" /* */
-        MERGE("r10", "r11", "r6", "r7") PAIR_CHANNEL("r10", "", "0") PAIR_CHANNEL("r10", ", ror #8", "48")
-            PAIR_CHANNEL("r11", "", "96") PAIR_CHANNEL("r11", ", ror #8", "144") "add r3, r3, #4\n"
-                                                                                 "mov r12, r3\n"
-                                                                                 "add r1, r0, r2\n"
-                                                                                 "add r0, r1, r2\n"
-                                                                                 "subs r4, r4, #2\n"
-                                                                                 "bhi 3b\n"
-                                                                                 "4:\n"
-                                                                                 "pop {r4-r11, pc}\n");
+    __asm__(".set ar_stack_ar_depthwise_line_s8_dsp, 44\n"
+            "push {r4-r11, lr}\n"
+            "ldrd r4, r5, [r0, #20]\n"
+            "push {r4, r5}\n"
+            "ldr lr, [r0, #16]\n"
+            "ldm r0, {r0, r1, r2, r3}\n"
+            "mov r12, r3\n"
+            "cmp lr, #0\n"
+            "beq 2f\n"
+            /* Six pixels. */
+            "1:\n"
+            "ldr r4, [r1]\n"
+            "ldr r5, [r0]\n"
+            "ldr r6, [r0, r2]\n"
+            "ldr r7, [r0, r2, lsl #1]\n"
+            "ldr r9, [r0, r2, lsl #2]\n"
+            "add r0, r0, r2\n"
+            "ldr r8, [r0, r2, lsl #1]\n"                                           /* */
+            MERGE("r10", "r11", "r4", "r5") MERGE("r4", "r5", "r6", "r7")          /* */
+            MERGE("r6", "r7", "r8", "r9") CHANNEL("r10", "r4", "r6", "", "0", "8") /* */
+            CHANNEL("r10", "r4", "r6", ", ror #8", "48", "56")                     /* */
+            CHANNEL("r11", "r5", "r7", "", "96", "104")                            /* */
+            CHANNEL("r11", "r5", "r7", ", ror #8", "144", "152")                   /* */
+            "add r12, r3, #12\n"
+            "add r3, r3, #192\n"
+            "add r1, r0, r2, lsl #2\n"
+            "add r0, r1, r2\n"
+            "subs lr, lr, #1\n"
+            "bne 1b\n"
+            /* The rest, pair by pair; with an odd number the last pixel's neighbour is padding. */
+            "2:\n"
+            "pop {r4, r5}\n"
+            "cmp r4, #0\n"
+            "beq 4f\n"
+            "3:\n"
+            "cmp r4, #1\n"
+            "it eq\n moveq r0, r5\n"
+            "ldr r6, [r1]\n"
+            "ldr r7, [r0]\n"                                                    /* */
+            MERGE("r10", "r11", "r6", "r7") PAIR_CHANNEL("r10", "", "0")        /* */
+            PAIR_CHANNEL("r10", ", ror #8", "48") PAIR_CHANNEL("r11", "", "96") /* */
+            PAIR_CHANNEL("r11", ", ror #8", "144")                              /* */
+            "add r3, r3, #4\n"
+            "mov r12, r3\n"
+            "add r1, r0, r2\n"
+            "add r0, r1, r2\n"
+            "subs r4, r4, #2\n"
+            "bhi 3b\n"
+            "4:\n"
+            "pop {r4-r11, pc}\n");
 }
 
 #else

@@ -60,9 +60,13 @@ __attribute__((naked)) void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel _
             "6:\n"
             "ldm sp, {r4, r5, r6, r7}\n"
             "ldr pc, [sp, #36]\n"
-            "3:\n" ONE_SIDED("r0") ONE_SIDED("r1") ONE_SIDED("r2") ONE_SIDED("r3") /* */
+            "3:\n"                                          /* */
+            ONE_SIDED("r0") ONE_SIDED("r1") ONE_SIDED("r2") /* */
+            ONE_SIDED("r3")                                 /* */
             "b 7f\n"
-            "4:\n" TWO_SIDED("r0") TWO_SIDED("r1") TWO_SIDED("r2") TWO_SIDED("r3") /* */
+            "4:\n"                                          /* */
+            TWO_SIDED("r0") TWO_SIDED("r1") TWO_SIDED("r2") /* */
+            TWO_SIDED("r3")                                 /* */
             "7:\n"
             "strd r4, r5, [sp]\n"
             "add r11, r11, #4\n"

@@ -30,24 +30,24 @@ __attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __att
             "pkhbt r8, r5, r6, lsl #16\n"
             "pkhtb r9, r6, r5, asr #16\n"
             "pkhbt r10, r6, r7, lsl #16\n"
-            "pkhtb r11, r7, r6, asr #16\n" /* */
-            CHANNEL("r8", "r10", ", lsl #8", "4", "52") CHANNEL("r8", "r10", "", "100", "148")
-                CHANNEL("r9", "r11", ", lsl #8", "196", "244")
-                    CHANNEL("r9", "r11", "", "292",
-                            "340") "add r0, r0, #16\n"
-                                   "subs lr, lr, #1\n"
-                                   "bne 1b\n"
-                                   "sub r0, r0, #48\n"
-                                   "mov lr, #4\n"
-                                   "2:\n"
-                                   "ldr r5, [r3], #4\n"
-                                   "ldr r6, [r4], #4\n"
-                                   "str r5, [r0]\n str r5, [r0, #16]\n str r5, [r0, #32]\n"
-                                   "str r6, [r0, #12]\n str r6, [r0, #28]\n str r6, [r0, #44]\n"
-                                   "add r0, r0, #96\n"
-                                   "subs lr, lr, #1\n"
-                                   "bne 2b\n"
-                                   "pop {r4-r11, pc}\n");
+            "pkhtb r11, r7, r6, asr #16\n"                                                        /* */
+            CHANNEL("r8", "r10", ", lsl #8", "4", "52")                                           /* */
+            CHANNEL("r8", "r10", "", "100", "148") CHANNEL("r9", "r11", ", lsl #8", "196", "244") /* */
+            CHANNEL("r9", "r11", "", "292", "340")                                                /* */
+            "add r0, r0, #16\n"
+            "subs lr, lr, #1\n"
+            "bne 1b\n"
+            "sub r0, r0, #48\n"
+            "mov lr, #4\n"
+            "2:\n"
+            "ldr r5, [r3], #4\n"
+            "ldr r6, [r4], #4\n"
+            "str r5, [r0]\n str r5, [r0, #16]\n str r5, [r0, #32]\n"
+            "str r6, [r0, #12]\n str r6, [r0, #28]\n str r6, [r0, #44]\n"
+            "add r0, r0, #96\n"
+            "subs lr, lr, #1\n"
+            "bne 2b\n"
+            "pop {r4-r11, pc}\n");
 }
 
 #else

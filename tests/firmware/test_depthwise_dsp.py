@@ -20,7 +20,12 @@ _RELU_OUT = Quantization((0.3,), (-128,))
 
 
 def depthwise(
-    height: int, width: int, channels: int, window: tuple[int, int] = (3, 3), batch: int = 1, **options: object
+    height: int,
+    width: int,
+    channels: int,
+    window: tuple[int, int] = (3, 3),
+    batch: int = 1,
+    **options: object,
 ) -> Model:
     """One layer of multiplier 1 whose outputs below the zero point do not exist, as in most networks."""
     options.setdefault("out_quant", _RELU_OUT)
