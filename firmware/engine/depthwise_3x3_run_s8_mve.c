@@ -65,9 +65,9 @@ __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_r
 
 void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_run *d)
 {
-    const int32_t step = (d->channels + 15) / 16 * 16 + d->tap_step;
+    const int32_t blocks = (d->channels + 15) / 16 * 16;
     int32_t at = 0;
-    for (int8_t *out = d->out; out != d->out_end; out += d->channels, at += step) {
+    for (int8_t *out = d->out; out != d->out_end; out += blocks + d->out_step, at += blocks + d->tap_step) {
         for (int32_t c = 0; c < d->channels; c++) {
             out[c] = ar_depthwise_output(d->taps, 9, at, c, d->weights, d->scales, (int16_t)d->zero);
         }

@@ -40,11 +40,65 @@ static void run_bytes(ar_depthwise_3x3_run *d, int32_t bytes)
     }
 }
 
+/* The block of the channels that are stored apart. */
+static void fill_rest_block(const ar_depthwise_mve_params *p)
+{
+    const int32_t channels = p->rest_channels;
+    int8_t *taps = (int8_t *)(p->rest_block + 16);
+    if (channels == 0) {
+        return;
+    }
+    for (int32_t lane = 0, c = 0; lane < 16; lane++) {
+        p->rest_block[ar_depthwise_place(lane)] = p->rest_bias[c];
+        c = c + 1 < channels ? c + 1 : 0;
+    }
+    for (int32_t pixel = 0; pixel < p->pixels_per_block; pixel++, taps += channels) {
+        for (int32_t t = 0; t < 9; t++) {
+            ar_copy_s8_mve(taps + 16 * t, p->rest_taps + t * channels, channels);
+        }
+    }
+}
+
+/* `count` outputs, whose taps are in `d`, of `channels` channels. */
+static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count,
+                         int32_t channels)
+{
+    const int32_t blocks = (channels + 15) / 16 * 16;
+    d->channels = channels;
+    d->tap_step = p->stride_w * p->channels - blocks;
+    d->out_step = p->channels - blocks;
+    d->out_end = d->out + count * p->channels;
+    ar_depthwise_3x3_run_s8_mve(d);
+}
+
+/* `count` outputs, whose taps are in `d`. */
+static void run(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count)
+{
+    const int32_t rest = p->rest_channels;
+    const int32_t others = p->channels - rest;
+    d->weights = p->weights;
+    d->scales = p->scales;
+    if (others != 0 && p->pixels_per_block == 1) {
+        run_channels(p, d, count, others);
+        for (int32_t t = 0; rest != 0 && t < 9; t++) {
+            d->taps[t] += others;
+        }
+        d->out += others;
+    }
+    if (rest != 0) {
+        d->weights = p->rest_block;
+        d->scales = p->scales + others / 16 * AR_DEPTHWISE_MVE_SCALES;
+    }
+    if (p->pixels_per_block != 1 && count != 1) {
+        run_bytes(d, count * p->channels);
+    } else if (rest != 0 || p->pixels_per_block != 1) {
+        run_channels(p, d, count, rest != 0 ? rest : p->channels);
+    }
+}
+
 /* One output row; `padding` is filled as far as it is needed. */
 static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
 {
-    const int32_t channels = p->channels;
-    const int32_t whole = (channels + 15) / 16 * 16;
     const int32_t stride = p->stride_w;
     /* Up to `outer`, and unless they begin before the image, windows have all their columns inside. */
     const int32_t room = p->in_w - 1 - 2 * p->dilation_w + p->pad_left;
@@ -52,29 +106,18 @@ static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, 
     const int32_t end = outer < p->out_w ? outer : p->out_w;
     int32_t first = -p->pad_left;
     ar_depthwise_3x3_run d;
-    d.weights = p->weights;
-    d.scales = p->scales;
     d.zero = (int32_t)((uint32_t)(uint16_t)p->output_zero | (uint32_t)p->two_sided << 16);
-    d.out = out;
 
     for (int32_t x = 0; x < p->out_w;) {
         const int32_t count = first >= 0 && x < end ? end - x : 1;
         set_taps(p, rows, first, d.taps);
-        if (p->pixels_per_block != 1 && count != 1) {
-            run_bytes(&d, count * channels);
-        } else {
-            d.channels = channels;
-            d.tap_step = stride * channels - whole;
-            d.out_step = channels - whole;
-            d.out_end = d.out + count * channels;
-            ar_depthwise_3x3_run_s8_mve(&d);
-        }
-        d.out = out + (x + count) * channels;
+        d.out = out + x * p->channels;
+        run(p, &d, count);
         x += count;
         first += count * stride;
     }
     if (p->act_min > INT8_MIN || p->act_max < INT8_MAX) {
-        ar_clamp_s8_mve(out, p->act_min, p->act_max, p->out_w * channels);
+        ar_clamp_s8_mve(out, p->act_min, p->act_max, p->out_w * p->channels);
     }
 }
 
@@ -83,6 +126,7 @@ void ar_depthwise_3x3_s8_mve_row(const void *params, const int8_t *const *rows, 
     const ar_depthwise_mve_params *p = params;
     const int32_t whole = rows[0] == 0 || rows[1] == 0 || rows[2] == 0;
     ar_fill_s8_mve(p->padding, p->input_zero, (whole ? p->in_w * p->channels : p->channels) + 15);
+    fill_rest_block(p);
     row_of(p, rows, out);
 }
 
@@ -92,6 +136,7 @@ void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p)
     int8_t *out = p->output;
 
     ar_fill_s8_mve(p->padding, p->input_zero, p->in_w * p->channels + 15);
+    fill_rest_block(p);
     for (int32_t b = 0; b < p->batches; b++, image += p->in_h * p->in_w * p->channels) {
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->channels) {
             const int8_t *rows[3];

@@ -2,8 +2,7 @@
 #ifndef ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 #define ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 
-#include <stdint.h>
-
+#include "depthwise_s8_mve.h"
 #include "fixed_point.h"
 
 /* Channel `c` of the output whose taps begin `at` bytes behind `taps`. */
@@ -11,8 +10,7 @@ static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t coun
                                          const int32_t *weights, const int32_t *scales, int32_t output_zero)
 {
     const int32_t lane = c % 16;
-    /* Where the lane stands among 0 4 8 12  2 6 10 14  1 5 9 13  3 7 11 15. */
-    const int32_t place = (lane & 1) * 8 + (lane & 2) * 2 + lane / 4;
+    const int32_t place = ar_depthwise_place(lane);
     const int32_t *bias = weights + (c / 16) * (16 + 4 * count);
     const int32_t *multiplier = scales + (c / 16) * 20;
     const int8_t *w = (const int8_t *)(bias + 16);

@@ -7,7 +7,8 @@
  * and narrowing at the end puts them back. A block's constants come in that order:
  *     weights: bias int32 [16] with the input's zero point taken off, then int8 [taps][16], channels in plain order;
  *     scales: multiplier int32 [16], then shift int8 [16].
- * Channels that fill no block have zeros there. The requantisation is that of gemm_s8_mve.h.
+ * Channels that fill no block have zeros there; or, so that weights take no more room than they need, they are stored
+ * in plain order and put into a block when the kernel starts (`rest_channels`). The requantisation is that of gemm_s8_mve.h.
  *
  * Up to 15 bytes behind the last channel of an input row are read, and change nothing.
  */
@@ -16,7 +17,11 @@
 
 #include <stdint.h>
 
-enum { AR_DEPTHWISE_MVE_ROWS = 32 }; /* most rows of a window */
+enum {
+    AR_DEPTHWISE_MVE_ROWS = 32,  /* most rows of a window */
+    AR_DEPTHWISE_MVE_BLOCK = 52, /* words of a block's weights, 3 x 3 */
+    AR_DEPTHWISE_MVE_SCALES = 20 /* words of a block's scales */
+};
 
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
@@ -37,6 +42,12 @@ typedef struct {
     /* 1, or where channels are 1, 2, 4 or 8 and the stride is 1: 16 / channels pixels share a block, whose constants
      * repeat. 3 x 3 only. */
     uint8_t pixels_per_block;
+    uint8_t rest_channels; /* 0 to 15 */
+    /* 3 x 3 only: the last channels, when they fill no block and `weights` lack them. Bias int32 [rest_channels] and int8
+     * [9][rest_channels]; `rest_block` is scratch for the block of AR_DEPTHWISE_MVE_BLOCK words that they become. */
+    const int32_t *rest_bias;
+    const int8_t *rest_taps;
+    int32_t *rest_block;
 } ar_depthwise_mve_params;
 
 /* Any window. `padding` has channels + 15 bytes. */
@@ -46,6 +57,9 @@ void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *ro
 /* 3 x 3. `padding` has in_w * channels + 15 bytes. */
 void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p);
 void ar_depthwise_3x3_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+/* Where the value of a lane stands among the 32-bit constants of a block. */
+static inline int32_t ar_depthwise_place(int32_t lane) { return (lane & 1) * 8 + (lane & 2) * 2 + lane / 4; }
 
 /* The rows of a window whose first tap falls on row `at`; 0 where there is none. */
 static inline void ar_depthwise_rows(const ar_depthwise_mve_params *p, const int8_t *image, int32_t at,

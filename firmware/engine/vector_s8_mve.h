@@ -6,6 +6,20 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
+/* WLSTP/LETP predicate the last round; no round is made for 0 bytes. */
+static inline void ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
+{
+    __asm__ volatile("wlstp.8 lr, %[count], 2f\n"
+                     "1:\n"
+                     "vldrb.8 q0, [%[in]], #16\n"
+                     "vstrb.8 q0, [%[out]], #16\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [out] "+r"(out), [in] "+r"(in)
+                     : [count] "r"(count)
+                     : "lr", "q0", "memory");
+}
+
 /* `bytes` (at least 1) at `offset` of each of `count` (at least 1) rows, to `out` and every `step` bytes behind it. */
 static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *const *rows, int32_t count,
                                        int32_t offset, int32_t bytes)
@@ -47,7 +61,6 @@ static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *
         : "lr", "q0", "cc", "memory");
 }
 
-/* WLSTP/LETP predicate the last round; no round is made for 0 bytes. */
 static inline void ar_fill_s8_mve(int8_t *out, int32_t value, int32_t count)
 {
     __asm__ volatile("vdup.8 q0, %1\n"
@@ -79,6 +92,13 @@ static inline void ar_clamp_s8_mve(int8_t *out, int32_t low, int32_t high, int32
 }
 
 #else
+
+static inline void ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        out[i] = in[i];
+    }
+}
 
 static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *const *rows, int32_t count,
                                        int32_t offset, int32_t bytes)

@@ -153,9 +153,9 @@ def test_on_this_computer() -> None:
 
 
 @pytest.mark.qemu
-@pytest.mark.parametrize("seed", [6, 7])
-def test_on_a_cortex_m55(seed: int) -> None:
-    assert compare_emulated(all_models(), "qemu_mps3_an547", seed=seed)[0] == []
+@pytest.mark.parametrize(("seed", "optimise"), [(6, "speed"), (7, "balanced")])
+def test_on_a_cortex_m55(seed: int, optimise: str) -> None:
+    assert compare_emulated(all_models(), "qemu_mps3_an547", seed=seed, optimise=optimise)[0] == []
 
 
 def test_filters_are_packed_without_padding() -> None:

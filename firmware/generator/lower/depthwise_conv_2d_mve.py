@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.lower.base import NULL, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, u16
 from arenite.firmware.generator.lower.pack_gemm_mve import Twice, folded_bias, requantisation
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import activation_range, conv_padding
@@ -18,6 +18,8 @@ BLOCK = 16
 _LANES = np.array([0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15])
 #: AR_DEPTHWISE_MVE_ROWS.
 _MOST_ROWS = 32
+#: AR_DEPTHWISE_MVE_BLOCK, in bytes.
+_BLOCK_BYTES = 208
 #: Bytes of an address, on a computer too.
 _ADDRESS = 8
 
@@ -60,14 +62,11 @@ class _Depthwise(Variant):
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MOST_ROWS:
             return False
-        filters = taps_of(w.data)
-        if not sums_fit(filters) or requantisation(graph, op) is None:
-            return False
-        # Channels that fill no block cost weights: only where speed is all that counts.
-        return target.optimise == "speed" or out.shape[3] % BLOCK == 0
+        return sums_fit(taps_of(w.data)) and requantisation(graph, op) is not None
 
-    def fields(self, ctx: LowerContext, repeat: int, padding_bytes: int) -> dict[str, Any]:
-        """All of ``ar_depthwise_mve_params`` but ``taps``; constants ``repeat`` times in a block."""
+    def fields(self, ctx: LowerContext, repeat: int = 1, rest: int = 0) -> dict[str, Any]:
+        """All of ``ar_depthwise_mve_params`` but its scratch; constants ``repeat`` times in a block, and the last
+        ``rest`` channels in no block at all."""
         op, inp, w, bias, out, o = (
             ctx.op,
             ctx.input(0),
@@ -88,11 +87,8 @@ class _Depthwise(Variant):
         return {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "weights": ctx.weights(
-                pack_weights(np.tile(filters, (repeat, 1)), np.tile(sums, repeat)), "weights"
-            ),
+            "weights": self.blocks_of(ctx, filters[: channels - rest], sums[: channels - rest], repeat),
             "scales": ctx.table(pack_scales(tiled), "scales"),
-            "padding": ctx.scratch_ptr(padding_bytes),
             "batches": u16(op, inp.shape[0], "batch size"),
             "channels": u16(op, channels, "channels"),
             **axis_fields(op, "h", inp.shape[1], out.shape[1], k_h, top),
@@ -103,7 +99,16 @@ class _Depthwise(Variant):
             "act_max": high,
             "two_sided": int(twice.two_sided),
             "pixels_per_block": repeat,
+            "rest_channels": rest,
+            "rest_bias": ctx.weights(sums[channels - rest :], "rest_bias") if rest else NULL,
+            "rest_taps": ctx.weights(filters[channels - rest :].T, "rest_taps") if rest else NULL,
         }
+
+    @staticmethod
+    def blocks_of(ctx: LowerContext, filters: np.ndarray, sums: np.ndarray, repeat: int) -> Expr:
+        if not len(filters):
+            return NULL
+        return ctx.weights(pack_weights(np.tile(filters, (repeat, 1)), np.tile(sums, repeat)), "weights")
 
 
 def axis_fields(op: Op, axis: str, size: int, out: int, kernel: int, padding: int) -> dict[str, int]:
@@ -149,6 +154,11 @@ class DepthwiseMve(_Depthwise):
     kernels = ("depthwise_conv_2d_s8_mve.c", "depthwise_window_s8_mve.c")
     row_function = "ar_depthwise_conv_2d_s8_mve_row"
 
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        # Channels that fill no block cost weights: only where speed is all that counts.
+        full = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
+        return (full or target.optimise == "speed") and super().suits(graph, op, target)
+
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """The addresses of a window's taps, then a pixel of padding."""
         _, k_h, k_w, channels = graph.tensors[op.inputs[1]].shape
@@ -157,7 +167,11 @@ class DepthwiseMve(_Depthwise):
     def lower(self, ctx: LowerContext) -> KernelCall:
         w = ctx.input(1)
         assert w is not None
-        fields = lying(self.fields(ctx, 1, w.shape[1] * w.shape[2] * _ADDRESS)) | {"taps": ctx.scratch_ptr()}
+        fields = lying(self.fields(ctx)) | {
+            "taps": ctx.scratch_ptr(),
+            "padding": ctx.scratch_ptr(w.shape[1] * w.shape[2] * _ADDRESS),
+            "rest_block": NULL,
+        }
         return KernelCall(
             "ar_depthwise_conv_2d_s8_mve",
             "depthwise_s8_mve.h",
@@ -176,15 +190,25 @@ class Depthwise3x3Mve(_Depthwise):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().suits(graph, op, target)
 
+    def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """Channels that are put into a block at run time, because storing zeros with them takes flash."""
+        return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
+
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """A row of padding."""
+        """The block of the rest, then a row of padding."""
         inp = graph.tensors[op.inputs[0]]
-        return inp.shape[2] * inp.shape[3] + BLOCK - 1
+        block = _BLOCK_BYTES if self.rest(graph, op, target) else 0
+        return block + inp.shape[2] * inp.shape[3] + BLOCK - 1
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         channels = ctx.output().shape[3]
         seamless = ctx.op.options["stride_w"] == 1 and channels < BLOCK and BLOCK % channels == 0
-        fields = self.fields(ctx, BLOCK // channels if seamless else 1, 0) | {"taps": NULL}
+        rest = self.rest(ctx.graph, ctx.op, ctx.target)
+        fields = self.fields(ctx, BLOCK // channels if seamless else 1, rest) | {
+            "taps": NULL,
+            "padding": ctx.scratch_ptr(_BLOCK_BYTES if rest else 0),
+            "rest_block": ctx.scratch_ptr() if rest else NULL,
+        }
         return KernelCall(
             "ar_depthwise_3x3_s8_mve", "depthwise_s8_mve.h", self.kernels, "ar_depthwise_mve_params", fields
         )
