@@ -88,7 +88,10 @@ def with_usual_scales(
     if shift > 0:
         return None
     acc = made.lowest[frozen]
-    output = np.clip(requant(acc, np.int64(multiplier), np.int64(-shift)) + output_zero_point, *act_range)
+    output = np.clip(
+        requant(acc, np.array(multiplier, np.int64), np.array(-shift, np.int64)) + output_zero_point,
+        *act_range,
+    )
     below = steps.first[frozen] <= steps.lowest[frozen, None]
     if np.any(output != steps.levels[0] - 1 + below.sum(axis=1)):
         return None

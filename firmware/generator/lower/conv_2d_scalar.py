@@ -107,8 +107,8 @@ def pack_weights(weights: np.ndarray, bias: int) -> tuple[np.ndarray, np.ndarray
     even = np.pad(weights, ((0, out_c % 2), (0, -taps % _QUAD)))
     if not sums_fit(even.reshape(len(even), -1, _HALF)).all():
         return None
-    unsafe = ~sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD)).all(axis=1)
-    runs = np.array([n for kinds in unsafe for n in count_runs(kinds, 2)], np.uint8)
+    fits = sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD))
+    runs = np.array([n for pair in fits for n in count_runs(~pair.all(axis=0), 2)], np.uint8)
     pairs = even[:, :taps].reshape(-1, 2, taps).transpose(0, 2, 1)
     packed = np.pad((pairs + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
     return packed, runs

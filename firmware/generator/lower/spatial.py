@@ -142,7 +142,9 @@ def _stored(
 
     if target.optimise == "flash":
         usual = with_usual_scales(layer, axis, bounds(layer), out.zero_point, act)
-        for dropped in DROPPED if usual is not None else ():
+        for dropped in DROPPED:
+            if usual is None:
+                break
             short = shorten(usual.multiplier, usual.shift, *bounds(usual), levels, dropped)
             dense = None if short is None else make_dense(short, usual.bias)
             if dense is not None:

@@ -1,0 +1,48 @@
+"""The kernels for cores without SIMD: packed weights at the edges of what a short sum holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.firmware.generator.lower.conv_2d_scalar import pack_weights
+from arenite.firmware.generator.lower.fully_connected_scalar import pack_weights as pack_units
+from arenite.firmware.generator.lower.scalar_fields import count_runs, sums_fit
+
+
+@pytest.mark.parametrize(
+    ("weights", "fit"),
+    [((127, 127), True), ((-128, 127), True), ((-128, -128), False), ((127, 128), True), ((100, 157), False)],
+)
+def test_sums_fit_is_exact(weights: tuple[int, ...], fit: bool) -> None:
+    """Against every pair of extreme inputs."""
+    w = np.array(weights, np.int64)
+    sums = [int(w @ np.array(x)) for x in ((-128, -128), (-128, 127), (127, -128), (127, 127))]
+    assert bool(sums_fit(w)) == fit == all(-32768 <= s <= 32767 for s in sums)
+
+
+def test_runs_count_kinds_in_turn() -> None:
+    kinds = np.array([0] * 300 + [1] + [0, 0] + [2])
+    assert count_runs(kinds, 3) == [255, 0, 0, 45, 1, 0, 2, 0, 1]
+    assert count_runs(np.array([1, 1]), 2) == [0, 2]
+
+
+def test_convolution_weights_are_pairs_of_channels() -> None:
+    weights = np.array([[1, 2, 3], [4, 5, 6], [-127, -127, 7]], np.int64)
+    packed = pack_weights(weights, 128)
+    assert packed is not None
+    values = packed[0].astype(int) - 128
+    assert values[:12].tolist() == [1, 4, 2, 5, 3, 6, -127, 0, -127, 0, 7, 0]
+    assert packed[1].tolist() == [1, 0, 1]  # one quad at once; then one that is too large
+
+
+def test_weights_that_no_short_sum_holds_are_refused() -> None:
+    assert pack_weights(np.full((2, 4), -128, np.int64), 0) is None
+    assert pack_units(np.full((4, 8), -128, np.int64)) is None
+
+
+def test_units_share_words() -> None:
+    packed = pack_units(np.arange(4 * 8).reshape(4, 8))
+    assert packed is not None
+    assert packed[0][0] == (0 + 128) | (8 + 128) << 8 | (16 + 128) << 16 | (24 + 128) << 24
+    assert packed[1].tolist() == [0, 1]  # no pair of octets; one octet at once
