@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Planter:
             return values, Quantization((scales[0],), (0,))
         return values, Quantization(tuple(scales), (0,) * channels, axis)
 
-    def layer(self, name: str, x: int, units: int, kernel: tuple[int, int] = (1, 1), **options: int) -> int:
+    def layer(self, name: str, x: int, units: int, kernel: tuple[int, int] = (1, 1), **options: Any) -> int:
         """A weighted layer on ``x`` with planted output channels and, now and then, unread input channels."""
         b, rng = self.b, self.rng
         in_c = b[x].shape[-1]
@@ -61,7 +62,7 @@ class Planter:
         limit = int(self.width(x) * 30)
         bias = rng.integers(-limit, limit + 1, units)
         for c in np.flatnonzero(rng.random(units) < self.dead):
-            self.plant(values[(slice(None),) * axis + (c,)], bias, c)
+            self.plant(values[(slice(None),) * axis + (c,)], bias, int(c))
         if axis == 0 and rng.random() < 0.3:
             values[..., rng.random(shape[-1]) < 0.3] = 0
         wide = b[x].scale * float(np.mean(quant.scale)) * self.width(x) * 65 * np.sqrt(depth)
@@ -133,7 +134,7 @@ class Planter:
         return self.layer("DEPTHWISE_CONV_2D", x, self.b[x].shape[3] * times, kernel, **options)
 
     def pointwise(self, x: int, units: int | None = None) -> int:
-        ones = {"padding": SAME, **dict.fromkeys(("stride_h", "stride_w"), 1)}
+        ones: dict[str, Any] = {"padding": SAME, **dict.fromkeys(("stride_h", "stride_w"), 1)}
         ones |= dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), 1)
         return self.layer("CONV_2D", x, units or int(self.rng.integers(2, 9)), **ones)
 
