@@ -14,7 +14,7 @@ from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import live_bytes
 from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
 from arenite.converters.planner.needs import OpNeeds
-from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.precedence import handle_names
 
 #: kind -> (legend, light fill, dark fill)
@@ -132,16 +132,18 @@ def _blocks(
     taken = {a for a, b in shared if a != b}
     takers = {b for a, b in shared if a != b}
     blocks = []
+    streamed = _Streamed(graph, plan)
     for v, value in enumerate(demand.values):
         first = value.tensors[0]
-        start, end = spans[v]
+        start, end = streamed.span(value.tensors, *spans[v])
         kind = "variable" if value.variable else "output" if value.stays else "activation"
         if first in graph.inputs and kind == "activation":
             kind = "input"
         # In place, both live during the operator that turns one into the other: the change is drawn in its middle.
         drawn = (start + 0.5 * (v in takers), end - 0.5 * (v in taken))
-        offset, nbytes = plan.offsets[first], graph.tensors[first].nbytes
+        offset, nbytes = plan.offsets[first], streamed.nbytes(value.tensors)
         lines = [_tensor_line(graph, t) for t in value.tensors]
+        lines += streamed.remarks(value.tensors)
         lines.append(_interval(plan, offset, nbytes, start, end))
         if v in takers:
             lines.append("computed in place")
@@ -151,9 +153,18 @@ def _blocks(
         blocks.append(_Block(kind, *drawn, offset, nbytes, label, "\n".join(lines), v in takers))
     step = {k: p for p, k in enumerate(plan.order)}
     for k, offset in plan.scratch_offsets.items():
-        nbytes, p = needs[k].scratch, step[k]
+        rows = needs[k].rows
+        by_rows = k in streamed.segment_of and rows is not None
+        nbytes, p = rows.scratch if by_rows and rows is not None else needs[k].scratch, step[k]
         title = f"scratch of {graph.ops[k].name}\n{_interval(plan, offset, nbytes, p, p + 1)}"
         blocks.append(_Block("scratch", p, p + 1, offset, nbytes, ("scratch", f"{nbytes:,} B"), title))
+    for segment in plan.segments:
+        first, last = step[segment.stages[0]], step[segment.stages[-1]] + 1
+        title = f"row counts and sums of {last - first} operators that run row by row"
+        title += "\n" + _interval(plan, segment.state_offset, segment.state_bytes, first, last)
+        label = ("rows", f"{segment.state_bytes:,} B")
+        at = segment.state_offset
+        blocks.append(_Block("scratch", first, last, at, segment.state_bytes, label, title))
     for name, offset in plan.variable_offsets.items():
         if name not in persistent:
             continue
@@ -163,6 +174,48 @@ def _blocks(
         title = "\n".join([*lines, _interval(plan, offset, nbytes, 0, end)])
         blocks.append(_Block("variable", 0, end, offset, nbytes, (name, f"{nbytes:,} B"), title))
     return demand, blocks
+
+
+class _Streamed:
+    """What segments change in the picture: a tensor that they stream lives through the whole segment, in its slots."""
+
+    def __init__(self, graph: Subgraph, plan: Plan) -> None:
+        self.graph = graph
+        self.step = {k: p for p, k in enumerate(plan.order)}
+        self.segment_of = {k: s for s in plan.segments for k in s.stages}
+        self.users: dict[int, list[Segment]] = {}  # tensor -> segments that stream it
+        for segment in plan.segments:
+            for t in segment.slots:
+                self.users.setdefault(t, []).append(segment)
+
+    def span(self, tensors: Sequence[int], start: int, end: int) -> tuple[int, int]:
+        """Steps [start, end), widened to the segments that stream one of ``tensors``."""
+        for segment in (s for t in tensors for s in self.users.get(t, ())):
+            start = min(start, self.step[segment.stages[0]])
+            end = max(end, self.step[segment.stages[-1]] + 1)
+        return start, end
+
+    def _slots(self, t: int) -> int:
+        return min((s.slots[t] for s in self.users.get(t, ())), default=0)
+
+    def nbytes(self, tensors: Sequence[int]) -> int:
+        """Bytes that have a place at the same time."""
+        for t in tensors:
+            if self._slots(t):
+                tensor = self.graph.tensors[t]
+                return tensor.nbytes // tensor.shape[1] * self._slots(t)
+        return self.graph.tensors[tensors[0]].nbytes
+
+    def remarks(self, tensors: Sequence[int]) -> list[str]:
+        """What the tooltip says of rows."""
+        lines = []
+        for t in tensors:
+            slots, rows = self._slots(t), self.graph.tensors[t].shape[1:2]
+            if slots and rows and slots < rows[0]:
+                lines.append(f"row by row: {slots} of {rows[0]} rows have a place at a time")
+            elif slots:
+                lines.append("read or written row by row: consumed rows make room for others")
+        return lines
 
 
 def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> bool:
@@ -257,7 +310,9 @@ def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
 
 
 def _peaks(demand: Demand, plan: Plan, canvas: _Canvas) -> list[str]:
-    """A bar below the steps at which the most bytes live."""
+    """A bar below the steps at which the most bytes live; none where that changes from row to row."""
+    if plan.segments:
+        return []
     pairs = {(k, i, o) for k, i, o in plan.sharing}
     buffers, _ = lifetimes(demand, plan.order, in_place=bool(pairs - set(demand.aliases)))
     live = live_bytes(buffers, canvas.steps)
