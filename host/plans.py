@@ -31,6 +31,13 @@ def whole_plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
     return made
 
 
+def same_plan(one: Target, other: Target) -> bool:
+    """Whether two targets whose kernels have the same needs are planned alike."""
+    if one.stream_input or other.stream_input:
+        return one.stream_input == other.stream_input
+    return (one.optimise == "ram") == (other.optimise == "ram")
+
+
 def plan_for(model: Model, needs: Sequence[OpNeeds], target: Target, whole: Plan | None) -> Plan:
     """The plan that ``target`` asks for: of whole tensors, or streaming where that takes less RAM; ``whole`` is the
     former when it is known.

@@ -21,7 +21,7 @@ from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target
-from arenite.host.plans import plan_for, whole_plan
+from arenite.host.plans import plan_for, same_plan, whole_plan
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,10 @@ class Prepared:
         self._by_target.setdefault(self.target, self)
         if target not in self._by_target:
             needs = tuple(op_needs(self.model.main, target))
+            same = (p for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target))
+            twin = next(same, None)
             known = self.plan if needs == self.needs and not self.plan.segments else None
-            made = plan_for(self.model, needs, target, known)
+            made = plan_for(self.model, needs, target, known) if twin is None else twin.plan
             self._by_target[target] = replace(self, needs=needs, plan=made, target=target)
         return self._by_target[target]
 
