@@ -65,7 +65,7 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
     """(key of the kernel, MACs, outputs, instructions) of each layer that was counted."""
-    rows = []
+    rows: list[tuple[str, float, float, float]] = []
     for layer in result["layers"]:
         if layer["kernel"] is not None and layer["instructions"]:
             shapes = [s for s in layer["shape"].split(", ") if s]

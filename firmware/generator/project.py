@@ -37,7 +37,8 @@ _MAIN = """\
 
 static uint32_t layer_ticks[MODEL_LAYERS ? MODEL_LAYERS : 1];
 
-const ar_firmware ar_this_firmware = {{&model, ARENITE_BOARD, {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}, {take_rows}}};
+const ar_firmware ar_this_firmware = {{
+    &model, ARENITE_BOARD, {{layer_ticks, 4u * MODEL_LAYERS, AR_INT32}}, {take_rows}}};
 """
 
 _MAIN_MONITOR = """

@@ -16,7 +16,9 @@ def text(path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def test_one_model_keeps_its_arena_and_gets_the_files_name(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_one_model_keeps_its_arena_and_gets_the_files_name(
+    arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
     run = arenite("library", model, "-o", tmp_path / "my-models", "--json")
     assert run.code == 0
     (only,) = run.json["models"]
@@ -25,7 +27,10 @@ def test_one_model_keeps_its_arena_and_gets_the_files_name(arenite: Arenite, mod
     assert run.json["arena"] == only["arena"]
     assert run.json["target"] == {"core": None, "tier": "scalar", "optimise": "balanced"}
     files = json.loads(text(tmp_path / "my-models/arenite.json"))["files"]
-    assert sorted(str(p.relative_to(tmp_path / "my-models")) for p in tmp_path.rglob("*") if p.is_file()) == files
+    assert (
+        sorted(str(p.relative_to(tmp_path / "my-models")) for p in tmp_path.rglob("*") if p.is_file())
+        == files
+    )
 
 
 def test_models_share_an_arena_unless_they_have_state(
