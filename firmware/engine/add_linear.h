@@ -22,4 +22,8 @@ void ar_add_s8_linear(const ar_add_linear_params *p);
 /* One row, see ar_row_fn in stream.h: `count` is that of a row. */
 void ar_add_s8_linear_row(const void *params, const int8_t *const *rows, int8_t *out);
 
+/* The same on cores with the DSP extension, for multipliers below 2^23. */
+void ar_add_s8_dsp(const ar_add_linear_params *p);
+void ar_add_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 #endif

@@ -1,0 +1,51 @@
+"""ADD and SUB, int8, on cores with the DSP extension: the linear function of ``add_linear.py``, four at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.firmware.generator.lower.add_linear import AddLinear, SubLinear
+from arenite.firmware.generator.lower.add_mve import affine_sum
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.variant import Variant, variant
+from arenite.firmware.generator.target import DSP, Target
+
+#: The kernel multiplies by 256 times the multipliers, in int32.
+_LIMIT = 1 << 23
+
+
+class _LinearDsp(Variant):
+    tiers = (DSP,)
+    priority = 200
+    kernels = ("add_s8_dsp.c",)
+    portable: Variant
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if target.optimise == "flash" or not self.portable.suits(graph, op, target):
+            return False
+        solved = affine_sum(graph, op)
+        return solved is not None and max(abs(solved.multiplier1), abs(solved.multiplier2)) < _LIMIT
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        return self.portable.in_place(graph, op, target)
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        found = self.portable.rows(graph, op, target)
+        return None if found is None else replace(found, function="ar_add_s8_dsp_row")
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        return replace(self.portable.lower(ctx), kernel="ar_add_s8_dsp", sources=self.kernels)
+
+
+@variant
+class AddDsp(_LinearDsp):
+    op_name = "ADD"
+    portable = AddLinear()
+
+
+@variant
+class SubDsp(_LinearDsp):
+    op_name = "SUB"
+    portable = SubLinear()
