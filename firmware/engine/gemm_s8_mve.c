@@ -12,24 +12,28 @@
  *   48 from the end of a pair of pixels to the next pair   52 two_sided
  *   56 bytes from pixel to pixel of the output (0: the last, odd pixel)   60 end of the output's pairs
  *   64 depth % 16     68 32 * out_c     72 first filter of this group
- *   76 p   80 x   84 step   88 pixels   92 out
- * Saved above it: q4 to q6 (48 bytes), ten registers (40), and then the argument `out`. */
-__asm__(".set ar_stack_ar_gemm_s8_mve, 184");
+ *   76 p   80 x   84 step   88 pixels   92 out   96 narrow: 1 for the loop that keeps the weights, see below
+ * Saved above it: q4 to q7 (64 bytes), ten registers (40), and then the argument `out`. */
+__asm__(".set ar_stack_ar_gemm_s8_mve, 208");
 
 /* Registers in the loops (VMLADAVA adds to even registers only):
  *   r0 r2 r4 r6     sums of the first pixel with the four filters     r11 the first pixel
  *   r8 r10 r12 lr   sums of the second pixel                          r3  the second pixel
  *   r5 weights   r7 pieces left   r9 32 * out_c   r1  output
- *   q0 q1 pixels   q2 q3 weights   q4 multipliers   q5 shifts   q6 zero point   VPR: the lanes of the rest */
+ *   q0 q1 pixels   q2 q3 weights   q4 multipliers   q5 shifts   q6 zero point   VPR: the lanes of the rest
+ *
+ * Filters of up to 16 values, where requantisation costs most, stay in q2 to q5 for all pixels; the multipliers are then
+ * in q6, the shifts in q7, the zero point in r5, and r9 is the way to the next pair of pixels. There is no vector left
+ * for the step of `two_sided`, so that has to do with the other loop. */
 __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step,
                                            uint32_t pixels, int8_t *out)
 {
     __asm__ volatile("push {r3-r11, lr}\n"
-                     "vpush {d8-d13}\n"
-                     "sub sp, #96\n"
+                     "vpush {d8-d15}\n"
+                     "sub sp, #104\n"
                      "strd r0, r1, [sp, #76]\n"
                      "strd r2, r3, [sp, #84]\n"
-                     "ldr r4, [sp, #184]\n"
+                     "ldr r4, [sp, #208]\n"
                      "str r4, [sp, #92]\n"
                      "ldrh r4, [r0, #16]\n" /* out_c */
                      "ldrh r5, [r0, #18]\n" /* depth */
@@ -43,6 +47,11 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
                      "rsb r8, r8, r2, lsl #1\n"
                      "ldrh r6, [r0, #22]\n"
                      "strd r8, r6, [sp, #48]\n"
+                     "eor r6, r6, #1\n"
+                     "cmp r5, #16\n"
+                     "it hi\n"
+                     "movhi r6, #0\n"
+                     "str r6, [sp, #96]\n"
                      "ldrsh r6, [r0, #20]\n"
                      "vdup.16 q6, r6\n"
                      "mov r8, #0\n"
@@ -83,8 +92,72 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
                      "strd r6, r4, [sp, #56]\n"
                      "ldrd r11, r3, [sp, #80]\n"
                      "add r3, r11\n"
+                     "ldr r2, [sp, #96]\n"
+                     "cbnz r2, 11f\n"
                      "cmp r1, r4\n"
-                     "beq 7f\n"
+                     "beq.w 7f\n"
+                     "b.w 2f\n"
+
+                     "11:\n" /* narrow: the weights of the group */
+                     "vmov q6, q4\n"
+                     "vmov q7, q5\n"
+                     "ldrh r5, [r0, #18]\n"
+                     "vctp.8 r5\n"
+                     "ldr r7, [r0]\n"
+                     "mla r7, r5, r8, r7\n"
+                     "vpst\n"
+                     "vldrbt.8 q2, [r7]\n"
+                     "add r7, r5\n"
+                     "vpst\n"
+                     "vldrbt.8 q3, [r7]\n"
+                     "add r7, r5\n"
+                     "vpst\n"
+                     "vldrbt.8 q4, [r7]\n"
+                     "add r7, r5\n"
+                     "vpst\n"
+                     "vldrbt.8 q5, [r7]\n"
+                     "ldrsh r5, [r0, #20]\n"
+                     "ldr r9, [sp, #84]\n"
+                     "lsl r9, r9, #1\n"
+                     "cmp r1, r4\n"
+                     "beq.w 7f\n"
+
+                     "12:\n" /* narrow: two pixels */
+                     "ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n"
+                     "vpstt\n"
+                     "vldrbt.8 q0, [r11]\n"
+                     "vldrbt.8 q1, [r3]\n"
+                     "vmladava.s8 r0, q0, q2\n"
+                     "vmladava.s8 r8, q1, q2\n"
+                     "vmladava.s8 r2, q0, q3\n"
+                     "vmladava.s8 r10, q1, q3\n"
+                     "vmladava.s8 r4, q0, q4\n"
+                     "vmladava.s8 r12, q1, q4\n"
+                     "vmladava.s8 r6, q0, q5\n"
+                     "vmladava.s8 lr, q1, q5\n"
+                     "vmov q0[2], q0[0], r0, r4\n"
+                     "vmov q0[3], q0[1], r2, r6\n"
+                     "vmov q1[2], q1[0], r8, r12\n"
+                     "vmov q1[3], q1[1], r10, lr\n"
+                     "vqrdmulh.s32 q0, q0, q6\n"
+                     "vqrdmulh.s32 q1, q1, q6\n"
+                     "vrshl.s32 q0, q0, q7\n"
+                     "vrshl.s32 q1, q1, q7\n"
+                     "vqmovnb.s32 q0, q0\n"
+                     "vqmovnt.s32 q0, q1\n"
+                     "ldrd r0, r2, [sp, #56]\n"
+                     "vqadd.s16 q0, q0, r5\n"
+                     "vqmovnb.s16 q0, q0\n"
+                     "vstrb.32 q0, [r1]\n"
+                     "add r1, r0\n"
+                     "vshr.u32 q0, q0, #16\n"
+                     "vstrb.32 q0, [r1]\n"
+                     "add r1, r0\n"
+                     "add r11, r9\n"
+                     "add r3, r9\n"
+                     "cmp r1, r2\n"
+                     "bne 12b\n"
+                     "b.w 7f\n"
 
                      "2:\n" /* two pixels */
                      "ldrd r5, r7, [sp, #32]\n"
@@ -205,6 +278,9 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
                      "mov r2, #0\n"
                      "str r2, [sp, #56]\n"
                      "mov r3, r11\n"
+                     "ldr r2, [sp, #96]\n"
+                     "cmp r2, #0\n"
+                     "bne.w 12b\n"
                      "b 2b\n"
 
                      "8:\n" /* the next group, which ends with the last filter at most */
@@ -219,8 +295,8 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
                      "sublt r8, r0, #4\n"
                      "b 1b\n"
                      "10:\n"
-                     "add sp, #96\n"
-                     "vpop {d8-d13}\n"
+                     "add sp, #104\n"
+                     "vpop {d8-d15}\n"
                      "pop {r3-r11, pc}\n");
 }
 

@@ -48,6 +48,12 @@ def convolutions() -> list[Model]:
             pointwise(d, 5, p)
             for d, p in ((1, 1), (7, 2), (16, 3), (17, 1), (31, 4), (32, 5), (48, 2), (100, 3))
         ),
+        # Filters short enough to stay in registers, when no output lies below the zero point.
+        *(
+            pointwise(d, c, p, activation=RELU, out_quant=_RELU_OUT)
+            for d, c, p in ((1, 4, 1), (8, 7, 4), (15, 9, 5), (16, 8, 6), (16, 5, 1))
+        ),
+        conv("CONV_2D", (1, 5, 6, 16), (6, 1, 1, 16), stride=2, activation=RELU, out_quant=_RELU_OUT),
         # Groups of four filters, and a last one that begins earlier.
         *(pointwise(20, c, 3, activation=RELU, out_quant=_RELU_OUT) for c in range(4, 13)),
         conv("CONV_2D", (2, 6, 5, 24), (9, 1, 1, 24), stride=2),
