@@ -57,7 +57,7 @@ def exact_sums(scaling: AddScaling) -> np.ndarray:
 
 
 def _scale_down(x: np.ndarray, multiplier: int, right: int) -> np.ndarray:
-    return requant_twice(x, np.int64(multiplier), np.int64(-right))
+    return requant_twice(x, np.array(multiplier, np.int64), np.array(-right, np.int64))
 
 
 @functools.lru_cache(maxsize=256)
