@@ -57,11 +57,13 @@ void ar_average_pool_2d_s8_row(const void *params, const int8_t *const *rows, in
 void ar_average_pool_2d_s8_add(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_pool_2d_params *p = params;
-    const int8_t *in = rows[0];
-    for (int32_t x = 0; x < p->in_w; x++) {
-        for (int32_t c = 0; c < p->channels; c++) {
-            p->sums[c] += *in++;
+    for (int32_t c = 0; c < p->channels; c++) {
+        const int8_t *in = rows[0] + c;
+        int32_t sum = p->sums[c];
+        for (int32_t x = p->in_w; x != 0; x--, in += p->channels) {
+            sum += *in;
         }
+        p->sums[c] = sum;
     }
     if (out) {
         for (int32_t c = 0; c < p->channels; c++) {

@@ -31,6 +31,7 @@ from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.host.prepare import Prepared
 from arenite.host.project import Project, generate_project
+from arenite.host.report.segments import describe_segments
 from arenite.profiles.boards import Board
 
 
@@ -246,6 +247,9 @@ def _report(
             "predicted_total": p.flash_total,
         },
         "layers": _layers(project, m, count, profiled),
+        "segments": describe_segments(
+            project.generated.model.main, project.prepared.plan, project.prepared.needs
+        ),
         "classes": cycles.histogram(profiled) if profiled is not None else None,
         "energy": None,
     }

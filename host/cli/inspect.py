@@ -9,21 +9,43 @@ import click
 from arenite.converters.atomic import write_atomic
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.needs import op_macs
-from arenite.host.cli.options import no_passes_option
+from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.segments import describe_segments, segment_sentences
+from arenite.profiles.boards import load_board
 
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with the arena drawn over time.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing alone.")
+@click.option("--board", "board_name", help="Plan for the kernels of this board's core.")
+@optimise_option
+@stream_option
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def inspect(image: Path, html: Path | None, svg: Path | None, no_passes: bool, as_json: bool) -> int:
-    """Show the operators of IMAGE in execution order, its tensors' arena intervals and the plan."""
+def inspect(
+    image: Path,
+    html: Path | None,
+    svg: Path | None,
+    board_name: str | None,
+    optimise: str | None,
+    stream_input: bool,
+    no_passes: bool,
+    as_json: bool,
+) -> int:
+    """Show the operators of IMAGE in execution order, its tensors' arena intervals and the plan: that of the image, or
+    the one for a board, a goal or a streamed input.
+    """
     prepared = prepare(image, passes=not no_passes)
+    if board_name is not None or optimise is not None or stream_input:
+        goal = optimise or "balanced"
+        core = load_board(board_name).core if board_name is not None else None
+        target = Target.of(core, goal, stream_input) if core else Target("", SCALAR, goal, stream_input)
+        prepared = prepared.retarget(target)
     if html is not None or svg is not None:
         drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)
         if svg is not None:
@@ -47,6 +69,7 @@ def inspect(image: Path, html: Path | None, svg: Path | None, no_passes: bool, a
         f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {_macs(d)} MACs; "
         f"constants {d['constant_bytes']:,} B",
         _search(p),
+        *segment_sentences(d["segments"]),
     )
     return 0
 
@@ -102,6 +125,7 @@ def _describe(prepared: Prepared) -> dict:
         "macs_after_passes": prepared.macs,
         "constant_bytes": sum(t.data.nbytes for t in graph.tensors if t.data is not None),
         "plan": plan.to_json(),
+        "segments": describe_segments(graph, plan, prepared.needs),
         "notes": list(prepared.notes),
         "passes": [r.to_json() for r in prepared.passes],
     }

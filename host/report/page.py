@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from arenite.host.report.segments import segment_sentences
+
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d6dce4; --page: #fff; --a: #2f6fb5;
   --b: #c06a1b; --c: #4d8a3d; --d: #8a5bb0; --good: #2b7a3d; --bad: #b3261e; }
@@ -82,7 +84,8 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         f'<td>{escape(o["outputs"])}</td><td class="n">{o["macs"]:,}</td><td>{escape(o["arena"])}</td></tr>'
         for o in described["operators"]
     )
-    notes = "".join(f"<li>{escape(n)}</li>" for n in described["notes"])
+    texts = [*described["notes"], *segment_sentences(described["segments"])]
+    notes = "".join(f"<li>{escape(n)}</li>" for n in texts)
     macs = f"{described['macs']:,}"
     if described["macs_after_passes"] != described["macs"]:
         macs += f" → {described['macs_after_passes']:,}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.folded import Folded, fold_convolution
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext
@@ -16,6 +19,9 @@ from arenite.firmware.generator.target import DSP, Target
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
 #: The kernels' shift, and the channels' axis in the weights.
 _SHIFT, _AXIS = 8, 3
+
+#: Instructions, about: the tables of four channels, and widening one pixel of them.
+_NEW_TABLE, _NEW_PIXEL = 180, 9
 
 
 @variant
@@ -45,6 +51,16 @@ class Depthwise3x3Dsp(Variant):
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         outputs = _PIXELS // op.options["stride_w"]
         return _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        """A row alone makes its tables anew, and widens input rows that the row before has widened already."""
+        found = super().rows(graph, op, target)
+        if found is None:
+            return None
+        _, _, width, channels = graph.tensors[op.inputs[0]].shape
+        again = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
+        rows = graph.tensors[op.outputs[0]].shape[1]
+        return replace(found, extra=found.extra + rows * -(-channels // 4) * (_NEW_TABLE + again))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """At stride 1 an output row is written when the input row that lies there has been widened."""

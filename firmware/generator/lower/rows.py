@@ -59,12 +59,13 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
     if max(k_h, stride, dilation, top) > _MOST:
         return None
-    per_output = k_h * k_w * (weights.shape[3] if op.name == "CONV_2D" else 1)
+    alone = op.name == "CONV_2D" and (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
     return RowNeeds(
         function,
         (RowInput(0, k_h, stride, dilation, top),),
-        row_alone=op.name == "CONV_2D" and (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1),
-        extra=extra_instructions(out, out.elements * per_output if op.name == "CONV_2D" else 0),
+        row_alone=alone,
+        # Kernels of more than a pixel go row by row anyhow.
+        extra=extra_instructions(out, out.elements * weights.shape[3] if alone else 0),
     )
 
 
