@@ -16,8 +16,10 @@ from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.emit import GUARD_BYTES
 from arenite.firmware.generator.target import Target
 from arenite.host.emulator.machine import start
+from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board, load_board
 from tests.firmware.library.made import BOARDS, STAND_INS, Turns, flags, numbers, sources, three_models, write
+from tests.shared import shared_model
 
 TURNS = 3
 
@@ -95,6 +97,21 @@ def symbols(elf: Path) -> dict[str, int]:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
         return {s.name: s["st_size"] for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT"}
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("optimise", ["speed", "ram"])
+def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
+    """Keywords, and a wake word: the arena is that of the larger one."""
+    board = load_board("qemu_mps2_an386")
+    models = {name: prepare(shared_model(f"{name}_int8")) for name in ("kws01", "sww01")}
+    target = Target.of(board.core, optimise)
+    library = write(tmp_path / "library", models, target)
+    turns = Turns(models, 2)
+    program = link(library, board, tmp_path)
+    assert outputs(board, program, turns) == turns.outputs
+    largest = max(p.retarget(target).plan.arena_bytes for p in models.values())
+    assert symbols(program)["ar_arena"] == -(-largest // 16) * 16 + GUARD_BYTES
 
 
 @pytest.mark.qemu
