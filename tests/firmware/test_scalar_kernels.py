@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arenite.converters.graph import Quantization
+from arenite.firmware.generator.lower import fully_connected_scalar
 from arenite.firmware.generator.lower.conv_2d_scalar import pack_weights
 from arenite.firmware.generator.lower.fully_connected_scalar import pack_weights as pack_units
 from arenite.firmware.generator.lower.scalar_fields import count_runs, sums_fit
+from arenite.firmware.generator.target import SCALAR, Target
+from tests.firmware.test_ops_matmul import fully_connected
+from tests.fuzz.compare import compare, lower
+from tests.fuzz.graphs import assert_bit_exact
 
 
 @pytest.mark.parametrize(
@@ -46,3 +52,22 @@ def test_units_share_words() -> None:
     assert packed is not None
     assert packed[0][0] == (0 + 128) | (8 + 128) << 8 | (16 + 128) << 16 | (24 + 128) << 24
     assert packed[1].tolist() == [0, 1]  # no pair of octets; one octet at once
+
+
+def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random graphs are too small for the kernel to be worth its place: here it runs all the same."""
+    monkeypatch.setattr(fully_connected_scalar, "_WORTHWHILE", 1)
+    assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=3)
+
+
+@pytest.mark.parametrize("core", ["", "xtensa-lx106"])
+def test_short_sums_of_every_length(core: str) -> None:
+    """Weights that grow from input to input, and from unit to unit: by 16, by 8, by 4 and by 2 in one layer."""
+    rng = np.random.default_rng(5)
+    sizes = np.linspace(1, 127, 16)[:, None] * np.linspace(0.05, 1, 200)[None, :]
+    weights = np.rint(rng.uniform(-sizes, sizes)).astype(np.int8)
+    model = fully_connected(200, 16, weights=weights, out_quant=Quantization((8.0,), (3,)))
+    target = Target(core, SCALAR, "speed")
+    calls = [layer.call.kernel for layer in lower(model, target=target).calls if layer.call]
+    assert calls == ["ar_fully_connected_s8_scalar"]
+    assert not compare([model], seed=1, runs=8, targets=(target,))
