@@ -98,6 +98,8 @@ def _build(prepared: Prepared, board: Board, optimise: str, protocol: str, strea
     return Choice(optimise, planned, planned.generated, fit(wanted, board))
 
 
-def verdicts(prepared: Prepared, boards: Sequence[Board], optimise: str | None) -> list[Verdict]:
+def verdicts(
+    prepared: Prepared, boards: Sequence[Board], optimise: str | None, *, stream_input: bool = False
+) -> list[Verdict]:
     """One verdict per board; the model is lowered once per kind of core."""
-    return [choose(prepared, board, optimise).verdict for board in boards]
+    return [choose(prepared, board, optimise, stream_input=stream_input).verdict for board in boards]

@@ -98,7 +98,7 @@ def bench(
     if html is not None:
         built = prepared.retarget(Target.of(chosen.core, result["optimise"], stream_input))
         drawing = arena_svg(built.model.main, built.plan, built.needs)
-        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise)]
+        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise, stream_input=stream_input)]
         ways = describe(image, chosen, builds(image, chosen))
         picture = pareto_svg(ways["builds"], ways["limits"])
         page = bench_page(result, fits, drawing, prepared.notes, ways["builds"], picture)

@@ -9,7 +9,7 @@ import click
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
 from arenite.firmware.generator.tree import MANIFEST
-from arenite.host.cli.options import no_passes_option, optimise_option
+from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.evidence import Evidence, gather
 from arenite.host.fit import verdicts
@@ -23,6 +23,7 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--all", "everything", is_flag=True, help="Every known board.")
 @optimise_option
 @no_passes_option
+@stream_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def fit(
     images: tuple[Path, ...],
@@ -30,6 +31,7 @@ def fit(
     everything: bool,
     optimise: str | None,
     no_passes: bool,
+    stream_input: bool,
     as_json: bool,
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
@@ -44,9 +46,10 @@ def fit(
     if names and everything:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     boards = [load_board(n) for n in names] if names else all_boards()
-    results = [(p, verdicts(p, boards, optimise)) for p in (prepare(i, passes=not no_passes) for i in images)]
+    models = [prepare(image, passes=not no_passes) for image in images]
+    results = [(p, verdicts(p, boards, optimise, stream_input=stream_input)) for p in models]
     if as_json:
-        reports = [_report(p, v) for p, v in results]
+        reports = [_report(p, v, stream_input) for p, v in results]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
     else:
         for prepared, found in results:
@@ -86,10 +89,11 @@ def show_evidence(title: str, evidence: Evidence) -> None:
     )
 
 
-def _report(prepared: Prepared, found: list[Verdict]) -> dict:
+def _report(prepared: Prepared, found: list[Verdict], stream_input: bool) -> dict:
     return {
         "schema": "arenite.fit/1",
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},
+        "stream_input": stream_input,
         "boards": [v.to_json() for v in found],
         "passes": [r.to_json() for r in prepared.passes],
     }
@@ -114,7 +118,7 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
             )
         )
     columns = ("board", "fits", "RAM B", "of", "flash B", "of", "optimise", "ms", "mJ")
-    show(table(f"{prepared.path.name}: arena {prepared.plan.arena_bytes:,} B", columns, rows))
+    show(table(prepared.path.name, columns, rows))
     for v in found:
         for reason in v.reasons:
             show(f"{v.board.name}: {reason}")

@@ -9,6 +9,7 @@ import click
 from arenite.converters.errors import DoesNotFitError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES, core_names
 from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.cli.options import no_passes_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.library import generate_library, identifier, named_image
 from arenite.host.prepare import prepare
@@ -32,8 +33,8 @@ from arenite.profiles.boards import load_board
     show_default=True,
     help="What to favour.",
 )
-@click.option("--no-passes", is_flag=True, help="Leave out the optional graph optimisations.")
-@click.option("--stream-input", is_flag=True, help="Inputs arrive row by row and never stand whole in RAM.")
+@no_passes_option
+@stream_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def library(
     images: tuple[str, ...],

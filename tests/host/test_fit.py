@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import arenite.host.fit as fit_module
+from arenite.converters.errors import UsageError
 from arenite.converters.fit import Needs
 from arenite.firmware.generator.generate import Generated
 from arenite.host.fit import AUTOMATIC, Choice, choose, needs, verdicts
@@ -135,3 +136,12 @@ def test_each_board_gets_its_own_choice(small: Prepared) -> None:
     assert needs(
         small.retarget(choose(small, boards[0], None).prepared.target).generated, BOARD, "speed"
     ) == (first.needs)
+
+
+@pytest.mark.usefixtures("known_sizes")
+def test_builds_with_the_input_in_rows_are_judged_as_such(small: Prepared, tmp_path: Path) -> None:
+    (verdict,) = verdicts(small, [of_size(9000, 2000)], None, stream_input=True)
+    assert verdict.fits and verdict.needs.ram == STREAMED[0]
+    stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
+    with pytest.raises(UsageError, match="cannot take its input row by row"):
+        verdicts(stateful, [BOARD], None, stream_input=True)
