@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED, int8, for Helium: four units at a time.
  *
- * It rounds once: floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)), as ar_requant_once does. VQDMULH gives
+ * FULLY_CONNECTED rounds once: floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)), as ar_requant_once does. VQDMULH gives
  * floor(x * multiplier / 2^31) and VRSHL adds 2^(right - 1) and shifts by `right`, at least 1: the same number. The
  * generator has proven that it is what LiteRT's double gives, for every sum that can occur. */
 #include "fully_connected_s8_mve.h"
@@ -58,7 +58,13 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
                 w[i] = p->weights + (c + (i < group ? i : group - 1)) * depth;
             }
             int32x4_t v = vaddq_s32(dot4(x, w, depth), vldrwq_z_s32(p->bias + c, lanes));
-            v = vqdmulhq_s32(v, vldrwq_s32(p->multiplier + c * step));
+            const int32x4_t multiplier = vldrwq_s32(p->multiplier + c * step);
+            if (p->twice) {
+                v = vqrdmulhq_s32(v, multiplier);
+                v = p->two_sided ? vaddq_s32(v, vshrq_n_s32(v, 31)) : v;
+            } else {
+                v = vqdmulhq_s32(v, multiplier);
+            }
             v = vrshlq_s32(v, vldrbq_s32(p->shift + c * step));
             v = vaddq_n_s32(v, p->output_zero);
             vstrbq_p_s32(out + c, vminq_s32(vmaxq_s32(v, low), high), lanes);
@@ -88,8 +94,9 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
             for (int32_t i = 0; i < p->depth; i++) {
                 sum += (uint32_t)(*w++ * x[i]);
             }
-            const int32_t v = ar_requant_once((int32_t)sum, p->multiplier[k], p->shift[k]) + p->output_zero;
-            *out++ = (int8_t)ar_clamp(v, p->act_min, p->act_max);
+            const int32_t v = p->twice ? ar_requant((int32_t)sum, p->multiplier[k], p->shift[k])
+                                       : ar_requant_once((int32_t)sum, p->multiplier[k], p->shift[k]);
+            *out++ = (int8_t)ar_clamp(v + p->output_zero, p->act_min, p->act_max);
         }
     }
 }

@@ -46,12 +46,12 @@ def convolutions() -> list[Model]:
         # Pieces of 32, of 16 and the rest, alone and together; pairs of pixels and the odd one.
         *(
             pointwise(d, 5, p)
-            for d, p in ((1, 1), (7, 2), (16, 3), (17, 1), (31, 4), (32, 5), (48, 2), (100, 3))
+            for d, p in ((1, 3), (7, 2), (16, 3), (17, 5), (31, 4), (32, 5), (48, 2), (100, 3))
         ),
         # Filters short enough to stay in registers, when no output lies below the zero point.
         *(
             pointwise(d, c, p, activation=RELU, out_quant=_RELU_OUT)
-            for d, c, p in ((1, 4, 1), (8, 7, 4), (15, 9, 5), (16, 8, 6), (16, 5, 1))
+            for d, c, p in ((1, 4, 2), (8, 7, 4), (15, 9, 5), (16, 8, 6), (16, 5, 3))
         ),
         conv("CONV_2D", (1, 5, 6, 16), (6, 1, 1, 16), stride=2, activation=RELU, out_quant=_RELU_OUT),
         # Groups of four filters, and a last one that begins earlier.
@@ -64,6 +64,8 @@ def convolutions() -> list[Model]:
         ),
         conv("CONV_2D", (1, 9, 9, 5), (4, 5, 5, 5), padding=VALID),
         conv("CONV_2D", (1, 2, 2, 4), (4, 5, 5, 4)),  # windows larger than the image
+        conv("CONV_2D", (1, 1, 1, 7), (5, 3, 3, 7)),  # a single pixel
+        conv("CONV_2D", (1, 1, 1, 1), (5, 3, 3, 1), activation=RELU, out_quant=_RELU_OUT),
         conv("CONV_2D", (1, 9, 30, 40), (4, 3, 3, 40)),  # more windows than the scratch holds
         conv("DEPTHWISE_CONV_2D", (1, 9, 10, 1), (1, 3, 3, 8), stride=2),
     ]
@@ -97,6 +99,13 @@ def layers_of_units() -> list[Model]:
     return [
         *(fully_connected(21, n, batches=2, weight_scales=scales(n)) for n in (1, 2, 3, 4, 5, 7, 8)),
         *(fully_connected(depth, 6, activation=RELU) for depth in (1, 8, 16, 17, 33, 128)),
+    ]
+
+
+def convolutions_of_one_pixel() -> list[Model]:
+    return [
+        *(conv("CONV_2D", (2, 1, 1, 37), (c, 1, 1, 37)) for c in (1, 2, 3, 4, 6)),
+        conv("CONV_2D", (1, 3, 4, 5), (7, 3, 4, 5), padding=VALID, activation=RELU, out_quant=_RELU_OUT),
     ]
 
 
@@ -141,7 +150,15 @@ def pools() -> list[Model]:
 
 
 def all_models() -> list[Model]:
-    made = [convolutions(), three_by_three(), other_windows(), layers_of_units(), sums(), pools()]
+    made = [
+        convolutions(),
+        three_by_three(),
+        convolutions_of_one_pixel(),
+        other_windows(),
+        layers_of_units(),
+        sums(),
+        pools(),
+    ]
     return [model for group in made for model in group]
 
 
@@ -149,6 +166,7 @@ def test_which_kernel_runs() -> None:
     assert kernels(convolutions()) == {"ar_conv_2d_s8_mve"}
     assert kernels(three_by_three()[1:]) == {"ar_depthwise_3x3_s8_mve"}
     assert kernels(other_windows()) == {"ar_depthwise_conv_2d_s8_mve"}
+    assert kernels(convolutions_of_one_pixel()) == {"ar_fully_connected_s8_mve"}
     assert kernels(layers_of_units()) == {"ar_fully_connected_s8_mve"}
     assert kernels(sums()) == {"ar_add_s8_mve"}
     assert kernels(pools()) == {"ar_average_pool_2d_s8_mve", "ar_max_pool_2d_s8_mve"}
