@@ -105,7 +105,7 @@ def test_fit_without_a_named_board_only_tells(arenite: Arenite, large: Path) -> 
         ("bench", "MODEL"),
         ("bench", "MODEL", "--board", BOARD, "--samples", "0"),
         ("bench", "MODEL", "--board", BOARD, "--optimise", "most"),
-        ("bench", "MODEL", "--board", BOARD, "--stream-input"),
+        ("bench", "MODEL", "--board", BOARD, "--protocol", "mlperf", "--stream-input"),
         ("bench", "MODEL", "--board", BOARD, "--protocol", "mlperf", "--stateful"),
         ("bench", "MODEL", "--board", "nucleo_l4r5zi"),
         ("firmware", "MODEL", "--board", BOARD),
