@@ -27,7 +27,7 @@ class ChainBuilder(GraphBuilder):
         return self.ops[-1].outputs[0] if self.ops else self.inputs[0]
 
 
-def _pointwise(b: ChainBuilder) -> None:
+def pointwise(b: ChainBuilder) -> None:
     x = b.pick()
     _, h, w, c = b[x].shape
     out_c = int(b.rng.choice([3, 4, 8, 16]))
@@ -38,7 +38,7 @@ def _pointwise(b: ChainBuilder) -> None:
     b.op("CONV_2D", [x, weights, bias], [y], "Conv2DOptions", version=3, stride_h=1, stride_w=1)
 
 
-def _depthwise_3x3(b: ChainBuilder) -> None:
+def depthwise_3x3(b: ChainBuilder) -> None:
     x = b.pick()
     _, h, w, c = b[x].shape
     stride = int(b.rng.choice([1, 1, 2]))
@@ -51,7 +51,7 @@ def _depthwise_3x3(b: ChainBuilder) -> None:
     b.op("DEPTHWISE_CONV_2D", inputs, [y], "DepthwiseConv2DOptions", version=3, **options)
 
 
-def _add(b: ChainBuilder) -> None:
+def add(b: ChainBuilder) -> None:
     """The latest tensor and an earlier one of its shape; the latest twice where there is none."""
     x = b.pick()
     made = [*b.inputs, *(op.outputs[0] for op in b.ops)]
@@ -67,7 +67,7 @@ def _logistic(b: ChainBuilder) -> None:
     b.op("LOGISTIC", [x], [b.tensor(b[x].shape, "int8", b.quant("int8", -128, 1 / 256))])
 
 
-def _global_mean(b: ChainBuilder) -> None:
+def global_mean(b: ChainBuilder) -> None:
     x = b.pick()
     _, h, w, c = b[x].shape
     y = b.tensor((1, 1, 1, c), "int8", b[x].quant)
@@ -78,12 +78,12 @@ def _global_mean(b: ChainBuilder) -> None:
 _KINDS: tuple[Callable[[ChainBuilder], None], ...] = (
     conv_2d,
     depthwise_conv_2d,
-    _pointwise,
-    _pointwise,
-    _depthwise_3x3,
-    _depthwise_3x3,
-    _add,
-    _add,
+    pointwise,
+    pointwise,
+    depthwise_3x3,
+    depthwise_3x3,
+    add,
+    add,
     _logistic,
     average_pool_2d,
     max_pool_2d,
@@ -100,5 +100,5 @@ def chain(seed: int) -> Model:
         kind = _KINDS[int(rng.integers(len(_KINDS)))]
         kind(b)
     if rng.random() < 0.3:
-        _global_mean(b)
+        global_mean(b)
     return b.build()
