@@ -23,7 +23,7 @@ class _LinearDsp(Variant):
     portable: Variant
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if target.optimise == "flash" or not self.portable.suits(graph, op, target):
+        if not self.portable.suits(graph, op, target):
             return False
         solved = affine_sum(graph, op)
         return solved is not None and max(abs(solved.multiplier1), abs(solved.multiplier2)) < _LIMIT

@@ -27,7 +27,7 @@ class AveragePool2DDsp(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, o = graph.tensors[op.inputs[0]], op.options
-        if target.optimise == "flash" or inp.dtype != "int8" or inp.shape[3] < _GROUP:
+        if inp.dtype != "int8" or inp.shape[3] < _GROUP:
             return False
         return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MOST
 

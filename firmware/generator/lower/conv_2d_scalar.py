@@ -132,7 +132,7 @@ class _Pairs(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        if target.optimise == "flash" or inp.dtype != "int8":
+        if inp.dtype != "int8":
             return False
         found = self._weights(graph, op)
         if found is None or found[1].shape[1] != geometry(graph, op).taps:

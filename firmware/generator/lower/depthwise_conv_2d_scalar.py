@@ -28,7 +28,7 @@ class DepthwiseScalar(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        if target.optimise == "flash" or inp.dtype != "int8" or inp.shape[3] != out.shape[3]:
+        if inp.dtype != "int8" or inp.shape[3] != out.shape[3]:
             return False
         folded = fold_convolution(graph, op, 3, SCALE)
         return folded is not None and has_offsets(folded)

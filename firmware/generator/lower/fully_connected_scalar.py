@@ -77,7 +77,7 @@ class FullyConnectedScalar(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        if target.optimise == "flash" or inp.dtype != "int8" or w.data is None:
+        if inp.dtype != "int8" or w.data is None:
             return False
         # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
         if w.elements < _WORTHWHILE or (w.shape[0] % _UNITS and target.optimise != "speed"):

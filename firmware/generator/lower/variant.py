@@ -64,7 +64,12 @@ def variant(cls: type[Variant]) -> type[Variant]:
 
 
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
-    """The variant that runs ``op`` on ``target``; None when the operator's own kernel does."""
+    """The variant that runs ``op`` on ``target``; None when the operator's own kernel does.
+
+    Always that one where flash is what counts: every variant pays for its speed with code and tables.
+    """
+    if target.optimise == "flash":
+        return None
     for candidate in _VARIANTS.get(op.name, ()):
         if target.tier in candidate.tiers and candidate.suits(graph, op, target):
             return candidate
