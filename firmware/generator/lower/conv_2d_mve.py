@@ -17,7 +17,7 @@ from arenite.firmware.generator.target import MVE, Target
 _GROUP, _MOST_ROWS = 4, 16
 #: Bytes of windows that are copied side by side before they are multiplied: the more, the less often a group of filters
 #: is set up. Two windows are the least that keeps the inner product busy.
-_PATCH_BYTES = {"speed": 2048, "balanced": 1024}
+_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384, "flash": 384}
 
 
 class _Convolution(Variant):
@@ -60,7 +60,7 @@ class _Convolution(Variant):
         out = graph.tensors[op.outputs[0]]
         if k_h * k_w == 1:
             return 0
-        pixels = _PATCH_BYTES.get(target.optimise, 0) // (k_h * k_w * in_c)
+        pixels = _PATCH_BYTES[target.optimise] // (k_h * k_w * in_c)
         return min(max(pixels // 2 * 2, 2), out.elements // out.shape[3])
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
