@@ -17,8 +17,8 @@ from arenite.firmware.generator.target import Target
 #: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
 ALIGNMENT = 16
 
-#: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated. The estimate is
-#: a rough one: what is beyond this share is worth no memory.
+#: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated, which is
+#: roughly. What is beyond this share is worth no memory.
 EXTRA_SHARE = 0.25
 #: Instructions per product and per output element of a fast kernel, about: what that share is of.
 _PER_MAC, _PER_OUTPUT = 0.9, 5

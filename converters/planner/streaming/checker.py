@@ -1,13 +1,14 @@
 """An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
 
-Nothing here is shared with the planner but the plan and what operators say of their rows. Every byte of the map has the
-name of what was written there last. The schedule is executed as the firmware does it: each stage keeps count of the rows
-that it has computed, finds the rows that it reads by that count, and each of these must be there, all its bytes.
+Nothing here is shared with the planner but the plan and what operators say of their rows. Every byte of the map has
+the name of what was written there last. The schedule is executed as the firmware does it: each stage keeps count of the
+rows that it has computed, finds the rows that it reads by that count, and each of these must be there, all its bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -315,7 +316,7 @@ class _Run:
             busy.append((low, high))
             self._write(at, high - at, self._id("scratch of", who))
         busy.sort()
-        if any(a[1] > b[0] for a, b in zip(busy, busy[1:], strict=False)):
+        if any(a[1] > b[0] for a, b in pairwise(busy)):
             self._wrong(f"{who} writes two things to the same bytes.")
         for _, t in outputs:
             if self.written_as.get(t, t) == t:
@@ -398,8 +399,3 @@ class _Run:
         for a, b in taken:
             if low < b and a < high:
                 self._wrong(f"[{low}, {high}) of {what} overlaps what the same step uses.")
-
-
-def segments_of(plan: Plan) -> Mapping[int, Segment]:
-    """The segment of each operator that runs by rows."""
-    return {k: s for s in plan.segments for k in s.stages}

@@ -39,6 +39,25 @@ ORDER_BUDGET = 10000
 
 
 @dataclass(frozen=True)
+class Values:
+    """A block of values that follow each other at one address."""
+
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scratch:
+    op: int
+
+
+@dataclass(frozen=True)
+class State:
+    """Of the segment that begins at this position of the order."""
+
+    first: int
+
+
+@dataclass(frozen=True)
 class _Item:
     """One operator on whole tensors (``schedule`` is None), or a segment; positions [first, end) of the order."""
 
@@ -59,9 +78,10 @@ def plan_streaming(
 ) -> Plan | None:
     """The smallest arena found for ``graph`` when operators may run row by row.
 
-    ``pushed`` is a graph input whose rows arrive one by one: it never stands whole. ``extra_limit`` bounds the estimated
-    instructions that running by rows adds. None when nothing can be streamed: no operator has a row function, the graph
-    has state, or the pushed input is not read by rows. Raises ``PlanError`` for a graph that cannot be planned at all.
+    ``pushed`` is a graph input whose rows arrive one by one: it never stands whole. ``extra_limit`` bounds the
+    estimated instructions that running by rows adds. None when nothing can be streamed: no operator has a row function,
+    the graph has state, or the pushed input is not read by rows. Raises ``PlanError`` for a graph that cannot be
+    planned at all.
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
@@ -229,10 +249,10 @@ class _Cutter:
             return None
         cut, at = [], 0
         while at < n:
-            item = choice[at]
-            assert item is not None
-            cut.append(item)
-            at = item.end
+            chosen = choice[at]
+            assert chosen is not None
+            cut.append(chosen)
+            at = chosen.end
         return cut
 
     def _place(self, cut: Sequence[_Item]) -> Plan:
@@ -248,13 +268,12 @@ class _Cutter:
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
         for b, offset in zip(blocks, places, strict=True):
-            kind, keys = b.key  # type: ignore[misc]
-            if kind == "values":
-                offsets.update((t, offset) for v in keys for t in demand.values[v].tensors)
-            elif kind == "scratch":
-                scratch[keys] = offset
-            else:
-                state[keys] = offset
+            if isinstance(b.key, Values):
+                offsets.update((t, offset) for v in b.key.values for t in demand.values[v].tensors)
+            elif isinstance(b.key, Scratch):
+                scratch[b.key.op] = offset
+            elif isinstance(b.key, State):
+                state[b.key.first] = offset
         segments = tuple(
             Segment(
                 stages=i.schedule.stages,
@@ -327,19 +346,19 @@ class _Timeline:
         if len(self.tick) == len(self.order):
             made += self._whole_model(streamed)
         else:
-            made += [block(("values", (v,)), self._rows(v, t)) for v, t in streamed.items()]
+            made += [block(Values((v,)), self._rows(v, t)) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
             begin = self.tick[item.first]
             end = begin + len(item.schedule.entries)
             size = self.cutter.state_bytes(item.schedule)
-            made.append(block(("state", item.first), [(0, size, begin, end)]))
+            made.append(block(State(item.first), [(0, size, begin, end)]))
             for s, k in enumerate(item.schedule.stages):
                 scratch = row_needs(self.cutter.needs, k).scratch
                 runs = [begin + n for n, e in enumerate(item.schedule.entries) if e == s]
                 if scratch:
-                    made.append(block(("scratch", k), [(0, scratch, n, n + 1) for n in runs]))
+                    made.append(block(Scratch(k), [(0, scratch, n, n + 1) for n in runs]))
         return made
 
     def _whole_model(self, streamed: Mapping[int, int]) -> list[Block]:
@@ -352,7 +371,7 @@ class _Timeline:
         for b in buffers:
             if b.scratch is not None:
                 pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
-                made.append(block(("scratch", b.scratch), pieces))
+                made.append(block(Scratch(b.scratch), pieces))
                 continue
             pieces = []
             for n, v in enumerate(b.values):
@@ -364,7 +383,7 @@ class _Timeline:
                 # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
-            made.append(block(("values", b.values), pieces))
+            made.append(block(Values(b.values), pieces))
         return made
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
@@ -378,7 +397,9 @@ class _Timeline:
         writer = value.writer
         if writer is not None and writer not in self.item_of and position[writer] in self.tick:
             begin = [self.tick[position[writer]]] * rows
-        for item in {i.first: i for k in (*value.readers, writer) if (i := self.item_of.get(k))}.values():
+        for item in {
+            i.first: i for k in (*value.readers, writer) if (i := self.item_of.get(-1 if k is None else k))
+        }.values():
             assert item.schedule is not None
             if t not in item.schedule.rows:
                 continue

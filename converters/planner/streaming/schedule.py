@@ -82,7 +82,7 @@ def make_schedule(
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
     totals = [heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)]
-    # The furthest stage that reads what a stage writes: after a row it is the furthest that may have become able to run.
+    # The furthest stage that reads what a stage writes: of those that a row may have made able to run.
     furthest = [
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]
