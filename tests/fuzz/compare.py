@@ -11,7 +11,8 @@ import numpy as np
 from arenite.converters.errors import ArenaError
 from arenite.converters.graph import DTYPES, Model, Tensor
 from arenite.converters.image import to_flatbuffer
-from arenite.converters.planner import plan
+from arenite.converters.planner import check, plan
+from arenite.converters.planner.streaming.make import plan_streaming
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_needs
 from arenite.firmware.generator.state import resource_sizes
@@ -43,13 +44,19 @@ HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
 FUZZ_TARGETS = (
     *(Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")),
     Target("xtensa-lx106", SCALAR, "speed"),  # weights laid out for a core without loads of signed bytes
+    Target("cortex-m3", SCALAR, "speed"),  # and for one that sums one channel at a time
 )
 
 
 def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generated:
-    """Check, plan and lower one model."""
+    """Check, plan and lower one model; for little RAM with whatever can run row by row."""
     check_supported(model)
-    made = plan(model.main, op_needs(model.main, target), persistent=resource_sizes(model))
+    needs = op_needs(model.main, target)
+    made = plan_streaming(model.main, needs) if target.optimise == "ram" else None
+    if made is None:
+        made = plan(model.main, needs, persistent=resource_sizes(model))
+    elif made.segments:
+        check(model.main, made, needs)
     return lower_model(model, made, target=target, prefix=prefix)
 
 
