@@ -298,7 +298,7 @@ def freeze_constant(steps: Steps, real: np.ndarray, output_zero_point: int) -> t
     that accumulator.
     """
     below = steps.first <= steps.lowest[:, None]
-    frozen = (below | (steps.first > steps.highest[:, None])).all(axis=1)
+    frozen = np.all(below | (steps.first > steps.highest[:, None]), axis=1, keepdims=True)[:, 0]
     if not frozen.any() or not len(steps.levels):
         return steps, frozen
     usual = float(np.median(real[~frozen])) if not frozen.all() else 2.0**-8

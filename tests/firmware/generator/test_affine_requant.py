@@ -113,7 +113,7 @@ def test_constant_channels_get_a_bias_that_can_be_scaled(bias: int) -> None:
     found = solve(frozen_steps, real, twice_rounded_offset(multiplier), -128, 8)
     assert found is not None
     acc = frozen_steps.lowest[1]
-    want = np.clip(requant_twice(np.int64(bias), multiplier[1], shift[1]) - 128, -128, 127)
+    want = np.clip(requant_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
     assert found.apply(np.array([0, acc]))[1] == want
 
 
