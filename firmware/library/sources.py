@@ -13,6 +13,8 @@ from arenite.firmware.generator.shared_arena import SharedArena
 
 #: Where the engine lies in the library: its headers have common names, and must not be on a program's include path.
 ENGINE = "arenite"
+#: Kernels that know by the compiler how weights lie must ask their parameters where nobody says what compiles them.
+ANY_CORE = "AR_ANY_CORE"
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 
 
@@ -29,8 +31,13 @@ def share_arena(models: Sequence[Generated]) -> tuple[list[Generated], SharedAre
     return [g if g.variables else replace(g, shared=shared) for g in models], shared
 
 
-def library_sources(models: Sequence[Generated], shared: SharedArena | None) -> dict[str, str]:
-    """File name below ``src/`` to text. Every file finds the others beside itself, without any include path."""
+def library_sources(
+    models: Sequence[Generated], shared: SharedArena | None, any_core: bool = False
+) -> dict[str, str]:
+    """File name below ``src/`` to text. Every file finds the others beside itself, without any include path.
+
+    ``any_core``: the models are generated for no core in particular.
+    """
     own: dict[str, str] = {}
     for g in models:
         own.update(g.sources())
@@ -38,6 +45,8 @@ def library_sources(models: Sequence[Generated], shared: SharedArena | None) -> 
         own.update(shared.sources())
     needed = sorted({name for g in models for name in g.engine_sources})
     engine = engine_files(list(own.values()), needed)
+    if any_core:
+        engine = {n: f"#define {ANY_CORE}\n{t}" if ANY_CORE in t else t for n, t in engine.items()}
 
     def found(match: re.Match[str]) -> str:
         return f'#include "{ENGINE}/{match[1]}"' if match[1] in engine else match[0]

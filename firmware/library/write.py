@@ -47,7 +47,8 @@ def write_library(
         UsageError: the directory holds something else.
     """
     models, shared = share_arena(models)
-    sources = {f"src/{path}": text for path, text in library_sources(models, shared).items()}
+    own = library_sources(models, shared, any_core=not target.core)
+    sources = {f"src/{path}": text for path, text in own.items()}
     library = Library(
         name,
         sorted(path for path in sources if path.endswith(".c")),

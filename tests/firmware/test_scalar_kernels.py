@@ -35,15 +35,22 @@ def test_runs_count_kinds_in_turn() -> None:
 
 def test_convolution_weights_are_pairs_of_channels() -> None:
     weights = np.array([[1, 2, 3], [4, 5, 6], [-127, -127, 7]], np.int64)
-    packed = pack_weights(weights, 128)
+    packed = pack_weights(weights, 128, 2)
     assert packed is not None
     values = packed[0].astype(int) - 128
     assert values[:12].tolist() == [1, 4, 2, 5, 3, 6, -127, 0, -127, 0, 7, 0]
     assert packed[1].tolist() == [1, 0, 1]  # one quad at once; then one that is too large
 
 
+def test_convolution_weights_of_one_channel() -> None:
+    packed = pack_weights(np.array([[1, 2, 3], [-127, -127, 7]], np.int64), 0, 1)
+    assert packed is not None
+    assert packed[0][:6].view(np.int8).tolist() == [1, 2, 3, -127, -127, 7]
+    assert packed[1].tolist() == [1, 0, 1]
+
+
 def test_weights_that_no_short_sum_holds_are_refused() -> None:
-    assert pack_weights(np.full((2, 4), -128, np.int64), 0) is None
+    assert pack_weights(np.full((2, 4), -128, np.int64), 0, 2) is None
     assert pack_units(np.full((4, 8), -128, np.int64)) is None
 
 

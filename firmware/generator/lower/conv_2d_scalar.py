@@ -98,19 +98,24 @@ def biased(core: str) -> bool:
     return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
 
 
-def pack_weights(weights: np.ndarray, bias: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights``, ``bias`` added, and ``runs`` of the kernel from int64 [out_c][taps].
+def together(core: str) -> int:
+    """Channels that are summed together on this core: ``TOGETHER`` of the kernel."""
+    return 1 if core.startswith("cortex-") and not biased(core) else 2
+
+
+def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights``, ``bias`` added, and ``runs`` of the kernel from int64 [out_c][taps]; ``count`` channels together.
 
     None where not even two taps always fit.
     """
     out_c, taps = weights.shape
-    even = np.pad(weights, ((0, out_c % 2), (0, -taps % _QUAD)))
-    if not sums_fit(even.reshape(len(even), -1, _HALF)).all():
+    whole = np.pad(weights, ((0, -out_c % count), (0, -taps % _QUAD)))
+    if not sums_fit(whole.reshape(len(whole), -1, _HALF)).all():
         return None
-    fits = sums_fit(even.reshape(len(even) // 2, 2, -1, _QUAD))
-    runs = np.array([n for pair in fits for n in count_runs(~pair.all(axis=0), 2)], np.uint8)
-    pairs = even[:, :taps].reshape(-1, 2, taps).transpose(0, 2, 1)
-    packed = np.pad((pairs + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
+    fits = sums_fit(whole.reshape(len(whole) // count, count, -1, _QUAD))
+    runs = np.array([n for some in fits for n in count_runs(~some.all(axis=0), 2)], np.uint8)
+    ordered = whole[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
+    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
     return packed, runs
 
 
@@ -138,7 +143,9 @@ class _Pairs(Variant):
         if found is None or found[1].shape[1] != geometry(graph, op).taps:
             return False
         # An odd channel needs weights for a partner.
-        return (out.shape[3] % 2 == 0 or target.optimise == "speed") and pack_weights(found[1], 0) is not None
+        count = together(target.core)
+        alone = out.shape[3] % count != 0
+        return (not alone or target.optimise == "speed") and pack_weights(found[1], 0, count) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         g = geometry(graph, op)
@@ -150,18 +157,20 @@ class _Pairs(Variant):
         assert found is not None
         folded, by_channel = found
         offset = biased(ctx.target.core)
-        packed = pack_weights(by_channel, _BIAS * offset)
+        count = together(ctx.target.core)
+        packed = pack_weights(by_channel, _BIAS * offset, count)
         assert packed is not None
         weights, runs = packed
         fields: dict[str, Any] = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "weights": ctx.weights(weights, "weights"),
-            **requant_fields(ctx, folded, scaled_bias(folded), pad_to=2),
+            **requant_fields(ctx, folded, scaled_bias(folded), pad_to=count),
             "runs": ctx.table(runs, "runs"),
             "scratch": ctx.scratch_ptr(),
             **geometry(ctx.graph, ctx.op).fields(),
             "biased": int(offset),
+            "together": count,
             "padding": folded.input_zero_point,
         }
         return KernelCall(

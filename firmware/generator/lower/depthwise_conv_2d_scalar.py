@@ -55,6 +55,7 @@ class DepthwiseScalar(Variant):
             "scratch": ctx.scratch_ptr(),
             **geometry(ctx.graph, ctx.op).fields(),
             "biased": 0,
+            "together": 0,
             "padding": folded.input_zero_point,
         }
         return KernelCall(

@@ -14,7 +14,7 @@ from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.emit import GUARD_BYTES
-from arenite.firmware.generator.target import Target
+from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.emulator.machine import start
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board, load_board
@@ -70,6 +70,16 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
     board = load_board(name)
     models = three_models(tmp_path)
     library = write(tmp_path / "library", models, Target.of(board.core, optimise))
+    turns = Turns(models, TURNS)
+    assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
+
+
+@pytest.mark.qemu
+def test_a_library_for_no_core_in_particular(tmp_path: Path) -> None:
+    """Kernels for cores without SIMD lay weights out for the core; here they have to ask."""
+    board = load_board("qemu_mps2_an385")
+    models = three_models(tmp_path)
+    library = write(tmp_path / "library", models, Target("", SCALAR, "speed"))
     turns = Turns(models, TURNS)
     assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
 
