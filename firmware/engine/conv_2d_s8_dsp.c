@@ -123,7 +123,7 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
     int8_t halves[6];
     ar_dot_s8_dsp odd = d;
     odd.out = halves;
-    odd.requant += out_c / 2 * (p->form == AR_DOT_TWO_SIDED ? 4 : 3);
+    odd.requant += out_c / 2 * (p->form == AR_DOT_TWO_SIDED ? 4 : 2);
     odd.pixel = 2;
     odd.pair = last;
     odd.end = last + size;

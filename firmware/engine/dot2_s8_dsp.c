@@ -61,13 +61,13 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "eor r4, lr, r8, asr #31\n add r8, r4, r8, lsl #8\n smmla r8, r8, r11, r2\n"
             "eor r4, lr, r9, asr #31\n add r9, r4, r9, lsl #8\n smmla r9, r9, r11, r2\n"
             "b 6f\n"
-            /* One-sided, a fixed shift like any other: r4 and r11 multipliers, lr offset of the second channel. */
+            /* One-sided, a fixed shift like any other: r4 and r11 multipliers. */
             "4:\n"
-            "ldm r1!, {r4, r11, lr}\n"
+            "ldrd r4, r11, [r1], #8\n"
             "sub r5, r5, r8\n smmla r5, r5, r4, r2\n"
             "sub r6, r6, r9\n smmla r6, r6, r4, r2\n"
-            "add r8, lr, r8, lsl #8\n smmla r8, r8, r11, r2\n"
-            "add r9, lr, r9, lsl #8\n smmla r9, r9, r11, r2\n"
+            "ror r8, r8, #24\n smmla r8, r8, r11, r2\n"
+            "ror r9, r9, #24\n smmla r9, r9, r11, r2\n"
             "6:\n"
             "asr r5, r5, r3\n ssat r5, #8, r5\n asr r6, r6, r3\n ssat r6, #8, r6\n"
             "asr r8, r8, r3\n ssat r8, #8, r8\n asr r9, r9, r3\n ssat r9, #8, r9\n"

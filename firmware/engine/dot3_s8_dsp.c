@@ -27,7 +27,7 @@
 /* With r0 out, r1 requant, r2 rounding, r3 shift: scale x of the first channel of a pixel, from `a` with the sum of the
  * second in `b`; and x of the second. */
 #define FIRST(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r4, r2\n"
-#define SECOND(b) "add " b ", lr, " b ", lsl #8\n smmla " b ", " b ", r11, r2\n"
+#define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", r11, r2\n"
 #define FIRST_TWO_SIDED(a, b) \
     "sub " a ", " a ", " b "\n eor r4, lr, " a ", asr #31\n add " a ", " a ", r4\n smmla " a ", " a ", r11, r2\n"
 #define SECOND_TWO_SIDED(b) \
@@ -82,16 +82,16 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldrd r11, lr, [r1], #8\n"
             SECOND_TWO_SIDED("r8") SECOND_TWO_SIDED("r9") SECOND_TWO_SIDED("r10")
             "b 6f\n"
-            /* One-sided: r4 and r11 multipliers, lr offset of the second channel. */
+            /* One-sided: r4 and r11 multipliers. */
             "4:\n"
-            "ldm r1!, {r4, r11, lr}\n"
+            "ldrd r4, r11, [r1], #8\n"
             FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
             "6:\n"
             SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
             "b 7f\n"
             /* The same with the fixed shift. */
             "8:\n"
-            "ldm r1!, {r4, r11, lr}\n"
+            "ldrd r4, r11, [r1], #8\n"
             FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
             SATURATE_FIXED("r5") SATURATE_FIXED("r6") SATURATE_FIXED("r7")
             SATURATE_FIXED("r8") SATURATE_FIXED("r9") SATURATE_FIXED("r10")

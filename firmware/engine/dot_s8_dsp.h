@@ -17,9 +17,10 @@
  *     one-sided  out = saturate((x * multiplier + rounding * 2^32) >> (32 + shift))
  *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31))
  *     fixed      one-sided with a shift that the kernel knows, one instruction less for every output.
- * Per pair the table has: multiplier0, multiplier1, offset1 (offset0 is in the bias already); two-sided multiplier0,
- * offset0, multiplier1, offset1. That these integers give LiteRT's value for every sum that can occur is proven when
- * they are chosen (affine_requant.py, fixed_shift.py).
+ * Per pair the table has: multiplier0, multiplier1; two-sided multiplier0, offset0, multiplier1, offset1. One-sided
+ * offsets are in the biases: offset0 as above, offset1 as the top byte of b1, from where a rotation by 24 bits brings it
+ * below 256 * B (rotated_offset.py). That these integers give LiteRT's value for every sum that can occur is proven when
+ * they are chosen (affine_requant.py, fixed_shift.py, rotated_offset.py).
  */
 #ifndef ARENITE_DOT_S8_DSP_H
 #define ARENITE_DOT_S8_DSP_H

@@ -49,10 +49,10 @@ static inline void ar_dot_s8_plain(const ar_dot_s8_dsp *d, int32_t pixels)
                 o[1] = ar_dot_output(x1 + (requant[3] ^ (x1 >> 31)), requant[2], d->rounding, d->shift);
             } else {
                 o[0] = ar_dot_output(x0, requant[0], d->rounding, d->shift);
-                o[1] = ar_dot_output(x1 + requant[2], requant[1], d->rounding, d->shift);
+                o[1] = ar_dot_output(x1 | (int32_t)(b >> 24), requant[1], d->rounding, d->shift);
             }
         }
-        requant += d->form == AR_DOT_TWO_SIDED ? 4 : 3;
+        requant += d->form == AR_DOT_TWO_SIDED ? 4 : 2;
     }
 }
 

@@ -36,11 +36,8 @@ def fix_shift(folded: Folded, axis: int, shift: int) -> FixedShift | None:
     requant = folded.requant
     if requant.two_sided:
         return None
-    others = tuple(a for a in range(folded.weights.ndim) if a != axis)
-    ends = np.stack([folded.weights * _LOW, folded.weights * _HIGH])
-    lowest = ends.min(axis=0).sum(axis=others) + folded.bias
-    highest = ends.max(axis=0).sum(axis=others) + folded.bias
-    steps = _steps(folded, lowest, highest)
+    steps = folded_steps(folded, axis)
+    lowest, highest = steps.lowest, steps.highest
     scale = requant.scale
     rounding = (1 << (shift - 1)) + (folded.output_zero_point << shift)
     nearest = np.rint(requant.multiplier * 2.0 ** (shift - requant.shift)).astype(np.int64)
@@ -65,9 +62,13 @@ def fix_shift(folded: Folded, axis: int, shift: int) -> FixedShift | None:
     return FixedShift(bias.astype(np.int32), multiplier.astype(np.int32), rounding)
 
 
-def _steps(folded: Folded, lowest: np.ndarray, highest: np.ndarray) -> Steps:
-    """Where the folded layer's own outputs step up, over ``bias + sum(w * x)``."""
+def folded_steps(folded: Folded, axis: int) -> Steps:
+    """Where the folded layer's own outputs step up, over ``bias + sum(w * x)``; for one-sided ones."""
     requant = folded.requant
+    others = tuple(a for a in range(folded.weights.ndim) if a != axis)
+    ends = np.stack([folded.weights * _LOW, folded.weights * _HIGH])
+    lowest = ends.min(axis=0).sum(axis=others) + folded.bias
+    highest = ends.max(axis=0).sum(axis=others) + folded.bias
     levels = np.arange(_LOW + 1, _HIGH + 1, dtype=np.int64)
     bound = ((levels << (32 + requant.shift)) - (requant.rounding << 32))[None, :]
     factor = np.maximum(requant.multiplier.astype(np.int64), 1)[:, None]

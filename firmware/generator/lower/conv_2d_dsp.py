@@ -8,27 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.fixed_shift import fix_shift
 from arenite.firmware.generator.folded import Folded, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.pack_pairs import (
     TapOrder,
     packable,
-    pair_biases,
-    pair_requant,
     pair_words,
-    scaled_pair_biases,
-    scaled_pair_requant,
     tap_order,
 )
+from arenite.firmware.generator.lower.pair_form import pair_form
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 
 #: AR_CONV_DSP_ROWS of conv_2d_s8_dsp.h.
 MOST_ROWS = 16
-#: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
-_SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
 #: Neighbouring pixels that the fastest kernel takes together.
 _BLOCK = 3
 #: Bytes up to which the rows under a row of windows are copied whole where they need padding.
@@ -59,7 +53,7 @@ class ConvolutionDsp(Variant):
         if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
         folded = self._folded(graph, op)
-        return folded is not None and packable(folded)
+        return folded is not None and packable(folded) and pair_form(folded) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return scratch_bytes(order_of(graph, op), shape_of(graph, op))
@@ -76,7 +70,12 @@ class ConvolutionDsp(Variant):
 
     def _folded(self, graph: Subgraph, op: Op) -> Folded | None:
         """Weights as [out_c][k_h][k_w][in_c]."""
-        folded = fold_convolution(graph, op, self.axis)
+        folded = self._by_channel(fold_convolution(graph, op, self.axis))
+        if folded is None or pair_form(folded) is not None:
+            return folded
+        return self._by_channel(fold_convolution(graph, op, self.axis, two_sided=True))
+
+    def _by_channel(self, folded: Folded | None) -> Folded | None:
         if folded is None or self.axis == 0:
             return folded
         return replace(folded, weights=np.swapaxes(folded.weights, 0, self.axis))
@@ -157,14 +156,8 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
 def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
     """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields of ``shape_of``."""
     words = pair_words(folded, taps.order)
-    fixed = fix_shift(folded, 0, _SHIFT)
-    if fixed is not None:
-        biases, requant = scaled_pair_biases(fixed.bias), scaled_pair_requant(fixed.bias, fixed.multiplier)
-        rounding, shift, form = fixed.rounding, _SHIFT, _FIXED
-    else:
-        biases, requant = pair_biases(folded), pair_requant(folded)
-        rounding, shift = folded.requant.rounding, folded.requant.shift
-        form = _TWO_SIDED if folded.requant.two_sided else _ONE_SIDED
+    form = pair_form(folded)
+    assert form is not None
     return KernelCall(
         "ar_conv_2d_s8_dsp",
         "conv_2d_s8_dsp.h",
@@ -173,10 +166,10 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
         {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "filters": ctx.weights(np.concatenate([biases, words], axis=1), "filters"),
-            "requant": ctx.table(requant, "requant"),
+            "filters": ctx.weights(np.concatenate([form.biases, words], axis=1), "filters"),
+            "requant": ctx.table(form.requant, "requant"),
             "scratch": ctx.scratch_ptr(),
-            "rounding": rounding,
+            "rounding": form.rounding,
             **shape,
             "groups": taps.groups,
             "run_groups": taps.run_groups,
@@ -184,8 +177,8 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
             "runs": taps.runs,
             "run_width": taps.run_width,
             "rest": taps.rest,
-            "shift": shift,
-            "form": form,
+            "shift": form.shift,
+            "form": form.form,
             "zero_point": folded.input_zero_point,
             "act_min": folded.act_range[0],
             "act_max": folded.act_range[1],

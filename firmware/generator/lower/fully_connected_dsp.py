@@ -13,6 +13,7 @@ from arenite.firmware.generator.lower.pack_pairs import (
     row_order,
     tap_order,
 )
+from arenite.firmware.generator.lower.pair_form import pair_form
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -57,7 +58,9 @@ class FullyConnectedRowsDsp(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         folded = _folded(graph, op)
         sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
-        return folded is not None and packable(folded) and max(sizes) <= _LARGEST
+        if folded is None or not packable(folded) or max(sizes) > _LARGEST:
+            return False
+        return pair_form(folded) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         shape = _pixels(graph, op)

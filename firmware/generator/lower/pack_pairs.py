@@ -81,7 +81,8 @@ def pair_biases(folded: Folded) -> np.ndarray:
 
 
 def pair_requant(folded: Folded) -> np.ndarray:
-    """The table of requantisations, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h``."""
+    """The table of requantisations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
+    ``row_dot_s8_dsp.h``."""
     requant = folded.requant
     m0, m1 = _channel_pairs(requant.multiplier[:, None])
     offset0, offset1 = _channel_pairs(requant.offset[:, None])
@@ -89,17 +90,17 @@ def pair_requant(folded: Folded) -> np.ndarray:
     return np.concatenate(columns, axis=1).astype(np.int32)
 
 
-def scaled_pair_biases(bias: np.ndarray) -> np.ndarray:
-    """``pair_biases`` of int32 [channels] biases in units of 1 / 256: the odd channel's keeps its whole units."""
+def rotated_biases(bias: np.ndarray) -> np.ndarray:
+    """Int32 [pairs, 2] of int32 [channels] biases in units of 1 / 256, offsets included: of the odd channel.s, the
+    whole units with what is left of it, the offset, as the top byte; and that together with the even channel's."""
     even, odd = _channel_pairs(bias.astype(np.int64)[:, None])
-    return _int32(np.concatenate([even + (odd >> 8), odd >> 8], axis=1))
+    second = (odd >> 8) + ((odd & 255) << 24)
+    return _int32(np.concatenate([even + second, second], axis=1))
 
 
-def scaled_pair_requant(bias: np.ndarray, multiplier: np.ndarray) -> np.ndarray:
-    """The one-sided table, int32 [pairs, 3], for ``scaled_pair_biases``: what is left of the odd bias is its offset."""
-    m0, m1 = _channel_pairs(multiplier[:, None])
-    _, odd = _channel_pairs(bias[:, None])
-    return np.concatenate([m0, m1, odd & 255], axis=1).astype(np.int32)
+def rotated_requant(multiplier: np.ndarray) -> np.ndarray:
+    """The table for ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
+    return np.concatenate(_channel_pairs(multiplier[:, None]), axis=1).astype(np.int32)
 
 
 def _channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
