@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def depthwise_3x3(b: ChainBuilder) -> None:
     shape = (1, -(-h // stride), -(-w // stride), c)
     y = b.tensor(shape, "int8", output_quant(b, "int8", x, wq, 9))
     inputs = [x, weights, bias_for(b, x, wq, c)]
-    options = {"stride_h": stride, "stride_w": stride, "depth_multiplier": 1}
+    options: dict[str, Any] = {"stride_h": stride, "stride_w": stride, "depth_multiplier": 1}
     b.op("DEPTHWISE_CONV_2D", inputs, [y], "DepthwiseConv2DOptions", version=3, **options)
 
 
@@ -71,7 +72,13 @@ def global_mean(b: ChainBuilder) -> None:
     x = b.pick()
     _, h, w, c = b[x].shape
     y = b.tensor((1, 1, 1, c), "int8", b[x].quant)
-    sizes = {"filter_height": h, "filter_width": w, "stride_h": h, "stride_w": w, "padding": 1}
+    sizes: dict[str, Any] = {
+        "filter_height": h,
+        "filter_width": w,
+        "stride_h": h,
+        "stride_w": w,
+        "padding": 1,
+    }
     b.op("AVERAGE_POOL_2D", [x], [y], "Pool2DOptions", version=2, **sizes)
 
 

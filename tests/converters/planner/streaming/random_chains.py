@@ -83,7 +83,8 @@ def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
     seen = [at]
     for _ in range(draw(st.integers(1, max_ops))):
         twins = [t for t in seen[:-1] if b.tensors[t].shape == b.tensors[at].shape]
-        if twins and draw(st.booleans()):
+        adds: bool = draw(st.booleans())
+        if adds and twins:
             at = b.add(at, draw(st.sampled_from(twins)))
         else:
             taps = draw(st.sampled_from([1, 1, 2, 3, 3, 5]))
