@@ -8,7 +8,7 @@
  * Splitting every short sum would cost too much. Two totals are kept instead: `both`, of t, and `high`, of t >> 16. At
  * the end pixel 1 has `high`, and pixel 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
  *
- * Channels are summed together, as many as a core has registers for: one on Arm with its 32-bit instructions, else two.
+ * Channels are summed together, as many as a core has registers for: one on Arm, else two.
  * Weights are [out_c / together][taps][together] bytes. Taps are [k_h][k_w][in_c], filled up to whole quads with x = 0:
  * what is read as their weights does not matter. For cores that do not load signed bytes, `biased` weights have 128
  * added to each; a short sum of them is too large by 128 times the sum of its x, known before any weight is: it starts
@@ -21,163 +21,54 @@
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
 #include "in_order.h"
-
-#if defined(__XTENSA__) || defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
-#define PAIRS 1 /* pairs of pixels at a time: as many as the registers hold */
-#else
-#define PAIRS 2
-#endif
+#include "short_sums_s8.h"
 
 #define TILE 32 /* channels that are summed before they are scaled; even */
-
-#define INLINE static inline __attribute__((always_inline))
 
 #if defined(AR_HOST) || defined(AR_ANY_CORE)
 #define BIASED(p) ((p)->biased)
 #define TOGETHER(p) ((p)->together)
 #elif defined(AR_NO_SIGNED_BYTES)
 #define BIASED(p) 1
-#define TOGETHER(p) 2
-#elif defined(__arm__)
-#define BIASED(p) 0
-#define TOGETHER(p) 1
+#define TOGETHER(p) AR_TOGETHER
 #else
 #define BIASED(p) 0
-#define TOGETHER(p) 2
-#endif
-
-typedef struct {
-    uint32_t both[2][PAIRS], high[2][PAIRS]; /* [channel][pair of pixels] */
-} totals;
-
-/* Where a short sum of biased weights starts, for x words that sum to `sum`. */
-INLINE uint32_t start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
-
-/* What the sums have still to read. */
-typedef struct {
-    const uint32_t *x, *start;
-    const uint8_t *w;
-} cursor;
-
-#if defined(__arm__) && !defined(AR_NO_SIGNED_BYTES) && !defined(AR_ANY_CORE)
-
-#define TAP(a0, a1)                         \
-    "ldrd %[x0], %[x1], [%[x]], #8\n\t"     \
-    "ldrsb %[v], [%[w]], #1\n\t"            \
-    "mla %[t0], %[v], %[x0], %[" a0 "]\n\t" \
-    "mla %[t1], %[v], %[x1], %[" a1 "]\n\t"
-#define NEXT TAP("t0", "t1")
-
-/* Of one channel; written by hand, as GCC moves the totals to the stack and back. */
-#define SHORT_SUMS(rest)                                                                                     \
-    __asm__ volatile(                                                                                        \
-        "1:\n\t" TAP("middle", "middle") rest "add %[b0], %[b0], %[t0]\n\t"                                  \
-                                              "add %[h0], %[h0], %[t0], asr #16\n\t"                         \
-                                              "add %[b1], %[b1], %[t1]\n\t"                                  \
-                                              "add %[h1], %[h1], %[t1], asr #16\n\t"                         \
-                                              "subs %[n], %[n], #1\n\t"                                      \
-                                              "bne 1b"                                                       \
-        : [b0] "+r"(b0), [b1] "+r"(b1), [h0] "+r"(h0), [h1] "+r"(h1), [x] "+r"(x), [w] "+r"(w), [n] "+r"(n), \
-          [t0] "=&r"(t0), [t1] "=&r"(t1), [x0] "=&r"(x0), [x1] "=&r"(x1), [v] "=&r"(v)                       \
-        : [middle] "r"(middle)                                                                               \
-        : "cc", "memory")
-
-INLINE void short_sums(totals *s, const int biased, const int together, const int taps, uint32_t n,
-                       cursor *at, uint32_t middle)
-{
-    uint32_t b0 = s->both[0][0], b1 = s->both[0][1], h0 = s->high[0][0], h1 = s->high[0][1];
-    uint32_t t0, t1, x0, x1, v;
-    const uint32_t *x = at->x;
-    const uint8_t *w = at->w;
-    (void)biased, (void)together;
-    if (n == 0) {
-        return;
-    }
-    if (taps == 4) {
-        SHORT_SUMS(NEXT NEXT NEXT);
-    } else {
-        SHORT_SUMS(NEXT);
-    }
-    at->x = x, at->w = w;
-    s->both[0][0] = b0, s->both[0][1] = b1, s->high[0][0] = h0, s->high[0][1] = h1;
-}
-
-#else
-
-INLINE uint32_t weight(const int biased, const uint8_t *w) { return biased ? *w : (uint32_t)(int8_t)*w; }
-
-/* Adds `n` short sums of `taps` taps, 4 or 2, each from `middle`, 2^15, or where biased ones start. */
-INLINE void short_sums(totals *s, const int biased, const int together, const int taps, uint32_t n,
-                       cursor *at, uint32_t middle)
-{
-    for (; n; n--) {
-        uint32_t t[PAIRS][2];
-#pragma GCC unroll 2
-        for (int q = 0; q < PAIRS; q++) {
-            const uint32_t *x = at->x + q;
-            t[q][0] = t[q][1] = !biased ? middle : taps == 4 ? at->start[q] : start_of(x[0] + x[PAIRS]);
-        }
-#pragma GCC unroll 4
-        for (int k = 0; k < taps; k++) {
-            const uint8_t *w = at->w + together * k;
-            const uint32_t w0 = weight(biased, w), w1 = weight(biased, w + together - 1);
-#pragma GCC unroll 2
-            for (int q = 0; q < PAIRS; q++) {
-                const uint32_t both = at->x[k * PAIRS + q];
-                t[q][0] += w0 * both;
-                t[q][1] += w1 * both;
-                AR_IN_ORDER(t[q][0], t[q][1]);
-            }
-        }
-#pragma GCC unroll 2
-        for (int q = 0; q < PAIRS; q++) {
-#pragma GCC unroll 2
-            for (int c = 0; c < 2; c++) {
-                s->both[c][q] += t[q][c];
-                s->high[c][q] += (uint32_t)((int32_t)t[q][c] >> 16);
-            }
-        }
-        at->x += taps * PAIRS;
-        at->w += taps * together;
-        at->start += taps == 4 || !biased ? PAIRS : 0;
-    }
-}
-
+#define TOGETHER(p) AR_TOGETHER
 #endif
 
 /* Sums of `together` channels from k on over all taps. Gives the next runs. */
-INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int together,
-                                  uint32_t quads, const uint32_t *x, const uint8_t *w, const uint8_t *runs)
+AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int together,
+                                     uint32_t quads, const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
-    cursor at = {x, x + 4 * PAIRS * quads, w};
+    ar_cursor at = {x, x + 4 * AR_PAIRS * quads, w};
     uint32_t left = quads, middle = 0x8000u;
-    totals s;
+    ar_totals s;
     AR_IN_REGISTER(middle); /* the third operand of a multiply-add */
 #pragma GCC unroll 2
-    for (int q = 0; q < PAIRS; q++) {
+    for (int q = 0; q < AR_PAIRS; q++) {
         s.high[0][q] = s.high[1][q] = 0;
         s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
     }
     while (left) {
         uint32_t n = *runs++;
         left -= n;
-        short_sums(&s, biased, together, 4, n, &at, middle);
+        ar_short_sums(&s, biased, together, 4, n, &at, middle);
         if (left == 0) {
             break;
         }
         n = *runs++;
         left -= n;
 #pragma GCC unroll 2
-        for (int q = 0; q < PAIRS; q++) {
+        for (int q = 0; q < AR_PAIRS; q++) {
             s.both[0][q] -= n << 15;
             s.both[1][q] -= n << 15;
         }
-        short_sums(&s, biased, together, 2, 2 * n, &at, middle);
-        at.start += biased ? PAIRS * n : 0;
+        ar_short_sums(&s, biased, together, 2, 2 * n, &at, middle);
+        at.start += biased ? AR_PAIRS * n : 0;
     }
     for (int c = 0; c < together; c++) {
 #pragma GCC unroll 2
-        for (int q = 0; q < PAIRS; q++) {
+        for (int q = 0; q < AR_PAIRS; q++) {
             sums[2 * q][k + c] = (int32_t)(s.both[c][q] - (s.high[c][q] << 16));
             sums[2 * q + 1][k + c] = (int32_t)s.high[c][q];
         }
@@ -192,7 +83,7 @@ static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, cons
     const uint32_t quads = (taps + 3) / 4;
     const uint8_t *w = p->weights;
     const uint8_t *runs = p->runs;
-    int32_t sums[2 * PAIRS][TILE];
+    int32_t sums[2 * AR_PAIRS][TILE];
 
     for (int32_t c = 0; c < p->out_c; c += TILE) {
         const int32_t channels = p->out_c - c < TILE ? p->out_c - c : TILE;
@@ -206,14 +97,17 @@ static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, cons
     }
 }
 
-INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1) { return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0; }
+AR_INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1)
+{
+    return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0;
+}
 
 /* Packs the windows of pixels x0 and x1 of an output row. */
 static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, const int8_t *const *rows,
                                            int32_t x0, int32_t x1, const int8_t *padding, uint32_t *x)
 {
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
-    uint32_t *start = x + 4 * quads * PAIRS;
+    uint32_t *start = x + 4 * quads * AR_PAIRS;
     uint32_t *to = x;
 
     x0 = x0 * p->stride_w - p->pad_left;
@@ -229,23 +123,23 @@ static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, co
             const int8_t *a = row && (uint32_t)xa < p->in_w ? row + xa * p->in_c : padding;
             const int8_t *b = row && (uint32_t)xb < p->in_w ? row + xb * p->in_c : padding;
             int32_t left = length;
-            for (; left >= 4; left -= 4, a += 4, b += 4, to += 4 * PAIRS) {
+            for (; left >= 4; left -= 4, a += 4, b += 4, to += 4 * AR_PAIRS) {
                 to[0] = word_of(a[0], b[0]);
-                to[PAIRS] = word_of(a[1], b[1]);
-                to[2 * PAIRS] = word_of(a[2], b[2]);
-                to[3 * PAIRS] = word_of(a[3], b[3]);
+                to[AR_PAIRS] = word_of(a[1], b[1]);
+                to[2 * AR_PAIRS] = word_of(a[2], b[2]);
+                to[3 * AR_PAIRS] = word_of(a[3], b[3]);
             }
-            for (; left; left--, a++, b++, to += PAIRS) {
+            for (; left; left--, a++, b++, to += AR_PAIRS) {
                 *to = word_of(*a, *b);
             }
         }
     }
     while (to < start) {
         *to = 0;
-        to += PAIRS;
+        to += AR_PAIRS;
     }
-    for (uint32_t n = BIASED(p) ? quads : 0; n; n--, x += 4 * PAIRS, start += PAIRS) {
-        *start = start_of(x[0] + x[PAIRS] + x[2 * PAIRS] + x[3 * PAIRS]);
+    for (uint32_t n = BIASED(p) ? quads : 0; n; n--, x += 4 * AR_PAIRS, start += AR_PAIRS) {
+        *start = ar_start_of(x[0] + x[AR_PAIRS] + x[2 * AR_PAIRS] + x[3 * AR_PAIRS]);
     }
 }
 
@@ -254,21 +148,21 @@ void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int
     const ar_conv_2d_scalar_params *p = params;
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
     uint32_t *x = p->scratch;
-    int8_t *padding = (int8_t *)(x + 5 * PAIRS * quads);
+    int8_t *padding = (int8_t *)(x + 5 * AR_PAIRS * quads);
 
     for (int32_t i = 0; i < p->in_c; i++) {
         padding[i] = p->padding;
     }
     int8_t *o = out;
-    for (int32_t at = 0; at < p->out_w; at += 2 * PAIRS) {
-        const int32_t pixels = p->out_w - at < 2 * PAIRS ? p->out_w - at : 2 * PAIRS;
-        for (int n = 0; n < 2 * PAIRS; n += 2) {
+    for (int32_t at = 0; at < p->out_w; at += 2 * AR_PAIRS) {
+        const int32_t pixels = p->out_w - at < 2 * AR_PAIRS ? p->out_w - at : 2 * AR_PAIRS;
+        for (int n = 0; n < 2 * AR_PAIRS; n += 2) {
             const int32_t first = n < pixels ? n : pixels - 1;
             const int32_t second = n + 1 < pixels ? n + 1 : pixels - 1;
             pack(p, rows, at + first, at + second, padding, x + n / 2);
         }
         all_channels(p, pixels, x, o);
-        o += 2 * PAIRS * p->out_c;
+        o += 2 * AR_PAIRS * p->out_c;
     }
     ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
 }
@@ -278,7 +172,7 @@ void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
     const int32_t row_bytes = p->in_w * p->in_c;
     const int8_t **rows =
-        (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * PAIRS * quads + (p->in_c + 3u) / 4);
+        (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * AR_PAIRS * quads + (p->in_c + 3u) / 4);
     const int8_t *image = p->input;
     int8_t *out = p->output;
 

@@ -44,7 +44,7 @@ HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
 FUZZ_TARGETS = (
     *(Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")),
     Target("xtensa-lx106", SCALAR, "speed"),  # weights laid out for a core without loads of signed bytes
-    Target("cortex-m3", SCALAR, "speed"),  # and for one that sums one channel at a time
+    *(Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3")),  # and one channel at a time
 )
 
 

@@ -35,6 +35,8 @@ from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
 
 #: Graphs that are made before they are shared out to batches.
 _AT_ONCE = 500
+#: RAM that stack and tables take; of the rest, tensors may fill a quarter: kernels need scratch as well.
+_KEPT = 8192
 #: The protocol counts inputs and outputs in one byte each.
 MOST_TENSORS = 255
 
@@ -197,7 +199,7 @@ def main(argv: list[str] | None = None) -> int:
             models = [
                 random_model(args.seed, k, ops, 3) for k in range(first, min(first + _AT_ONCE, args.cases))
             ]
-            for batch in batches(models, load_board(args.board).ram_bytes // 2):
+            for batch in batches(models, (load_board(args.board).ram_bytes - _KEPT) // 4):
                 counts.update(op.name for m in batch for op in m.main.ops)
                 found, used = compare_emulated(
                     batch, args.board, seed=args.seed, optimise=args.optimise, folder=Path(folder)

@@ -99,8 +99,8 @@ def biased(core: str) -> bool:
 
 
 def together(core: str) -> int:
-    """Channels that are summed together on this core: ``TOGETHER`` of the kernel."""
-    return 1 if core.startswith("cortex-") and not biased(core) else 2
+    """Channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
+    return 1 if core.startswith("cortex-") else 2
 
 
 def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
