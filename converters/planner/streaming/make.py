@@ -34,6 +34,8 @@ from arenite.converters.planner.streaming.schedule import (
 PLACEMENTS = 300
 LOCAL_PLACEMENTS = 60
 CUTS = 8
+#: Stages of a segment, so that the number of segments that are looked at stays small.
+LONGEST = 20
 #: States of the order search.
 ORDER_BUDGET = 10000
 
@@ -169,18 +171,19 @@ class _Cutter:
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
         return replace(item, live=live)
 
-    def _items(self, upper: int | None) -> list[list[_Item]]:
-        """Items by the position at which they begin."""
+    def _items(self) -> list[list[_Item]]:
+        """Items by the position at which they begin. Segments grow while they are not much worse than whole tensors."""
         made: list[list[_Item]] = []
+        upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
             here = [w for w in (self._whole(first),) if w]
-            for end in range(first + 1, len(self.order) + 1):
+            for end in range(first + 1, min(first + LONGEST, len(self.order)) + 1):
                 if self.order[end - 1] not in self.able:
                     break
                 item = self._segment(first, end)
                 if item is not None:
                     here.append(item)
-                    if upper is not None and item.live > 2 * upper:
+                    if item.live > 1.25 * upper:
                         break
             made.append(here)
         return made
@@ -189,7 +192,7 @@ class _Cutter:
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """The plan with the smallest arena for this order; None when none is smaller than ``other``."""
-        items = self._items(None if other is None else other.arena_bytes)
+        items = self._items()
         need = {id(i): i.live for here in items for i in here}
         placed: set[int] = set()  # segments whose need is not the live bytes but what placing them took
         best, tried, done = other, 0, -1
