@@ -61,10 +61,13 @@ def engine_files() -> list[str]:
 
 def sample_sources() -> dict[str, str]:
     """A model with one layer and an array ``sizeof_X`` for every structure ``X`` of the engine's headers."""
-    headers = sorted(p.name for p in ENGINE_DIRECTORY.glob("*.h"))
-    names = sorted(
-        {m for h in headers for m in re.findall(r"^\}\s*(ar_\w+);", (ENGINE_DIRECTORY / h).read_text(), re.M)}
-    )
+    # Headers without structures hold inner loops, of which a kernel takes one or another.
+    declared = {
+        path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M)
+        for path in sorted(ENGINE_DIRECTORY.glob("*.h"))
+    }
+    headers = [header for header, names in declared.items() if names]
+    names = sorted({name for found in declared.values() for name in found})
     sizes = "\n".join(
         f"extern const char sizeof_{n}[sizeof({n})];\nconst char sizeof_{n}[sizeof({n})] = {{1}};"
         for n in names
