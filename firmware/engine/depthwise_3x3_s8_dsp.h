@@ -94,4 +94,7 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
  * that lies outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
+/* The same, for stride 1 only, and faster; rows[1] is never 0. See depthwise_3x3_row_s8_dsp.h. */
+void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 #endif

@@ -59,7 +59,9 @@ static void run(void)
     const ar_model *m = models[which];
     uint32_t i;
     for (i = 0; i < m->layer_count; i++) {{
-        m->layers[i]();
+        if (m->layers[i]) {{
+            m->layers[i]();
+        }}
     }}
 }}
 

@@ -17,11 +17,19 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: As in depthwise_3x3_s8_dsp.h: bytes of the constants, of a block of lines, and input pixels of a block.
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
+#: Channels that are read and computed together.
+_GROUP = 4
 #: The kernels' shift, and the channels' axis in the weights.
 _SHIFT, _AXIS = 8, 3
 
-#: Instructions, about: the tables of four channels, and widening one pixel of them.
-_NEW_TABLE, _NEW_PIXEL = 180, 9
+#: Instructions, about, for four channels: new tables, and widening a pixel again.
+_NEW_TABLE, _NEW_PIXEL = 140, 9
+#: Row functions: a row alone at stride 1 has a kernel of its own.
+_ROW_S1 = (
+    "depthwise_3x3_row_s8_dsp.c",
+    "depthwise_columns_s8_dsp.c",
+    "depthwise_strip_s8_dsp.c",
+)
 
 
 @variant
@@ -35,12 +43,15 @@ class Depthwise3x3Dsp(Variant):
         "depthwise_3x3_s8_dsp.c",
         "depthwise_line_s8_dsp.c",
         "depthwise_table_s8_dsp.c",
+        *_ROW_S1,
     )
     row_function = "ar_depthwise_3x3_s8_dsp_row"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], op.options
         if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or w.shape[3] != inp.shape[3]:
+            return False
+        if inp.shape[3] < _GROUP:
             return False
         if o["stride_h"] != o["stride_w"] or o["stride_w"] not in (1, 2):
             return False
@@ -60,7 +71,13 @@ class Depthwise3x3Dsp(Variant):
         _, _, width, channels = graph.tensors[op.inputs[0]].shape
         again = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
         rows = graph.tensors[op.outputs[0]].shape[1]
-        return replace(found, extra=found.extra + rows * -(-channels // 4) * (_NEW_TABLE + again))
+        extra = found.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + again)
+        if op.options["stride_h"] != 1:
+            return replace(found, extra=extra)
+        kernel = "depthwise_3x3_s1_s8_dsp.c"  # whose address the parameters hold
+        return replace(
+            found, extra=extra, function="ar_depthwise_3x3_s1_s8_dsp_row", sources=(*_ROW_S1, kernel)
+        )
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """At stride 1 an output row is written when the input row that lies there has been widened."""
