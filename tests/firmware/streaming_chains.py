@@ -39,6 +39,17 @@ def pointwise(b: ChainBuilder) -> None:
     b.op("CONV_2D", [x, weights, bias], [y], "Conv2DOptions", version=3, stride_h=1, stride_w=1)
 
 
+def depthwise_1x1(b: ChainBuilder) -> None:
+    x = b.pick()
+    shape = b[x].shape
+    wq = weights_quant(b, shape[3], 3)
+    weights = b.const(b.rng.integers(-127, 128, (1, 1, 1, shape[3])), "int8", wq)
+    y = b.tensor(shape, "int8", output_quant(b, "int8", x, wq, 1))
+    inputs = [x, weights, bias_for(b, x, wq, shape[3])]
+    options: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    b.op("DEPTHWISE_CONV_2D", inputs, [y], "DepthwiseConv2DOptions", version=3, **options)
+
+
 def depthwise_3x3(b: ChainBuilder) -> None:
     x = b.pick()
     _, h, w, c = b[x].shape

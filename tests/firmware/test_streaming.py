@@ -15,7 +15,13 @@ from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
 from arenite.host.bench.native import NativeModel, build
 from arenite.host.bench.reference import Reference
 from arenite.host.prepare import prepare
-from tests.firmware.streaming_chains import chain
+from tests.firmware.streaming_chains import (
+    ChainBuilder,
+    chain,
+    depthwise_1x1,
+    depthwise_3x3,
+    global_mean,
+)
 from tests.fuzz.compare import CACHE, random_input
 from tests.shared import shared_model
 
@@ -45,6 +51,19 @@ def differences(model: Model, native: NativeModel, seed: int, runs: int = 2) -> 
         for want, got in zip(reference.run(inputs), native.run(inputs), strict=True):
             found += int((want.view(np.uint8) != got.view(np.uint8)).sum())
     return found
+
+
+@pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
+def test_kernels_that_take_an_image_for_one_row_see_one_row(tier: str) -> None:
+    """Convolutions of one pixel run over all pixels as one row, unless they run row by row."""
+    b = ChainBuilder(np.random.default_rng(5))
+    b.input((1, 20, 7, 16), "int8", b.quant("int8"))
+    for kind in (depthwise_1x1, depthwise_3x3, depthwise_1x1, global_mean):
+        kind(b)
+    model = b.build()
+    made = streamed(model, Target("", tier, "ram", stream_input=True), f"one_{tier}_")
+    assert made is not None and all(layer.streamed for layer in made.calls)
+    assert differences(model, build([made], CACHE)[0], 0) == 0
 
 
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])

@@ -59,13 +59,15 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
     if max(k_h, stride, dilation, top) > _MOST:
         return None
-    alone = op.name == "CONV_2D" and (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
+    # Kernels may take the whole image for one row where each output is made of one pixel.
+    alone = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
+    products = out.elements * (weights.shape[3] if op.name == "CONV_2D" else 1)
     return RowNeeds(
         function,
         (RowInput(0, k_h, stride, dilation, top),),
         row_alone=alone,
         # Kernels of more than a pixel go row by row anyhow.
-        extra=extra_instructions(out, out.elements * weights.shape[3] if alone else 0),
+        extra=extra_instructions(out, products if alone else 0),
     )
 
 
