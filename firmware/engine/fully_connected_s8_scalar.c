@@ -8,13 +8,13 @@
  *
  * The last part of Q's is known from P's. What the added 128s make of each sum depends on the inputs only: with X their
  * sum, 0x00800080 * X for P and 2^15 * X more for Q. So P's starts at 2^15 - 0x00800080 * X and is then, modulo 2^32,
- * A * 2^16 + B + 2^15 with A the sum of unit 2 and B that of unit 0. Both fit 16 bits, because short sums are short: 16
- * inputs where the weights allow any input, else 8 (an octet), else 4 and 4, else 2, 2, 2 and 2, which always fit (the
- * generator checks). Then B + 2^15 is not negative and A is t >> 16. Totals are kept of t and of t >> 16: at the end unit 2 has
- * `high`, and unit 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
+ * A * 2^16 + B + 2^15 with A the sum of unit 2 and B that of unit 0. Both fit 16 bits, because short sums are short: as
+ * many quads of inputs as the weights allow for any input, or else two inputs, which always fit (the generator checks).
+ * Then B + 2^15 is not negative and A is t >> 16. Totals are kept of t and of t >> 16: at the end unit 2 has `high`, and
+ * unit 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
  *
- * `runs`, for each eight units, are bytes that count in turn: pairs of octets summed by 16, octets by 8, octets by 4,
- * by 2, pairs by 16, ... up to the last. Cores with few registers add up every octet of a pair by itself. The inputs are filled up to whole octets with 0: what is read as their weights does not matter.
+ * `runs`, for each `words` times four units, is a byte for each short sum: its quads, or 0 for a quad of two short sums. The inputs
+ * are filled up to whole quads with 0: what is read as their weights does not matter.
  */
 #include "fully_connected_scalar.h"
 
@@ -22,26 +22,33 @@
 
 #define TILE 32 /* units that are summed before they are scaled; a multiple of 8 */
 
-#if defined(__riscv) || defined(AR_HOST)
-#define WORDS 2 /* words of weights at a time: as many as the registers hold */
+/* Words of weights at a time: as many as the registers hold. */
+#if defined(AR_HOST) || defined(AR_ANY_CORE)
+#define WORDS 2
+#define WORDS_OF(p) ((p)->words)
+#elif defined(__riscv)
+#define WORDS 2
+#define WORDS_OF(p) WORDS
 #else
 #define WORDS 1
+#define WORDS_OF(p) WORDS
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Eight inputs, and where their short sums start. */
+/* Four inputs, and what the 128s make of the sums of P and Q over all before them. */
 typedef struct {
-    uint32_t start_p, start_q;
-    int16_t x[8];
-} octet;
+    uint32_t p, q;
+    int16_t x[4];
+} quad;
 
 typedef struct {
     uint32_t both_p, high_p, both_q, high_q;
 } totals;
 
-INLINE uint32_t start_of_p(uint32_t sum) { return 0x8000u - 0x00800080u * sum; }
-INLINE uint32_t start_of_q(uint32_t sum) { return start_of_p(sum) - (sum << 15); }
+#define MIDDLE 0x8000u
+#define BIAS_P 0x00800080u
+#define BIAS_Q 0x00808080u
 
 /* Splits a short sum of all four units, and adds it to the totals. */
 INLINE void split(totals *s, uint32_t p, uint32_t q)
@@ -54,148 +61,122 @@ INLINE void split(totals *s, uint32_t p, uint32_t q)
     s->high_q += (uint32_t)((int32_t)q >> 16);
 }
 
-/* Adds the short sums over `octets`, for `words` times four units; the second word of each input is at `v`. */
-INLINE void short_sum(totals *s, const int words, const int octets, const octet *o, const uint32_t *w,
-                      const uint32_t *v)
-{
-    uint32_t p[WORDS], q[WORDS];
-    const uint32_t start_p = octets == 1 ? o->start_p : o[0].start_p + o[1].start_p - 0x8000u;
-    const uint32_t start_q = octets == 1 ? o->start_q : o[0].start_q + o[1].start_q - 0x8000u;
-#pragma GCC unroll 2
-    for (int k = 0; k < words; k++) {
-        p[k] = start_p;
-        q[k] = start_q;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 8 * octets; i++) {
-        const uint32_t input = (uint32_t)o[i / 8].x[i % 8];
-#pragma GCC unroll 2
-        for (int k = 0; k < words; k++) {
-            const uint32_t weights = (k ? v : w)[i];
-            p[k] += (weights & 0x00FF00FFu) * input;
-            q[k] += (weights >> 8) * input;
-            AR_IN_ORDER(p[k], q[k]);
-        }
-    }
-#pragma GCC unroll 2
-    for (int k = 0; k < words; k++) {
-        split(s + k, p[k], q[k]);
-    }
-}
-
-/* Takes the 2^15 of `n` short sums off the totals. */
-INLINE void take_off(totals *s, const int words, uint32_t n)
-{
-#pragma GCC unroll 2
-    for (int k = 0; k < words; k++) {
-        s[k].both_p -= n << 15;
-        s[k].both_q -= n << 15;
-    }
-}
-
-/* One octet in parts of `count`, for four units. */
-static void octet_in_parts(totals *s, int count, const octet *o, const uint32_t *w)
+/* One quad as two short sums, for four units. */
+static __attribute__((noinline)) void two_sums(totals *s, const quad *o, const uint32_t *w)
 {
     const int16_t *x = o->x;
-    for (const int16_t *end = x + 8; x != end;) {
-        uint32_t sum = 0, p = 0, q = 0;
-        for (const int16_t *last = x + count; x != last; x++, w++) {
-            const uint32_t input = (uint32_t)*x;
-            sum += input;
-            p += (*w & 0x00FF00FFu) * input;
-            q += (*w >> 8) * input;
-        }
-        split(s, p + start_of_p(sum), q + start_of_q(sum));
-        take_off(s, 1, 1);
+    for (const int16_t *end = x + 4; x != end; x += 2, w += 2) {
+        const uint32_t x0 = (uint32_t)x[0], x1 = (uint32_t)x[1];
+        const uint32_t p = (w[0] & 0x00FF00FFu) * x0 + (w[1] & 0x00FF00FFu) * x1;
+        const uint32_t q = (w[0] >> 8) * x0 + (w[1] >> 8) * x1;
+        split(s, p + MIDDLE - BIAS_P * (x0 + x1), q + MIDDLE - BIAS_Q * (x0 + x1));
     }
+    s->both_p -= MIDDLE;
+    s->both_q -= MIDDLE;
 }
 
-/* `octets` octets, each in parts. */
-INLINE void in_parts(totals *s, const int words, int count, uint32_t octets, const octet *o,
-                     const uint32_t *w, const uint32_t *v)
+/* The short sums of four units for each of `words` over the quads from *o to `last`; the pointers go there. */
+INLINE void short_sum(const int words, uint32_t *p, uint32_t *q, const quad **o, const quad *last,
+                      const uint32_t **w, const uint32_t **v)
 {
-    for (; octets; octets--, o++, w += 8, v += 8) {
+#if defined(__arm__) && !defined(AR_NO_LONG_PRODUCT) && !defined(AR_ANY_CORE)
+#define INPUT(next)                       \
+    "ldrsh %[x], [%[at]], #" #next "\n\t" \
+    "ldr %[b], [%[w]], #4\n\t"            \
+    "and %[a], %[b], #0x00FF00FF\n\t"     \
+    "lsr %[b], %[b], #8\n\t"              \
+    "mla %[p], %[a], %[x], %[p]\n\t"      \
+    "mla %[q], %[b], %[x], %[q]\n\t"
+    const int16_t *at = (*o)->x, *end = last->x;
+    uint32_t x, a, b;
+    (void)words, (void)v;
+    __asm__ volatile(
+        "1:\n\t" INPUT(2) INPUT(2) INPUT(2) INPUT(10) "cmp %[at], %[end]\n\t"
+                                                      "bne 1b"
+        : [p] "+r"(*p), [q] "+r"(*q), [at] "+r"(at), [w] "+r"(*w), [x] "=&r"(x), [a] "=&r"(a), [b] "=&r"(b)
+        : [end] "r"(end)
+        : "cc", "memory");
+    *o = last;
+#else
+    do {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const uint32_t input = (uint32_t)(*o)->x[i];
 #pragma GCC unroll 2
-        for (int k = 0; k < words; k++) {
-            totals t = s[k]; /* not `s` itself, which is to stay in registers */
-            octet_in_parts(&t, count, o, k ? v : w);
-            s[k] = t;
+            for (int k = 0; k < words; k++) {
+                const uint32_t weights = (k ? *v : *w)[i];
+                p[k] += (weights & 0x00FF00FFu) * input;
+                q[k] += (weights >> 8) * input;
+                AR_IN_ORDER(p[k], q[k]);
+            }
         }
-    }
+        ++*o;
+        *w += 4;
+        *v += 4;
+    } while (*o != last);
+#endif
 }
 
 /* Sums of four units for each of `words`; their weights begin at `w` and `v`. Gives the end of the runs. */
-INLINE const uint8_t *unit_sums(const int words, const octet *o, const octet *end, const uint32_t *w,
+INLINE const uint8_t *unit_sums(const int words, const quad *o, const quad *end, const uint32_t *w,
                                 const uint32_t *v, const uint8_t *runs, int32_t *sums)
 {
+    const uint8_t *const first = runs;
     totals s[WORDS] = {{0, 0, 0, 0}};
-    uint32_t n;
 
-    for (;;) {
-        n = *runs++;
-        if (words == 2) {
-            take_off(s, words, n);
-            for (const octet *last = o + 2 * n; o != last; o += 2, w += 16, v += 16) {
-                short_sum(s, words, 2, o, w, v);
-                AR_IN_ORDER(w, v);
+    while (o != end) {
+        const uint32_t n = *runs++;
+        if (n == 0) {
+#pragma GCC unroll 2
+            for (int k = 0; k < words; k++) {
+                totals t = s[k]; /* not `s` itself, which is to stay in registers */
+                two_sums(&t, o, k ? v : w);
+                s[k] = t;
             }
-            if (o == end) {
-                break;
-            }
-            n = *runs++;
-        } else {
-            n *= 2;
-            if (o + n != end) {
-                n += *runs++;
-            }
+            o++;
+            w += 4;
+            v += 4;
+            continue;
         }
-        take_off(s, words, n);
-        for (const octet *last = o + n; o != last; o++, w += 8, v += 8) {
-            short_sum(s, words, 1, o, w, v);
+        uint32_t p[WORDS], q[WORDS];
+        const quad *last = o + n;
+#pragma GCC unroll 2
+        for (int k = 0; k < words; k++) {
+            p[k] = o->p - last->p + MIDDLE;
+            q[k] = o->q - last->q + MIDDLE;
         }
-        if (o == end) {
-            break;
-        }
-        n = *runs++;
-        in_parts(s, words, 4, n, o, w, v);
-        o += n;
-        w += 8 * n;
-        v += 8 * n;
-        if (o == end) {
-            break;
-        }
-        n = *runs++;
-        in_parts(s, words, 2, n, o, w, v);
-        o += n;
-        w += 8 * n;
-        v += 8 * n;
-        if (o == end) {
-            break;
+        short_sum(words, p, q, &o, last, &w, &v);
+#pragma GCC unroll 2
+        for (int k = 0; k < words; k++) {
+            split(s + k, p[k], q[k]);
         }
     }
+    const uint32_t middles = (uint32_t)(runs - first) << 15;
 #pragma GCC unroll 2
     for (int k = 0; k < words; k++) {
-        sums[4 * k] = (int32_t)(s[k].both_p - (s[k].high_p << 16));
-        sums[4 * k + 1] = (int32_t)(s[k].both_q - (s[k].high_q << 16));
+        sums[4 * k] = (int32_t)(s[k].both_p - middles - (s[k].high_p << 16));
+        sums[4 * k + 1] = (int32_t)(s[k].both_q - middles - (s[k].high_q << 16));
         sums[4 * k + 2] = (int32_t)s[k].high_p;
         sums[4 * k + 3] = (int32_t)s[k].high_q;
     }
     return runs;
 }
 
-/* Widens one row of inputs. Gives the end. */
-static octet *expand(const int8_t *in, int32_t depth, octet *o)
+/* Widens one row of inputs. Gives the end, where the sums over all are. */
+static quad *expand(const int8_t *in, int32_t depth, quad *o)
 {
-    for (; depth > 0; depth -= 8, o++) {
-        uint32_t sum = 0;
-        for (int32_t i = 0; i < 8; i++) {
+    uint32_t sum = 0;
+    for (; depth > 0; depth -= 4, o++) {
+        o->p = BIAS_P * sum;
+        o->q = BIAS_Q * sum;
+        for (int32_t i = 0; i < 4; i++) {
             const int16_t x = i < depth ? *in++ : 0;
             o->x[i] = x;
             sum += (uint32_t)x;
         }
-        o->start_p = start_of_p(sum);
-        o->start_q = start_of_q(sum);
     }
+    o->p = BIAS_P * sum;
+    o->q = BIAS_Q * sum;
     return o;
 }
 
@@ -203,24 +184,20 @@ void ar_fully_connected_s8_scalar(const ar_fully_connected_scalar_params *p)
 {
     const int8_t *in = p->input;
     int8_t *out = p->output;
-    octet *inputs = p->scratch;
+    quad *inputs = p->scratch;
 
     for (uint32_t b = 0; b < p->batches; b++, in += p->depth) {
-        const octet *end = expand(in, p->depth, inputs);
+        const quad *end = expand(in, p->depth, inputs);
         const uint32_t *w = p->weights;
         const uint8_t *runs = p->runs;
         for (int32_t at = 0; at < p->units; at += TILE) {
             const int32_t units = p->units - at < TILE ? p->units - at : TILE;
             int32_t sums[TILE];
-            for (int32_t k = 0; k < units; k += 8, w += 2 * p->depth) {
-                const uint8_t *next = runs;
-                for (int32_t j = 0; j < 8 && k + j < units; j += 4 * WORDS) {
-                    const uint32_t *first = w + j / 4 * p->depth;
-                    /* Past the last units the second word's sums are of no use, and not used. */
-                    next = unit_sums(WORDS, inputs, end, first, units - k > 4 ? first + p->depth : first,
-                                     runs, sums + k + j);
-                }
-                runs = next;
+            for (int32_t k = 0; k < units; k += 4 * WORDS_OF(p), w += WORDS_OF(p) * p->depth) {
+                /* Past the last units the second word's sums are of no use, and not used. */
+                const uint32_t *v = units - k > 4 ? w + p->depth : w;
+                runs = WORDS_OF(p) == 2 ? unit_sums(2, inputs, end, w, v, runs, sums + k)
+                                        : unit_sums(1, inputs, end, w, v, runs, sums + k);
             }
             ar_affine_channels_s8(&p->requant, sums, p->bias + at, p->multiplier + at, out, units);
             out += units;

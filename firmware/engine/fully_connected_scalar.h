@@ -13,10 +13,11 @@ typedef struct {
     const uint8_t *runs;       /* see there */
     const int32_t *bias;       /* [units], see ar_affine_s8; the input's zero point is taken into it */
     const int32_t *multiplier; /* [units], see ar_affine_s8 */
-    void *scratch;             /* 24 bytes for every 8 inputs */
+    void *scratch;             /* 16 bytes for every 4 inputs, and 16 more */
     ar_affine requant;
     uint32_t batches;
     uint16_t depth, units;
+    uint8_t words; /* see there */
     int8_t act_min, act_max;
 } ar_fully_connected_scalar_params;
 

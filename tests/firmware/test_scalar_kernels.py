@@ -51,14 +51,22 @@ def test_convolution_weights_of_one_channel() -> None:
 
 def test_weights_that_no_short_sum_holds_are_refused() -> None:
     assert pack_weights(np.full((2, 4), -128, np.int64), 0, 2) is None
-    assert pack_units(np.full((4, 8), -128, np.int64)) is None
+    assert pack_units(np.full((4, 8), -128, np.int64), 1) is None
 
 
 def test_units_share_words() -> None:
-    packed = pack_units(np.arange(4 * 8).reshape(4, 8))
+    packed = pack_units(np.arange(4 * 8).reshape(4, 8), 2)
     assert packed is not None
     assert packed[0][0] == (0 + 128) | (8 + 128) << 8 | (16 + 128) << 16 | (24 + 128) << 24
-    assert packed[1].tolist() == [0, 1]  # no pair of octets; one octet at once
+    assert packed[1].tolist() == [2]  # one short sum of two quads
+
+
+def test_short_sums_of_units_are_as_long_as_all_of_them_allow() -> None:
+    weights = np.zeros((8, 2000), np.int64)
+    weights[:, 4:8], weights[5, 8:12], weights[2, 40] = 60, 70, 100
+    packed = pack_units(weights, 2)
+    assert packed is not None
+    assert packed[1].tolist() == [2, 0, 255, 242]
 
 
 def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +77,7 @@ def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("core", ["", "xtensa-lx106"])
 def test_short_sums_of_every_length(core: str) -> None:
-    """Weights that grow from input to input, and from unit to unit: by 16, by 8, by 4 and by 2 in one layer."""
+    """Weights that grow from input to input, and from unit to unit: long and short sums in one layer."""
     rng = np.random.default_rng(5)
     sizes = np.linspace(1, 127, 16)[:, None] * np.linspace(0.05, 1, 200)[None, :]
     weights = np.rint(rng.uniform(-sizes, sizes)).astype(np.int8)

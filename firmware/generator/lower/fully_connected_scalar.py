@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded, fold_fully_connected
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.scalar_fields import (
     SCALE,
-    count_runs,
     has_offsets,
     requant_fields,
     scaled_bias,
@@ -19,49 +17,49 @@ from arenite.firmware.generator.lower.scalar_fields import (
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import Target
 
-#: Inputs of an octet, of two, and how many of them are summed at once, by preference.
-_OCTET, _PAIR = 8, 16
-_PARTS = (8, 4, 2)
-#: Units whose weights share a word, and units that share their runs.
-_UNITS, _TOGETHER = 4, 8
+#: Inputs of a quad, and inputs that always have to fit a short sum.
+_QUAD, _LEAST = 4, 2
+#: Units whose weights share a word.
+_UNITS = 4
+#: What one byte can count.
+_LONGEST = 255
 #: Fewest products for which the kernel is worth its place.
 _WORTHWHILE = 1024
-#: Bytes of scratch for an octet: two start values and eight int16.
-_OCTET_BYTES = 24
+#: Bytes of scratch for a quad: two sums and four int16.
+_QUAD_BYTES = 16
 
 
-def pack_weights(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None where two do not always fit."""
+def words(core: str) -> int:
+    """Words of weights that the kernel takes at a time on this core: ``WORDS`` there."""
+    return 1 if core.startswith(("cortex-", "xtensa")) else 2
+
+
+def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], for ``count`` words at a time; None
+    where two inputs do not always fit."""
     units, depth = weights.shape
-    whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % _OCTET)))
-    fits = [sums_fit(whole.reshape(len(whole), -1, _OCTET // n, n)).all(axis=2) for n in _PARTS]
-    if not fits[-1].all():
+    whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % _QUAD)))
+    if not sums_fit(whole.reshape(len(whole), -1, _LEAST)).all():
         return None
-    # The largest part that fits all units that share their runs: 0, 1 or 2, an index into _PARTS.
-    each = _together(np.stack(fits).argmax(axis=0)).max(axis=1)
-    longer = np.pad(whole, ((0, 0), (0, _OCTET)))
-    neighbours = sums_fit(sliding_window_view(longer, _PAIR, axis=1)[:, ::_OCTET])
-    neighbours[:, -1] = False  # the last octet has none
-    paired = _together(~neighbours).max(axis=1) == 0
-    runs = [n for k, p in zip(each, paired, strict=True) for n in count_runs(_kinds(k, p), len(_PARTS) + 1)]
+    step = _UNITS * count
+    runs = [n for at in range(0, len(whole), step) for n in _short_sums(whole[at : at + step])]
     biased = (whole[:, :depth] + 128).reshape(-1, _UNITS, depth).transpose(0, 2, 1)
-    words = np.ascontiguousarray(biased).astype(np.uint8).reshape(-1).view(np.uint32)
-    return np.pad(words, (0, -depth % _OCTET)), np.array(runs, np.uint8)
+    packed = np.ascontiguousarray(biased).astype(np.uint8).reshape(-1).view(np.uint32)
+    return np.pad(packed, (0, -depth % _QUAD)), np.array(runs, np.uint8)
 
 
-def _together(values: np.ndarray) -> np.ndarray:
-    """[units][octets] as [groups][_TOGETHER][octets], filled up with zeros."""
-    filled = np.pad(values, ((0, -len(values) % _TOGETHER), (0, 0)))
-    return filled.reshape(-1, _TOGETHER, values.shape[1])
-
-
-def _kinds(parts: np.ndarray, paired: np.ndarray) -> np.ndarray:
-    """What the kernel does in turn: 0 for an octet and its neighbour at once, else 1 plus the octet's part."""
-    kinds, at = [], 0
-    while at < len(parts):
-        kinds.append(0 if paired[at] else 1 + int(parts[at]))
-        at += 2 if paired[at] else 1
-    return np.array(kinds)
+def _short_sums(weights: np.ndarray) -> list[int]:
+    """Quads in each short sum that int64 [units][quads * 4] all allow, each as long as can be; 0 for a quad that does
+    not fit."""
+    count = weights.shape[1] // _QUAD
+    runs, at = [], 0
+    while at < count:
+        n = 0
+        while n < min(count - at, _LONGEST) and sums_fit(weights[:, _QUAD * at : _QUAD * (at + n + 1)]).all():
+            n += 1
+        runs.append(n)
+        at += max(n, 1)
+    return runs
 
 
 @variant
@@ -83,15 +81,16 @@ class FullyConnectedScalar(Variant):
         if w.elements < _WORTHWHILE or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
         folded = self._folded(graph, op)
-        return folded is not None and pack_weights(folded.weights) is not None
+        return folded is not None and pack_weights(folded.weights, words(target.core)) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        return _OCTET_BYTES * -(-graph.tensors[op.inputs[1]].shape[1] // _OCTET)
+        return _QUAD_BYTES * (-(-graph.tensors[op.inputs[1]].shape[1] // _QUAD) + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded, w, out = self._folded(ctx.graph, ctx.op), ctx.input(1), ctx.output()
         assert folded is not None and w is not None
-        packed = pack_weights(folded.weights)
+        count = words(ctx.target.core)
+        packed = pack_weights(folded.weights, count)
         assert packed is not None
         units, depth = w.shape
         fields = {
@@ -104,6 +103,7 @@ class FullyConnectedScalar(Variant):
             "batches": out.elements // units,
             "depth": depth,
             "units": units,
+            "words": count,
         }
         return KernelCall(
             "ar_fully_connected_s8_scalar",
