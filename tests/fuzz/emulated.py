@@ -95,7 +95,7 @@ _HEADER = """\
 #ifndef MODEL_H
 #define MODEL_H
 #include "arenite.h"
-#define MODEL_LAYERS 1
+#define MODEL_LAYERS {layers}
 extern const ar_model model;
 #endif
 """
@@ -111,7 +111,9 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
         inputs=inputs,
         outputs=outputs,
     )
-    return {"model.h": _HEADER, "model.c": selector, "graphs.c": unit(batch)}
+    # The firmware counts ticks for every layer of a graph, as segments report theirs.
+    header = _HEADER.format(layers=max(len(g.calls) for g in batch))
+    return {"model.h": header, "model.c": selector, "graphs.c": unit(batch)}
 
 
 def compare_emulated(
