@@ -1,6 +1,8 @@
 /* DEPTHWISE_CONV_2D, int8, 3x3: the lines, the weights' tables, and the rows of the output. */
 #include "depthwise_3x3_s8_dsp.h"
 
+#define CHANNEL_WORDS (AR_DW_BLOCK_WORDS / AR_DW_GROUP)
+
 /* A group of channels while it runs. */
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
@@ -8,9 +10,10 @@ typedef struct {
     int32_t block;        /* bytes of the outputs of one */
     const int8_t *padding;
     int32_t *lines;
-    int32_t count;   /* channels */
-    ar_dw_line line; /* of every input row; `first`, `second` and `line` are set for each */
-    ar_dw_row row;   /* of every output row; `out`, `channels` and `end` are set for each */
+    int32_t *full; /* the lines' end, or their last block when that has fewer outputs than it could */
+    const ar_dw_channel *first; /* channel that has outputs */
+    ar_dw_line line;
+    ar_dw_row row; /* of every output row; `out`, `channels` and `end` are set for each */
 } group;
 
 /* What all rows of all groups share. */
@@ -32,14 +35,15 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->row.rounding = p->rounding;
     g->row.pixel = p->channels;
     g->row.third = 3 * p->channels - 1;
-    g->row.full = g->lines + full * AR_DW_BLOCK_WORDS;
+    g->full = g->lines + full * AR_DW_BLOCK_WORDS;
     g->row.part = p->out_w - full * outputs;
     g->row.part_offset = (g->row.part - 1) * p->channels;
-    g->row.lines = g->lines;
 
     /* What the last output reaches, padding in front included: the rest of the row is not needed. */
     const int32_t reach = (p->out_w - 1) * p->stride + 3;
     const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
+    g->line.pixel = p->channels;
+    g->line.second = p->pad_left ? 0 : p->channels;
     g->line.blocks = pixels / AR_DW_PIXELS;
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
@@ -54,36 +58,27 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     }
 }
 
-/* Channels from `first` on. */
-static void choose(group *g, int32_t first)
+/* Channels from c on; returns the first one that is read. Of the last four channels some may have been done. */
+static int32_t choose(group *g, int32_t c)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
-    const int32_t left = p->channels - first;
-    g->count = left < AR_DW_GROUP ? left : AR_DW_GROUP;
-    g->row.next_block = g->block - g->count;
-    g->row.skip = (AR_DW_GROUP - g->count) * (AR_DW_BLOCK_WORDS / AR_DW_GROUP) * 4;
-    ar_depthwise_table_s8_dsp(g->table, p->weights + first, p->channels, p->bias + first,
-                              p->multiplier + first);
-}
-
-/* An input row of the group's channels to a line of the first block; 0 for one of padding. */
-static inline void take_row(group *g, const int8_t *row, int32_t *line)
-{
-    const ar_depthwise_3x3_dsp_params *p = g->p;
-    g->line.first = row && !p->pad_left ? row : g->padding;
-    g->line.second = !row ? g->padding : p->pad_left ? row : row + p->channels;
-    g->line.pixel = row ? p->channels : 0;
-    g->line.line = line;
-    ar_depthwise_line_s8_dsp(&g->line);
+    const int32_t from = c + AR_DW_GROUP > p->channels ? p->channels - AR_DW_GROUP : c;
+    const int32_t done = c - from;
+    g->first = g->table + done;
+    g->row.next_block = g->block - AR_DW_GROUP + done;
+    g->row.skip = done * CHANNEL_WORDS * 4;
+    g->row.lines = g->lines + done * CHANNEL_WORDS;
+    g->row.full = g->full + done * CHANNEL_WORDS;
+    ar_depthwise_table_s8_dsp(g->table, p->weights + from, p->channels, p->bias + from, p->multiplier + from);
+    return from;
 }
 
 /* An output row of the group's channels; the first line has kernel row `top`. */
 static inline void make_row(group *g, int8_t *out, int32_t top)
 {
-    ar_dw_channel *table = g->table;
     g->row.out = out;
-    g->row.channels = &table->line[top];
-    g->row.end = &table[g->count].line[top];
+    g->row.channels = &g->first->line[top];
+    g->row.end = &g->table[AR_DW_GROUP].line[top];
     g->p->kernel(&g->row);
 }
 
@@ -102,12 +97,9 @@ static void image(group *g, const int8_t *row, int8_t *out)
     int32_t top = 0;
     for (int32_t y = p->out_h; y != 0; y--) {
         for (; next < end; next++) {
-            if (next < 0 || next >= in_h) {
-                take_row(g, 0, line);
-            } else {
-                take_row(g, row, line);
-                row += in_row;
-            }
+            const int32_t inside = next >= 0 && next < in_h;
+            ar_depthwise_line_s8_dsp(&g->line, inside ? row : 0, line);
+            row += inside ? in_row : 0;
             line = line == lines + 8 ? lines : line + 4;
         }
         end += stride;
@@ -123,9 +115,9 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
     group g;
     start(&g, p);
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
-        choose(&g, c);
+        const int32_t from = choose(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
-            image(&g, p->input + b * (p->in_h * p->in_w * p->channels) + c,
+            image(&g, p->input + b * (p->in_h * p->in_w * p->channels) + from,
                   p->output + b * (p->out_h * p->out_w * p->channels) + c);
         }
     }
@@ -136,9 +128,9 @@ void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, 
     group g;
     start(&g, params);
     for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
-        choose(&g, c);
+        const int32_t from = choose(&g, c);
         for (int32_t k = 0; k < 3; k++) {
-            take_row(&g, rows[k] ? rows[k] + c : 0, g.lines + 4 * k);
+            ar_depthwise_line_s8_dsp(&g.line, rows[k] ? rows[k] + from : 0, g.lines + 4 * k);
         }
         make_row(&g, out + c, 0);
     }

@@ -57,24 +57,22 @@ typedef void ar_dw_row_kernel(const ar_dw_row *row);
 ar_dw_row_kernel ar_depthwise_3x3_s1_s8_dsp;
 ar_dw_row_kernel ar_depthwise_3x3_s2_s8_dsp;
 
-/* One input row of a group on its way into a line, in the order in which the assembly loads it. */
+/* How the input rows of a group become lines, in the order in which the assembly loads it. */
 typedef struct {
-    const int8_t *second; /* the row's second pixel, the first may be padding */
-    const int8_t *first;
     int32_t pixel;         /* bytes from one pixel to the next */
-    int32_t *line;         /* in the first block */
-    int32_t blocks;        /* of 6 pixels */
-    int32_t rest;          /* pixels after them, 0 to 5 */
+    int32_t rest;          /* pixels after the blocks, 0 to 5 */
     const int8_t *padding; /* 4 bytes */
+    int32_t blocks;        /* of 6 pixels */
+    int32_t second;        /* bytes from the row to its second pixel; 0 where the first one is padding */
 } ar_dw_line;
 
-void ar_depthwise_line_s8_dsp(const ar_dw_line *line);
+/* `row` to the line that is at `to` in the first block; a row of 0 is padding. */
+void ar_depthwise_line_s8_dsp(const ar_dw_line *line, const int8_t *row, int32_t *to);
 
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
     int8_t *output; /* [batches][out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
-    const int8_t
-        *weights; /* [3][3][channels]; this and the next two may be read as if there were a multiple of 4 */
+    const int8_t *weights;     /* [3][3][channels]; at least 4 channels */
     const int32_t *bias;       /* [channels]: 256 * (bias with the zero point folded) + offset */
     const int32_t *multiplier; /* [channels] */
     ar_dw_row_kernel *kernel;

@@ -15,16 +15,23 @@
 
 /* r0 second pixel, r1 first pixel, r2 bytes per pixel, r3 line, r12 where its first pair goes as well: the end of the
  * previous block; in the first block, which has none, its own place. lr blocks. The stack: rest, padding. */
-__attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)))
+__attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)),
+                                                     const int8_t *row __attribute__((unused)),
+                                                     int32_t *to __attribute__((unused)))
 {
     __asm__(".set ar_stack_ar_depthwise_line_s8_dsp, 44\n"
             "push {r4-r11, lr}\n"
-            "ldrd r4, r5, [r0, #20]\n"
+            "mov r3, r2\n"
+            "ldm r0, {r2, r4, r5, r6, r7}\n"
             "push {r4, r5}\n"
-            "ldr lr, [r0, #16]\n"
-            "ldm r0, {r0, r1, r2, r3}\n"
+            "add r0, r1, r7\n"
+            /* A row of padding has one pixel; another row's first pixel may be padding. */
+            "cmp r1, #0\n"
+            "itt eq\n moveq r0, r5\n moveq r2, r1\n"
+            "it ne\n cmpne r7, #0\n"
+            "it eq\n moveq r1, r5\n"
             "mov r12, r3\n"
-            "cmp lr, #0\n"
+            "movs lr, r6\n"
             "beq 2f\n"
             /* Six pixels. */
             "1:\n"
@@ -77,22 +84,23 @@ static int32_t pair(const int8_t *a, const int8_t *b, int32_t c)
     return (int32_t)((uint32_t)(uint16_t)b[c] << 16 | (uint16_t)a[c]);
 }
 
-void ar_depthwise_line_s8_dsp(const ar_dw_line *line)
+void ar_depthwise_line_s8_dsp(const ar_dw_line *line, const int8_t *row, int32_t *to)
 {
-    const int8_t *a = line->first;
-    const int8_t *b = line->second;
+    const int8_t *a = row && line->second ? row : line->padding;
+    const int8_t *b = row ? row + line->second : line->padding;
+    const int32_t pixel = row ? line->pixel : 0;
     const int32_t pixels = line->blocks * AR_DW_PIXELS + line->rest;
     for (int32_t at = 0; at < pixels; at += 2) {
-        int32_t *to = line->line + at / AR_DW_PIXELS * AR_DW_BLOCK_WORDS + at % AR_DW_PIXELS / 2;
+        int32_t *pairs = to + at / AR_DW_PIXELS * AR_DW_BLOCK_WORDS + at % AR_DW_PIXELS / 2;
         b = at + 1 == pixels ? line->padding : b;
         for (int32_t c = 0; c < AR_DW_GROUP; c++) {
-            to[c * 12] = pair(a, b, c);
+            pairs[c * 12] = pair(a, b, c);
             if (at && at % AR_DW_PIXELS == 0) { /* it ends the previous block, too */
-                to[c * 12 + 3 - AR_DW_BLOCK_WORDS] = pair(a, b, c);
+                pairs[c * 12 + 3 - AR_DW_BLOCK_WORDS] = pair(a, b, c);
             }
         }
-        a = b + line->pixel;
-        b = a + line->pixel;
+        a = b + pixel;
+        b = a + pixel;
     }
 }
 

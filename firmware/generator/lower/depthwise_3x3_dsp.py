@@ -99,9 +99,9 @@ class Depthwise3x3Dsp(Variant):
             {
                 "input": ctx.input_ptr(0),
                 "output": ctx.output_ptr(),
-                "weights": ctx.weights(_readable(folded.weights.astype(np.int8)), "weights"),
-                "bias": ctx.weights(_readable(fixed.bias), "bias"),
-                "multiplier": ctx.table(_readable(fixed.multiplier), "multiplier"),
+                "weights": ctx.weights(folded.weights.astype(np.int8), "weights"),
+                "bias": ctx.weights(fixed.bias, "bias"),
+                "multiplier": ctx.table(fixed.multiplier, "multiplier"),
                 "kernel": Expr(f"ar_{kernel}"),
                 "scratch": ctx.scratch_ptr(),
                 "rounding": fixed.rounding,
@@ -125,8 +125,3 @@ def _prepare(graph: Subgraph, op: Op) -> tuple[Folded, FixedShift] | None:
         return None
     fixed = fix_shift(folded, _AXIS, _SHIFT)
     return None if fixed is None else (folded, fixed)
-
-
-def _readable(values: np.ndarray) -> np.ndarray:
-    """With zeros behind the last channel: the kernel reads four at a time."""
-    return np.pad(values.reshape(-1), (0, -values.shape[-1] % 4))

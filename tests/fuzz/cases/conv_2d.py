@@ -57,21 +57,65 @@ def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, 
     }
 
 
+def ordinary_layer(b: GraphBuilder) -> int | None:
+    """Sometimes, for a graph's first operator, an int8 input as trained networks have it: some channels, its zero point
+    where ReLU puts it.
+
+    Whole blocks of channels and pixels, which vector kernels are made for, are rare among random shapes.
+    """
+    rng = b.rng
+    if b.inputs or rng.random() >= 0.5:
+        return None
+    channels = int(rng.choice([4, 8, 12, 16, 20, int(rng.integers(4, 20))]))
+    shape = (1, *(int(rng.integers(1, 16)) for _ in range(2)), channels)
+    return b.input(shape, "int8", b.quant("int8", zero_point=-128 if rng.random() < 0.7 else None))
+
+
+def ordinary_window(b: GraphBuilder, h: int, w: int, size: int) -> dict[str, Any]:
+    """Such a layer's: ``size`` x ``size`` without dilation, at stride 1 or 2, mostly with padding."""
+    padding = int(min(h, w) >= size and b.rng.random() < 0.3)
+    stride = int(b.rng.choice([1, 1, 2]))
+    return {
+        "k_h": size,
+        "k_w": size,
+        "stride_h": stride,
+        "stride_w": stride,
+        "dilation_h_factor": 1,
+        "dilation_w_factor": 1,
+        "padding": padding,
+        "out_h": conv_padding(padding, h, size, stride, 1)[0],
+        "out_w": conv_padding(padding, w, size, stride, 1)[0],
+    }
+
+
+def relu_quant(b: GraphBuilder, x: int, w: Quantization, depth: int) -> Quantization:
+    """Such a layer's output with ReLU: no output is below the zero point, the lowest number."""
+    return Quantization(output_quant(b, "int8", x, w, depth).scale, (-128,))
+
+
 @case("CONV_2D")
 def conv_2d(b: GraphBuilder) -> None:
     rng = b.rng
-    x = b.pick(("int8", "int8", "int16"), 4)
+    ordinary = ordinary_layer(b)
+    x = b.pick(("int8", "int8", "int16"), 4) if ordinary is None else ordinary
     n, h, w, c = b[x].shape
     groups = int(rng.choice([g for g in range(1, c + 1) if c % g == 0])) if rng.random() < 0.15 else 1
     out_c = groups * int(rng.integers(1, max(2, 12 // groups)))
-    shape = window(b, h, w)
+    if ordinary is None:
+        shape = window(b, h, w)
+    else:
+        groups, out_c = 1, int(rng.choice([4, 8, 16, int(rng.integers(4, 20))]))
+        shape = ordinary_window(b, h, w, int(rng.choice([1, 1, 3])))
     k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 0)
     weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), "int8", wq)
     bias = bias_for(b, x, wq, out_c)
-    dtype = b[x].dtype
-    y = b.tensor((n, out_h, out_w, out_c), dtype, output_quant(b, dtype, x, wq, k_h * k_w * c // groups))
+    dtype, depth = b[x].dtype, k_h * k_w * c // groups
     activation = int(rng.choice([0, 0, 1, 2, 3]))
+    quant = output_quant(b, dtype, x, wq, depth)
+    if ordinary is not None and rng.random() < 0.8:
+        quant, activation = relu_quant(b, x, wq, depth), 1
+    y = b.tensor((n, out_h, out_w, out_c), dtype, quant)
     b.op(
         "CONV_2D",
         [x, weights, bias],

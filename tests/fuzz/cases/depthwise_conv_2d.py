@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
-from tests.fuzz.cases.conv_2d import bias_for, output_quant, weights_quant, window
+from tests.fuzz.cases.conv_2d import (
+    bias_for,
+    ordinary_layer,
+    ordinary_window,
+    output_quant,
+    relu_quant,
+    weights_quant,
+    window,
+)
 
 
 @case("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(b: GraphBuilder) -> None:
     rng = b.rng
-    x = b.pick(("int8", "int8", "int16"), 4)
+    ordinary = ordinary_layer(b)
+    x = b.pick(("int8", "int8", "int16"), 4) if ordinary is None else ordinary
     n, h, w, c = b[x].shape
-    multiplier = int(rng.integers(2, 5)) if rng.random() < 0.3 else 1
+    multiplier = int(rng.integers(2, 5)) if ordinary is None and rng.random() < 0.3 else 1
     out_c = c * multiplier
-    shape = window(b, h, w)
+    shape = window(b, h, w) if ordinary is None else ordinary_window(b, h, w, 3)
     k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 3)
     weights = b.const(rng.integers(-127, 128, (1, k_h, k_w, out_c)), "int8", wq)
     inputs = [x, weights] + ([bias_for(b, x, wq, out_c)] if rng.random() < 0.9 else [])
     dtype = b[x].dtype
-    y = b.tensor((n, out_h, out_w, out_c), dtype, output_quant(b, dtype, x, wq, k_h * k_w))
     activation = int(rng.choice([0, 0, 1, 2, 3]))
+    quant = output_quant(b, dtype, x, wq, k_h * k_w)
+    if ordinary is not None and rng.random() < 0.8:
+        quant, activation = relu_quant(b, x, wq, k_h * k_w), 1
+    y = b.tensor((n, out_h, out_w, out_c), dtype, quant)
     b.op(
         "DEPTHWISE_CONV_2D",
         inputs,
