@@ -78,16 +78,16 @@ def fully_connected(rows: int, depth: int, units: int, out: Quantization = RELU)
 
 #: Convolutions that ``ar_conv_2d_s8_dsp`` runs, each for a reason.
 BLOCKS = {
-    **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 3, 8)) for w in (1, 2, 3, 4, 5, 7, 8)},
+    **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 2, 8)) for w in (1, 2, 3, 4, 5, 7, 8)},
     **{f"depth {c}": conv((1, 1, 7, c), (4, 1, 1, c)) for c in (1, 2, 3, 4, 8, 12, 16, 20, 24, 36, 68)},
     "one tap, stride 2": conv((1, 5, 9, 6), (4, 1, 1, 6), stride=(2, 2), padding=VALID),
     "batches": conv((3, 2, 3, 5), (2, 1, 1, 5)),
     "batches of windows": conv((2, 4, 5, 3), (3, 3, 2, 3)),
-    "odd channels": conv((1, 3, 10, 4), (5, 3, 3, 4)),
+    "odd channels": conv((1, 3, 10, 4), (5, 3, 2, 4)),
     "one channel": conv((1, 3, 10, 4), (1, 3, 3, 4)),
-    "two-sided": conv((1, 3, 8, 16), (6, 3, 3, 16), out=LINEAR),
+    "two-sided": conv((1, 3, 8, 16), (6, 3, 2, 16), out=LINEAR),
     "two-sided, odd": conv((1, 1, 11, 7), (3, 1, 1, 7), out=LINEAR),
-    "narrow activation": conv((1, 3, 8, 4), (4, 3, 3, 4), out=LINEAR, activation=2),
+    "narrow activation": conv((1, 3, 8, 4), (4, 3, 2, 4), out=LINEAR, activation=2),
     "first layer of an image": conv((1, 24, 24, 3), (8, 3, 3, 3), stride=(2, 2)),
     "first layer of a spectrogram": conv((1, 13, 10, 1), (8, 10, 4, 1), stride=(2, 2)),
     "one channel in": conv((1, 24, 24, 1), (1, 3, 3, 8), stride=(2, 2), depthwise=True),
@@ -95,7 +95,21 @@ BLOCKS = {
     "dilation": conv((1, 12, 13, 5), (4, 3, 3, 5), dilation=(2, 3)),
     "wide dilation": conv((1, 5, 40, 9), (4, 1, 3, 9), dilation=(1, 5)),
     "rests of two bytes": conv((1, 9, 12, 5), (4, 3, 2, 5), padding=VALID),
-    "large rows": conv((1, 4, 20, 24), (4, 3, 3, 24)),
+    "large rows": conv((1, 4, 20, 24), (4, 3, 4, 24)),
+}
+#: Convolutions that ``ar_conv_2d_s8_columns_dsp`` runs.
+COLUMNS = {
+    **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 3, 8)) for w in range(2, 9)},
+    **{f"depth {c}": conv((1, 3, 7, c), (2, 3, 3, c)) for c in (4, 12, 16, 20)},
+    "no padding": conv((2, 4, 9, 8), (4, 3, 3, 8), padding=VALID),
+    "two windows without padding": conv((1, 3, 4, 8), (4, 3, 3, 8), padding=VALID),
+    "batches": conv((3, 3, 5, 4), (2, 3, 3, 4)),
+    "two-sided": conv((1, 3, 8, 16), (6, 3, 3, 16), out=LINEAR),
+    "narrow activation": conv((1, 3, 8, 4), (4, 3, 3, 4), out=LINEAR, activation=2),
+    "a tall kernel": conv((1, 6, 7, 4), (4, 5, 3, 4)),
+    "one row of taps": conv((1, 2, 7, 8), (4, 1, 3, 8)),
+    "steps between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
+    "rows apart": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
 }
 #: Layers of one row of inputs.
 ROWS = {
@@ -127,6 +141,11 @@ def test_blocks_of_pixels(mode: str) -> None:
     assert not compare([*BLOCKS.values()], runs=6, targets=[target])
 
 
+def test_shared_columns() -> None:
+    assert {kernel(m) for m in COLUMNS.values()} == {"ar_conv_2d_s8_columns_dsp"}
+    assert not compare([*COLUMNS.values()], runs=6, targets=[SPEED])
+
+
 def test_single_rows() -> None:
     assert {kernel(m) for m in ROWS.values()} == {"ar_fully_connected_s8_dsp"}
     assert not compare([*ROWS.values()], runs=6, targets=[SPEED])
@@ -140,10 +159,14 @@ def test_several_rows_are_pixels() -> None:
 
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
 def test_the_assembly(board: str) -> None:
-    models = [*BLOCKS.values(), *ROWS.values()]
+    models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values()]
     mismatches, kernels = compare_emulated(models, board)
     assert not mismatches
-    assert set(kernels) == {"ar_conv_2d_s8_dsp", "ar_fully_connected_s8_dsp"}
+    assert set(kernels) == {
+        "ar_conv_2d_s8_dsp",
+        "ar_conv_2d_s8_columns_dsp",
+        "ar_fully_connected_s8_dsp",
+    }
 
 
 def test_pairs_that_leave_16_bits_run_elsewhere() -> None:

@@ -69,16 +69,7 @@ class ConvolutionDsp(Variant):
         return dsp_call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
 
     def _folded(self, graph: Subgraph, op: Op) -> Folded | None:
-        """Weights as [out_c][k_h][k_w][in_c]."""
-        folded = self._by_channel(fold_convolution(graph, op, self.axis))
-        if folded is None or pair_form(folded) is not None:
-            return folded
-        return self._by_channel(fold_convolution(graph, op, self.axis, two_sided=True))
-
-    def _by_channel(self, folded: Folded | None) -> Folded | None:
-        if folded is None or self.axis == 0:
-            return folded
-        return replace(folded, weights=np.swapaxes(folded.weights, 0, self.axis))
+        return folded_pairs(graph, op, self.axis)
 
 
 @variant
@@ -86,6 +77,19 @@ class Conv2DDsp(ConvolutionDsp):
     op_name = "CONV_2D"
     priority = 200
     axis = 0
+
+
+def folded_pairs(graph: Subgraph, op: Op, axis: int) -> Folded | None:
+    """The convolution with its weights as [out_c][k_h][k_w][in_c]; two-sided where no other form has a proof."""
+    for two_sided in (False, True):
+        folded = fold_convolution(graph, op, axis, two_sided=two_sided)
+        if folded is None:
+            return None
+        if axis != 0:
+            folded = replace(folded, weights=np.swapaxes(folded.weights, 0, axis))
+        if pair_form(folded) is not None:
+            return folded
+    return None
 
 
 def order_of(graph: Subgraph, op: Op) -> TapOrder:

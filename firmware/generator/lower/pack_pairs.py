@@ -12,7 +12,7 @@ import numpy as np
 from arenite.firmware.generator.folded import Folded
 
 #: Inputs of a group within its four bytes: the halves of its first word, then of its second.
-_GROUP = np.array([0, 2, 1, 3])
+GROUP = np.array([0, 2, 1, 3])
 #: Stands for an input that does not exist: its weight is 0.
 _NONE = -1
 
@@ -44,11 +44,11 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     filled = -(-length // 4)
     collected = len(starts) * whole + -(-len(starts) * rest // 4)
     if rest == 0 or collected >= len(starts) * filled:
-        within = (4 * np.arange(filled)[:, None] + _GROUP).reshape(-1)
+        within = (4 * np.arange(filled)[:, None] + GROUP).reshape(-1)
         order = starts[:, None] + np.where(within < length, within, 0)
         order = np.where(within < length, order, _NONE).reshape(-1)
         return TapOrder(runs, run_width, filled, 0, order)
-    within = (4 * np.arange(whole)[:, None] + _GROUP).reshape(-1)
+    within = (4 * np.arange(whole)[:, None] + GROUP).reshape(-1)
     groups = (starts[:, None] + within).reshape(-1)
     rests = (starts[:, None] + 4 * whole + np.arange(rest)).reshape(-1)
     padding = np.full(4 * collected - len(groups) - len(rests), _NONE)
@@ -91,7 +91,7 @@ def pair_requant(folded: Folded) -> np.ndarray:
 
 
 def rotated_biases(bias: np.ndarray) -> np.ndarray:
-    """Int32 [pairs, 2] of int32 [channels] biases in units of 1 / 256, offsets included: of the odd channel.s, the
+    """Int32 [pairs, 2] of int32 [channels] biases in units of 1 / 256, offsets included: of the odd channel's, the
     whole units with what is left of it, the offset, as the top byte; and that together with the even channel's."""
     even, odd = _channel_pairs(bias.astype(np.int64)[:, None])
     second = (odd >> 8) + ((odd & 255) << 24)
@@ -134,5 +134,5 @@ def quad_requant(folded: Folded) -> np.ndarray:
 
 def row_order(depth: int) -> np.ndarray:
     """``TapOrder.order`` of ``depth`` inputs one after the other, in whole groups of eight."""
-    within = (4 * np.arange(2 * -(-depth // 8))[:, None] + _GROUP).reshape(-1)
+    within = (4 * np.arange(2 * -(-depth // 8))[:, None] + GROUP).reshape(-1)
     return np.where(within < depth, within, _NONE)
