@@ -14,9 +14,10 @@
  * added to each; a short sum of them is too large by 128 times the sum of its x, known before any weight is: it starts
  * at 2^15 less that.
  *
- * `runs`, for the channels of each sum, are bytes that count quads in turn: summed at once, then two and two, then at
- * once, up to the last. Scratch: a word for every pair of pixels and tap, one for every pair and quad (where biased
- * sums start), in_c bytes of padding and k_h pointers. Pixels that fill up the last block of a row repeat its last one.
+ * `runs`, for the channels of each sum, are bytes: the last five bits count quads that are summed at once, the others
+ * quads after them that are summed two and two. Scratch: a word for every pair of pixels and tap, one for every pair
+ * and quad (where biased sums start), in_c bytes of padding and k_h pointers. Pixels that fill up the last block of a
+ * row repeat its last one.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -50,21 +51,20 @@ AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int 
         s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
     }
     while (left) {
-        uint32_t n = *runs++;
-        left -= n;
-        ar_short_sums(&s, biased, together, 4, n, &at, middle);
-        if (left == 0) {
-            break;
+        const uint32_t whole = *runs & 31u, halved = *runs >> 5;
+        runs++;
+        left -= whole + halved;
+        ar_short_sums(&s, biased, together, 4, whole, &at, middle);
+        if (halved == 0) {
+            continue;
         }
-        n = *runs++;
-        left -= n;
 #pragma GCC unroll 2
         for (int q = 0; q < AR_PAIRS; q++) {
-            s.both[0][q] -= n << 15;
-            s.both[1][q] -= n << 15;
+            s.both[0][q] -= halved << 15;
+            s.both[1][q] -= halved << 15;
         }
-        ar_short_sums(&s, biased, together, 2, 2 * n, &at, middle);
-        at.start += biased ? AR_PAIRS * n : 0;
+        ar_short_sums(&s, biased, together, 2, 2 * halved, &at, middle);
+        at.start += biased ? AR_PAIRS * halved : 0;
     }
     for (int c = 0; c < together; c++) {
 #pragma GCC unroll 2

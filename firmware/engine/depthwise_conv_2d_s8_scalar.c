@@ -18,22 +18,18 @@
 
 typedef uint32_t __attribute__((__may_alias__)) word;
 
-/* Columns that the outputs of a row reach, and bytes from line to line. */
-static uint32_t line_columns(const ar_conv_2d_scalar_params *p)
-{
-    const uint32_t outputs = p->out_w < BLOCK ? BLOCK : p->out_w;
-    return (outputs - 1) * p->stride_w + (p->k_w - 1u) * p->dilation_w + 1;
-}
-
+/* Bytes from line to line: columns that the outputs of a row reach, in whole words. */
 static uint32_t line_bytes(const ar_conv_2d_scalar_params *p)
 {
-    return (line_columns(p) * p->in_c + 3) & ~3u;
+    const uint32_t outputs = p->out_w < BLOCK ? BLOCK : p->out_w;
+    const uint32_t columns = (outputs - 1) * p->stride_w + (p->k_w - 1u) * p->dilation_w + 1;
+    return (columns * p->in_c + 3) & ~3u;
 }
 
-/* Fills a line from an input row; with 0 for a row outside the image. */
-static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint8_t *line)
+/* Fills a line of so many bytes from an input row; with 0 for a row outside the image. */
+static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint8_t *line, uint32_t bytes)
 {
-    const uint8_t *end = line + line_columns(p) * p->in_c;
+    const uint8_t *end = line + bytes;
     const uint8_t padding = (uint8_t)(p->padding ^ 0x80);
     const uint8_t *from = (const uint8_t *)row;
 
@@ -57,31 +53,54 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
     }
 }
 
-/* Sums of `channels` neighbouring channels for BLOCK neighbouring 3x3 windows, `next` bytes from column to column. */
-INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at, uint32_t next,
-                     const int8_t *w, uint32_t channels, int32_t sums[BLOCK][TILE])
+/* Adds one row of BLOCK neighbouring 3x3 windows, `next` bytes from column to column. */
+INLINE void row_of_3(const int stride, const uint8_t *x, uint32_t next, const int8_t *w, int32_t sum[BLOCK])
+{
+    const int32_t w0 = w[0], w1 = w[1], w2 = w[2];
+#pragma GCC unroll 8
+    for (int column = 0; column < (BLOCK - 1) * stride + 3; column++, x += next) {
+        const int32_t value = *x;
+#pragma GCC unroll 4
+        for (int n = 0; n < BLOCK; n++) {
+            const int tap = column - n * stride;
+            if (tap >= 0 && tap < 3) {
+                sum[n] += value * (tap == 0 ? w0 : tap == 1 ? w1 : w2);
+            }
+        }
+    }
+    AR_IN_ORDER(sum[0], sum[1]);
+}
+
+/* Sums of `channels` neighbouring channels for BLOCK neighbouring 3x3 windows. */
+INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
+                        uint32_t channels, int32_t sums[BLOCK][TILE])
 {
     const uint8_t *x0 = lines[0] + at, *x1 = lines[1] + at, *x2 = lines[2] + at;
     int32_t *to = sums[0];
 
     for (const uint8_t *end = x0 + channels; x0 != end; x0++, x1++, x2++, w += 9, to++) {
         int32_t sum[BLOCK] = {0};
-#pragma GCC unroll 3
-        for (int ky = 0; ky < 3; ky++) {
-            const uint8_t *x = ky == 0 ? x0 : ky == 1 ? x1 : x2;
-            const int32_t w0 = w[3 * ky], w1 = w[3 * ky + 1], w2 = w[3 * ky + 2];
-#pragma GCC unroll 8
-            for (int column = 0; column < (BLOCK - 1) * stride + 3; column++, x += next) {
-                const int32_t value = *x;
+        row_of_3(1, x0, next, w, sum);
+        row_of_3(1, x1, next, w + 3, sum);
+        row_of_3(1, x2, next, w + 6, sum);
 #pragma GCC unroll 4
-                for (int n = 0; n < BLOCK; n++) {
-                    const int tap = column - n * stride;
-                    if (tap >= 0 && tap < 3) {
-                        sum[n] += value * (tap == 0 ? w0 : tap == 1 ? w1 : w2);
-                    }
-                }
-            }
-            AR_IN_ORDER(sum[0], sum[1]);
+        for (int n = 0; n < BLOCK; n++) {
+            to[n * TILE] = sum[n];
+        }
+    }
+}
+
+/* The same for stride 2, with less code: there are few such layers. */
+INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
+                        uint32_t channels, int32_t sums[BLOCK][TILE])
+{
+    int32_t *to = sums[0];
+
+    for (const uint32_t end = at + channels; at != end; at++, to++) {
+        int32_t sum[BLOCK] = {0};
+#pragma GCC unroll 1
+        for (const uint8_t *const *line = lines; line != lines + 3; line++, w += 3) {
+            row_of_3(2, *line + at, next, w, sum);
         }
 #pragma GCC unroll 4
         for (int n = 0; n < BLOCK; n++) {
@@ -90,7 +109,7 @@ INLINE void sums_3x3(const int stride, const uint8_t *const *lines, uint32_t at,
     }
 }
 
-/* The same for any window; `step` bytes from output to output. */
+/* And for any window; `step` bytes from output to output. */
 static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
                      uint32_t next, uint32_t step, const int8_t *w, uint32_t channels,
                      int32_t sums[BLOCK][TILE])
@@ -130,9 +149,9 @@ static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lin
             const uint32_t at = (uint32_t)first * step + c;
             int32_t sums[BLOCK][TILE];
             if (square && p->stride_w == 1) {
-                sums_3x3(1, lines, at, next, w, channels, sums);
+                sums_3x3_s1(lines, at, next, w, channels, sums);
             } else if (square && p->stride_w == 2) {
-                sums_3x3(2, lines, at, next, w, channels, sums);
+                sums_3x3_s2(lines, at, next, w, channels, sums);
             } else {
                 sums_any(p, lines, at, next, step, w, channels, sums);
             }
@@ -154,7 +173,7 @@ void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const 
     const uint8_t **lines = (const uint8_t **)(void *)(line + p->k_h * bytes);
 
     for (int32_t ky = 0; ky < p->k_h; ky++, line += bytes) {
-        fill_line(p, rows[ky], line);
+        fill_line(p, rows[ky], line, bytes);
         lines[ky] = line;
     }
     windows(p, lines, out);
@@ -178,7 +197,7 @@ void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
             for (ready = ready < top ? top : ready; ready < top + ring; ready++) {
                 const int32_t at = ready - p->pad_top;
                 fill_line(p, (uint32_t)at < p->in_h ? image + at * row_bytes : 0,
-                          first + (uint32_t)(ready % ring) * bytes);
+                          first + (uint32_t)(ready % ring) * bytes, bytes);
             }
             for (int32_t ky = 0; ky < p->k_h; ky++) {
                 lines[ky] = first + (uint32_t)((top + ky * p->dilation_h) % ring) * bytes;

@@ -44,7 +44,7 @@ def make_dense(short: Shortened, bias: np.ndarray) -> Dense | None:
     spare = _MULTIPLIER - short.dropped + shift_bits - _TABLE
     room = _WORD - spare
     values = bias.astype(np.int64)
-    if spare < 1 or shift_bits > _MOST_SHIFT_BITS:
+    if not 1 <= spare <= _WORD - _TABLE or shift_bits > _MOST_SHIFT_BITS:
         return None
     if np.any(values < -(1 << (room - 1))) or np.any(values >= 1 << (room - 1)):
         return None

@@ -27,10 +27,10 @@ def test_sums_fit_is_exact(weights: tuple[int, ...], fit: bool) -> None:
     assert bool(sums_fit(w)) == fit == all(-32768 <= s <= 32767 for s in sums)
 
 
-def test_runs_count_kinds_in_turn() -> None:
-    kinds = np.array([0] * 300 + [1] + [0, 0] + [2])
-    assert count_runs(kinds, 3) == [255, 0, 0, 45, 1, 0, 2, 0, 1]
-    assert count_runs(np.array([1, 1]), 2) == [0, 2]
+def test_a_byte_counts_what_fits_and_what_does_not() -> None:
+    fits = np.array([1] * 40 + [0] + [1, 1] + [0] * 8, bool)
+    assert count_runs(fits) == [31, 9 | 1 << 5, 2 | 7 << 5, 1 << 5]
+    assert count_runs(np.array([False, False])) == [2 << 5]
 
 
 def test_convolution_weights_are_pairs_of_channels() -> None:
@@ -39,14 +39,14 @@ def test_convolution_weights_are_pairs_of_channels() -> None:
     assert packed is not None
     values = packed[0].astype(int) - 128
     assert values[:12].tolist() == [1, 4, 2, 5, 3, 6, -127, 0, -127, 0, 7, 0]
-    assert packed[1].tolist() == [1, 0, 1]  # one quad at once; then one that is too large
+    assert packed[1].tolist() == [1, 1 << 5]  # one quad at once; one that is too large
 
 
 def test_convolution_weights_of_one_channel() -> None:
     packed = pack_weights(np.array([[1, 2, 3], [-127, -127, 7]], np.int64), 0, 1)
     assert packed is not None
     assert packed[0][:6].view(np.int8).tolist() == [1, 2, 3, -127, -127, 7]
-    assert packed[1].tolist() == [1, 0, 1]
+    assert packed[1].tolist() == [1, 1 << 5]
 
 
 def test_weights_that_no_short_sum_holds_are_refused() -> None:

@@ -113,7 +113,7 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
     if not sums_fit(whole.reshape(len(whole), -1, _HALF)).all():
         return None
     fits = sums_fit(whole.reshape(len(whole) // count, count, -1, _QUAD))
-    runs = np.array([n for some in fits for n in count_runs(~some.all(axis=0), 2)], np.uint8)
+    runs = np.array([n for some in fits for n in count_runs(some.all(axis=0))], np.uint8)
     ordered = whole[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
     packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
     return packed, runs

@@ -13,8 +13,8 @@ from arenite.firmware.generator.lower.base import LowerContext
 SCALE = 8
 #: What a two-sided offset may be: one less is stored in eight bits.
 _OFFSETS = (1, 256)
-#: What one byte can count.
-_LONGEST_RUN = 255
+#: What one byte can count: those that fit, and those that do not.
+_MOST_FIT, _MOST_NOT = 31, 7
 
 
 def has_offsets(folded: Folded) -> bool:
@@ -38,16 +38,19 @@ def sums_fit(weights: np.ndarray) -> np.ndarray:
     return (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768)
 
 
-def count_runs(kinds: np.ndarray, count: int) -> list[int]:
-    """How many in turn are of kind 0, 1 ... ``count`` - 1, 0, 1 ...: bytes, up to the last."""
+def count_runs(fits: np.ndarray) -> list[int]:
+    """Bytes: how many in turn fit (five bits) and how many after them do not (three), up to the last."""
     runs: list[int] = []
-    wanted, at = 0, 0
-    while at < len(kinds):
-        same = kinds[at:] == wanted
-        length = min(len(same) if same.all() else int(np.argmin(same)), _LONGEST_RUN)
-        runs.append(length)
-        at += length
-        wanted = (wanted + 1) % count
+    at = 0
+    while at < len(fits):
+        counts = []
+        for wanted, most in ((True, _MOST_FIT), (False, _MOST_NOT)):
+            length = 0
+            while length < most and at + length < len(fits) and bool(fits[at + length]) == wanted:
+                length += 1
+            counts.append(length)
+            at += length
+        runs.append(counts[0] | counts[1] << 5)
     return runs
 
 
