@@ -25,13 +25,14 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "ldm r0, {r2, r4, r5, r6, r7}\n"
             "push {r4, r5}\n"
             "add r0, r1, r7\n"
-            /* A row of padding has one pixel; another row's first pixel may be padding. */
-            "cmp r1, #0\n"
-            "itt eq\n moveq r0, r5\n moveq r2, r1\n"
-            "it ne\n cmpne r7, #0\n"
-            "it eq\n moveq r1, r5\n"
             "mov r12, r3\n"
-            "movs lr, r6\n"
+            "mov lr, r6\n"
+            "cmp r1, #0\n"
+            "beq.w 5f\n"
+            /* The row's first pixel may be padding. */
+            "cmp r7, #0\n"
+            "it eq\n moveq r1, r5\n"
+            "cmp lr, #0\n"
             "beq 2f\n"
             /* Six pixels. */
             "1:\n"
@@ -73,6 +74,21 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "subs r4, r4, #2\n"
             "bhi 3b\n"
             "4:\n"
+            "pop {r4-r11, pc}\n"
+            /* Padding: all pairs of the blocks and of one more. */
+            "5:\n"
+            "pop {r6, r7}\n"
+            "ldr r4, [r7]\n"
+            "sxtb16 r4, r4\n"
+            "mov r5, r4\n"
+            "6:\n"
+            "strd r4, r5, [r3]\n strd r4, r5, [r3, #8]\n"
+            "strd r4, r5, [r3, #48]\n strd r4, r5, [r3, #56]\n"
+            "strd r4, r5, [r3, #96]\n strd r4, r5, [r3, #104]\n"
+            "strd r4, r5, [r3, #144]\n strd r4, r5, [r3, #152]\n"
+            "add r3, r3, #192\n"
+            "subs lr, lr, #1\n"
+            "bpl 6b\n"
             "pop {r4-r11, pc}\n");
 }
 
