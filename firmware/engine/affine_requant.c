@@ -3,8 +3,8 @@
 void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,
                            const int32_t *multiplier, int8_t *out, int32_t count)
 {
-    const int32_t rounding = a->rounding;
     const int shift = a->shift;
+    const int32_t rounding = (2 * a->zero_point + 1) * (1 << (shift - 1));
     const int8_t *end = out + count;
 
     if (a->two_sided) {
@@ -16,4 +16,9 @@ void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t
             *out++ = ar_affine_s8(ar_affine_x(*sum++, *bias++, 0), *multiplier++, rounding, shift);
         }
     }
+}
+
+void ar_clamp_channels_s8(int8_t *out, int32_t count, int32_t low, int32_t high)
+{
+    ar_clamp_s8(out, count, low, high);
 }

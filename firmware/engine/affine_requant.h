@@ -15,8 +15,8 @@
 
 /* What all channels of a layer share. */
 typedef struct {
-    int32_t rounding;
     uint8_t shift, two_sided;
+    int8_t zero_point; /* of the output; the rounding is half an output more */
 } ar_affine;
 
 /* The upper half of a * b; b is not negative. */
@@ -78,5 +78,8 @@ static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t 
         out[i] = (int8_t)(out[i] < low ? low : out[i] > high ? high : out[i]);
     }
 }
+
+/* The same as a function. */
+void ar_clamp_channels_s8(int8_t *out, int32_t count, int32_t low, int32_t high);
 
 #endif

@@ -102,6 +102,22 @@ AR_INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1)
     return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0;
 }
 
+/* Packs `left` bytes of two pixels. Gives the end. */
+static __attribute__((noinline)) uint32_t *pack_run(const int8_t *a, const int8_t *b, int32_t left,
+                                                    uint32_t *to)
+{
+    for (; left >= 4; left -= 4, a += 4, b += 4, to += 4 * AR_PAIRS) {
+        to[0] = word_of(a[0], b[0]);
+        to[AR_PAIRS] = word_of(a[1], b[1]);
+        to[2 * AR_PAIRS] = word_of(a[2], b[2]);
+        to[3 * AR_PAIRS] = word_of(a[3], b[3]);
+    }
+    for (; left; left--, a++, b++, to += AR_PAIRS) {
+        *to = word_of(*a, *b);
+    }
+    return to;
+}
+
 /* Packs the windows of pixels x0 and x1 of an output row. */
 static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, const int8_t *const *rows,
                                            int32_t x0, int32_t x1, const int8_t *padding, uint32_t *x)
@@ -122,16 +138,7 @@ static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, co
             const int32_t xa = x0 + run * p->dilation_w, xb = x1 + run * p->dilation_w;
             const int8_t *a = row && (uint32_t)xa < p->in_w ? row + xa * p->in_c : padding;
             const int8_t *b = row && (uint32_t)xb < p->in_w ? row + xb * p->in_c : padding;
-            int32_t left = length;
-            for (; left >= 4; left -= 4, a += 4, b += 4, to += 4 * AR_PAIRS) {
-                to[0] = word_of(a[0], b[0]);
-                to[AR_PAIRS] = word_of(a[1], b[1]);
-                to[2 * AR_PAIRS] = word_of(a[2], b[2]);
-                to[3 * AR_PAIRS] = word_of(a[3], b[3]);
-            }
-            for (; left; left--, a++, b++, to += AR_PAIRS) {
-                *to = word_of(*a, *b);
-            }
+            to = pack_run(a, b, length, to);
         }
     }
     while (to < start) {
@@ -164,7 +171,7 @@ void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int
         all_channels(p, pixels, x, o);
         o += 2 * AR_PAIRS * p->out_c;
     }
-    ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
+    ar_clamp_channels_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
 }
 
 void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)

@@ -162,7 +162,7 @@ static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lin
             }
         }
     }
-    ar_clamp_s8(out, out_w * p->out_c, p->act_min, p->act_max);
+    ar_clamp_channels_s8(out, out_w * p->out_c, p->act_min, p->act_max);
 }
 
 void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out)

@@ -202,6 +202,6 @@ void ar_fully_connected_s8_scalar(const ar_fully_connected_scalar_params *p)
             ar_affine_channels_s8(&p->requant, sums, p->bias + at, p->multiplier + at, out, units);
             out += units;
         }
-        ar_clamp_s8(out - p->units, p->units, p->act_min, p->act_max);
+        ar_clamp_channels_s8(out - p->units, p->units, p->act_min, p->act_max);
     }
 }

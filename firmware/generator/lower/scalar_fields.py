@@ -62,9 +62,9 @@ def requant_fields(ctx: LowerContext, folded: Folded, bias: np.ndarray, pad_to: 
         "bias": ctx.weights(np.pad(bias, more), "bias"),
         "multiplier": ctx.table(np.pad(requant.multiplier, more), "multiplier"),
         "requant": {
-            "rounding": requant.rounding,
             "shift": requant.shift,
             "two_sided": int(requant.two_sided),
+            "zero_point": folded.output_zero_point,
         },
         "act_min": folded.act_range[0],
         "act_max": folded.act_range[1],
