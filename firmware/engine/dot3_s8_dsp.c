@@ -25,9 +25,9 @@
 #define GROUP "ldrd r3, r4, [r12], #8\n" WORD("r3") WORD("r4")
 
 /* With r0 out, r1 requant, r2 rounding, r3 shift: scale x of the first channel of a pixel, from `a` with the sum of the
- * second in `b`; and x of the second. */
-#define FIRST(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r4, r2\n"
-#define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", r11, r2\n"
+ * second in `b`; and x of the second. Two-sided they use r4, elsewhere the bytes from one pixel to the next. */
+#define FIRST(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r11, r2\n"
+#define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", lr, r2\n"
 #define FIRST_TWO_SIDED(a, b) \
     "sub " a ", " a ", " b "\n eor r4, lr, " a ", asr #31\n add " a ", " a ", r4\n smmla " a ", " a ", r11, r2\n"
 #define SECOND_TWO_SIDED(b) \
@@ -73,30 +73,33 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "subs lr, lr, #1\n"
             "bne 2b\n"
             "3:\n"
-            "ldm sp, {r0, r1, r2, r3}\n"
+            "ldm sp, {r0, r1, r2, r3, r4}\n"
             "ldr pc, [sp, #36]\n"
+            /* One-sided: r11 and lr multipliers. */
+            "4:\n"
+            "ldrd r11, lr, [r1], #8\n"
+            FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
+            "6:\n"
+            SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
+            "b 7f\n"
             /* Two-sided: r11 multiplier, lr offset. */
             "5:\n"
             "ldrd r11, lr, [r1], #8\n"
             FIRST_TWO_SIDED("r5", "r8") FIRST_TWO_SIDED("r6", "r9") FIRST_TWO_SIDED("r7", "r10")
             "ldrd r11, lr, [r1], #8\n"
             SECOND_TWO_SIDED("r8") SECOND_TWO_SIDED("r9") SECOND_TWO_SIDED("r10")
-            "b 6f\n"
-            /* One-sided: r4 and r11 multipliers. */
-            "4:\n"
-            "ldrd r4, r11, [r1], #8\n"
-            FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
-            "6:\n"
-            SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
-            "b 7f\n"
-            /* The same with the fixed shift. */
+            "ldr r4, [sp, #16]\n"
+            "cmp r3, #12\n" /* AR_DOT_SHIFT */
+            "bne 6b\n"
+            "b 9f\n"
+            /* One-sided with the fixed shift. */
             "8:\n"
-            "ldrd r4, r11, [r1], #8\n"
+            "ldrd r11, lr, [r1], #8\n"
             FIRST("r5", "r8") FIRST("r6", "r9") FIRST("r7", "r10") SECOND("r8") SECOND("r9") SECOND("r10")
+            "9:\n"
             SATURATE_FIXED("r5") SATURATE_FIXED("r6") SATURATE_FIXED("r7")
             SATURATE_FIXED("r8") SATURATE_FIXED("r9") SATURATE_FIXED("r10")
             "7:\n"
-            "ldr r4, [sp, #16]\n"
             "strb r6, [r0, r4]\n strb r7, [r0, r4, lsl #1]\n strb r5, [r0], #1\n"
             "strb r9, [r0, r4]\n strb r10, [r0, r4, lsl #1]\n strb r8, [r0], #1\n"
             "strd r0, r1, [sp]\n"

@@ -17,6 +17,7 @@
  *     one-sided  out = saturate((x * multiplier + rounding * 2^32) >> (32 + shift))
  *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31))
  *     fixed      one-sided with a shift that the kernel knows, one instruction less for every output.
+ * A two-sided one with that shift saves the instruction too.
  * Per pair the table has: multiplier0, multiplier1; two-sided multiplier0, offset0, multiplier1, offset1. One-sided
  * offsets are in the biases: offset0 as above, offset1 as the top byte of b1, from where a rotation by 24 bits brings it
  * below 256 * B (rotated_offset.py). That these integers give LiteRT's value for every sum that can occur is proven when

@@ -176,13 +176,13 @@ def solve(
         return None
     near = np.clip(np.rint(offset * (1 << scale)), 0, 2 << scale).astype(np.int64)
     for two_sided in sides:
-        found = _solve(steps, real, near, output_zero_point, scale, shift, two_sided)
+        found = solve_with_shift(steps, real, near, output_zero_point, scale, shift, two_sided)
         if found is not None:
             return found
     return None
 
 
-def _solve(
+def solve_with_shift(
     steps: Steps,
     real: np.ndarray,
     near: np.ndarray,
@@ -191,6 +191,7 @@ def _solve(
     shift: int,
     two_sided: bool,
 ) -> AffineRequant | None:
+    """``solve`` for one shift and one form; ``near`` are likely offsets, int64 [channels], in units of ``x``."""
     rounding = (1 << (shift - 1)) + (output_zero_point << shift)
     multiplier, chosen = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
     left = np.arange(len(near))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.firmware.generator.affine_requant import AffineRequant
+from arenite.firmware.generator.affine_requant import AffineRequant, solve_with_shift
 from arenite.firmware.generator.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.folded import Folded
 from arenite.firmware.generator.lower.pack_pairs import (
@@ -55,6 +55,18 @@ def pair_form(folded: Folded) -> PairForm | None:
 def _make(folded: Folded) -> PairForm | None:
     requant = folded.requant
     if requant.two_sided:
+        fixed = solve_with_shift(
+            folded.steps,
+            requant.multiplier * 2.0 ** (requant.scale - 32 - requant.shift),
+            requant.offset,
+            folded.output_zero_point,
+            requant.scale,
+            _SHIFT,
+            two_sided=True,
+        )
+        if fixed is not None:
+            folded = replace(folded, requant=fixed)
+            requant = fixed
         return PairForm(
             pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
         )
