@@ -4,6 +4,9 @@
 /* Not inlined: the frame of the function that calls rows lies below that of every kernel. */
 #define APART __attribute__((noinline))
 
+/* Clears what is read as other types. */
+typedef uint32_t __attribute__((__may_alias__)) word;
+
 /* Finds the rows under the taps of a stage's window, and puts their addresses where the stage reads them. */
 static APART void find_rows(const ar_segment *s, const ar_stage *stage, int32_t y)
 {
@@ -54,9 +57,9 @@ static void advance(const ar_segment *s)
 
 void ar_stream_begin(const ar_segment *s)
 {
-    uint32_t *word = (uint32_t *)(void *)s->progress;
+    word *to = (word *)(void *)s->progress;
     for (uint32_t i = 0; i < s->clear; i++) {
-        word[i] = 0;
+        to[i] = 0;
     }
     for (uint32_t i = s->stage_count; i < (uint32_t)s->stage_count + s->source_count; i++) {
         s->progress[1 + i].rows = i == s->arriving ? 0 : s->stages[i].height;
