@@ -17,7 +17,7 @@ from arenite.firmware.generator.target import MVE, Target
 _GROUP, _MOST_ROWS = 4, 16
 #: Bytes of windows that are copied side by side before they are multiplied: the more, the less often a group of filters
 #: is set up. Two windows are the least that keeps the inner product busy.
-_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384, "flash": 384}
+_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
 
 
 class _Convolution(Variant):

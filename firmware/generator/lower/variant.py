@@ -74,8 +74,3 @@ def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
         if target.tier in candidate.tiers and candidate.suits(graph, op, target):
             return candidate
     return None
-
-
-def variants(op_name: str) -> tuple[Variant, ...]:
-    """All variants of an operator."""
-    return tuple(_VARIANTS.get(op_name, ()))
