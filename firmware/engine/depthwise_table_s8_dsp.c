@@ -42,8 +42,9 @@ __attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __att
             "2:\n"
             "ldr r5, [r3], #4\n"
             "ldr r6, [r4], #4\n"
-            "str r5, [r0]\n str r5, [r0, #16]\n str r5, [r0, #32]\n"
-            "str r6, [r0, #12]\n str r6, [r0, #28]\n str r6, [r0, #44]\n"
+            /* A multiplier and the bias after it lie side by side. */
+            "str r5, [r0]\n strd r6, r5, [r0, #12]\n"
+            "strd r6, r5, [r0, #28]\n str r6, [r0, #44]\n"
             "add r0, r0, #96\n"
             "subs lr, lr, #1\n"
             "bne 2b\n"
