@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def layer(
     name, options = (
         ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if window == 3 else ("CONV_2D", "Conv2DOptions")
     )
-    extra = {"depth_multiplier": 1} if window == 3 else {}
+    extra: dict[str, Any] = {"depth_multiplier": 1} if window == 3 else {}
     b.op(
         name,
         inputs,
