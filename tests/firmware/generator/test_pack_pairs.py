@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.firmware.generator.lower.conv_2d_columns_dsp import column_order
 from arenite.firmware.generator.lower.pack_pairs import row_order, tap_order
 
 
@@ -38,3 +39,13 @@ def test_a_row_is_padded_to_eight(depth: int) -> None:
     order = row_order(depth)
     assert len(order) % 8 == 0 and 0 <= len(order) - depth < 8
     assert sorted(order[order >= 0]) == list(range(depth))
+
+
+@given(st.integers(1, 5), st.integers(1, 10))
+def test_shared_columns_are_taken_group_by_group(k_h: int, groups: int) -> None:
+    in_c = 4 * groups
+    order = column_order(k_h, in_c)
+    assert sorted(order) == list(range(k_h * 3 * in_c))
+    split = order.reshape(k_h, groups, 3, 4)
+    assert (split - split[..., :1] == np.array([0, 2, 1, 3])).all()
+    assert (np.diff(split[..., 0], axis=2) == in_c).all()
