@@ -34,9 +34,10 @@ typedef struct {
     const uint8_t *w;
 } ar_cursor;
 
-#if defined(__arm__) && !defined(AR_ANY_CORE) && defined(AR_NO_SIGNED_BYTES)
+/* Where size counts GCC inlines less, and the loops by hand would find no registers: plain C serves there. */
+#if defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__) && defined(AR_NO_SIGNED_BYTES)
 #include "short_sums_s8_thumb1.h"
-#elif defined(__arm__) && !defined(AR_ANY_CORE)
+#elif defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
 #include "short_sums_s8_thumb2.h"
 #else
 
