@@ -75,9 +75,7 @@ def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> O
             alias,
             chosen.rows(graph, op, target),
         )
-    return OpNeeds(
-        lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op)
-    )
+    return OpNeeds(lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op))
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:

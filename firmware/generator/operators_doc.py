@@ -18,6 +18,7 @@ from arenite.converters.atomic import write_atomic
 from arenite.converters.passes.fold_constants import SHAPE_ONLY
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.float_only import FloatOnly
+from arenite.firmware.generator.lower.variant import kernels_of
 
 ENGINE = Path(next(iter(engine_package.__path__)))
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
@@ -120,9 +121,10 @@ def render() -> str:
         if isinstance(lowering, FloatOnly):
             refused.append(name)
             continue
-        for source in lowering.kernels:
+        sources = sorted({*lowering.kernels, *kernels_of(name)})
+        for source in sources:
             users.setdefault(source, []).append(name)
-        files = ", ".join(f"`{source}`" for source in lowering.kernels) or "none needed"
+        files = ", ".join(f"`{source}`" for source in sources) or "none needed"
         rows.append(f"| {name} | {lowering.supports} | {files} |")
     kernels = []
     for source in sorted(users):

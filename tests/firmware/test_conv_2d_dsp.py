@@ -134,7 +134,7 @@ def kernel(model: Model, target: Target = SPEED) -> str:
     return call.kernel
 
 
-@pytest.mark.parametrize("mode", ["speed", "flash"])
+@pytest.mark.parametrize("mode", ["speed", "balanced"])
 def test_blocks_of_pixels(mode: str) -> None:
     target = Target("", DSP, mode)
     assert {kernel(m, target) for m in BLOCKS.values()} == {"ar_conv_2d_s8_dsp"}

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from arenite.firmware.generator.lower import LOWERINGS
+from arenite.firmware.generator.lower.variant import kernels_of
 from arenite.firmware.generator.operators_doc import ENGINE, PAGE, kernel_note, main, render
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
-from tests.fuzz.compare import lower
+from tests.fuzz.compare import HOST_TARGETS, lower
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -31,9 +32,11 @@ def test_every_operator_says_what_it_supports() -> None:
 
 
 def test_every_kernel_belongs_to_an_operator() -> None:
-    """Other than the helper that resets state, which the generated model calls itself."""
-    named = {source for lowering in LOWERINGS.values() for source in lowering.kernels}
-    assert {path.name for path in ENGINE.glob("*.c")} - named == {"state.c"}
+    """Other than the helpers that reset state and run segments, which the generated model calls itself."""
+    named = {
+        source for name, lowering in LOWERINGS.items() for source in (*lowering.kernels, *kernels_of(name))
+    }
+    assert {path.name for path in ENGINE.glob("*.c")} - named == {"state.c", "stream.c"}
     assert named <= {path.name for path in ENGINE.glob("*.c")}
 
 
@@ -43,11 +46,13 @@ def test_operators_use_the_kernels_that_they_name() -> None:
         for seed in range(12):
             b = GraphBuilder(np.random.default_rng([5, seed]))
             case(b)
-            for layer in lower(b.build()).calls:
-                assert layer.call is not None
-                used.setdefault(layer.op.name, set()).update(layer.call.sources)
-    wrong = {n: s - set(LOWERINGS[n].kernels) for n, s in used.items() if s - set(LOWERINGS[n].kernels)}
-    assert wrong == {}
+            model = b.build()
+            for target in HOST_TARGETS:
+                for layer in lower(model, target=target).calls:
+                    assert layer.call is not None
+                    used.setdefault(layer.op.name, set()).update(layer.call.sources)
+    named = {name: {*LOWERINGS[name].kernels, *kernels_of(name)} for name in used}
+    assert {n: s - named[n] for n, s in used.items() if s - named[n]} == {}
 
 
 def test_notes_of_kernels() -> None:

@@ -122,6 +122,7 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
 class _Pairs(Variant):
     """What CONV_2D and DEPTHWISE_CONV_2D with one input channel share: that is a convolution too."""
 
+    kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
     tiers = ("scalar", "dsp", "mve")
     priority = 100
     row_function = "ar_conv_2d_s8_scalar_row"
@@ -176,7 +177,7 @@ class _Pairs(Variant):
         return KernelCall(
             "ar_conv_2d_s8_scalar",
             "conv_2d_scalar.h",
-            ("conv_2d_s8_scalar.c", "affine_requant.c"),
+            self.kernels,
             "ar_conv_2d_scalar_params",
             fields,
         )

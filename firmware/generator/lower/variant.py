@@ -63,6 +63,11 @@ def variant(cls: type[Variant]) -> type[Variant]:
     return cls
 
 
+def kernels_of(op_name: str) -> tuple[str, ...]:
+    """Engine files that any variant of an operator may need, sorted."""
+    return tuple(sorted({name for v in _VARIANTS.get(op_name, ()) for name in v.kernels}))
+
+
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     """The variant that runs ``op`` on ``target``; None when the operator's own kernel does.
 
