@@ -75,7 +75,8 @@ class FullyConnectedScalar(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        if inp.dtype != "int8" or w.data is None:
+        # Where RAM counts, inputs widened fourfold are out of proportion: such a layer has one row of activations.
+        if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
             return False
         # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
         if w.elements < _WORTHWHILE or (w.shape[0] % _UNITS and target.optimise != "speed"):

@@ -14,6 +14,7 @@ from arenite.converters.errors import DoesNotFitError, ProfileError
 from arenite.converters.graph import Model
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import predict, size_table
 from arenite.firmware.sizes.targets import SIZES, TARGETS, target_of
@@ -138,7 +139,7 @@ def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Pa
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
     ready = prepared(classifier(), tmp_path)
-    wanted = needs(ready.generated, board, optimise)
+    wanted = needs(ready.retarget(Target.of(board.core, optimise)).generated, board, optimise)
     exact = resized(board, wanted.flash, wanted.ram)
     project = generate_project(ready, exact, tmp_path / "p", optimise=optimise)
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
