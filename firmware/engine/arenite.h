@@ -29,14 +29,16 @@ typedef struct {
     uint8_t hash[8]; /* first eight bytes of the image's SHA-256 */
     const ar_io *inputs;
     const ar_io *outputs;
-    const ar_layer_fn *layers; /* call them in order: that is one inference; 0 for one that an earlier one runs */
+    const ar_layer_fn
+        *layers;          /* call them in order: that is one inference; 0 for one that an earlier one runs */
     ar_layer_fn reset;    /* state carried between inferences back to its first value; 0 when stateless */
     uint32_t *guards;     /* AR_GUARD_WORDS before the arena, the arena, AR_GUARD_WORDS after it */
     uint32_t arena_bytes; /* a multiple of 4 */
     uint16_t layer_count;
     uint8_t input_count;
     uint8_t output_count;
-    const struct ar_segment *stream; /* takes input 0 row by row, before the layers: see stream.h; 0 for none */
+    const struct ar_segment
+        *stream; /* takes input 0 row by row, before the layers: see stream.h; 0 for none */
 } ar_model;
 
 #endif

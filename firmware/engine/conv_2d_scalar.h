@@ -26,7 +26,7 @@ typedef struct {
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
     uint8_t biased, together; /* conv_2d only, see there */
-    int8_t padding; /* the input's zero point */
+    int8_t padding;           /* the input's zero point */
     int8_t act_min, act_max;
 } ar_conv_2d_scalar_params;
 

@@ -39,7 +39,9 @@ platform = {platform}
 board = {board}
 framework = {framework}
 lib_ignore = board
-build_flags = -Isrc -Ilib/arenite -Ilib/agent -DAR_PROFILE -DARENITE_BOARD='"{name}"' -DARENITE_BAUD={baud} -DARENITE_STACK={stack}
+build_flags =
+    -Isrc -Ilib/arenite -Ilib/agent
+    -DAR_PROFILE -DARENITE_BOARD='"{name}"' -DARENITE_BAUD={baud} -DARENITE_STACK={stack}
 monitor_speed = {baud}
 """
 

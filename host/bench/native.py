@@ -95,7 +95,6 @@ class NativeModel:
             results.append(np.frombuffer(raw, dtype).reshape(tensor.shape))
         return results
 
-
     def _push(self, data: bytes) -> None:
         """The input row by row, as a camera would give it."""
         assert self._rows is not None

@@ -3,6 +3,8 @@ this computer, the assembly on emulated cores."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,7 @@ def conv(
     bias = b.const(b.rng.integers(-9000, 9000, out_c), "int32", bias_quant)
     sizes = [conv_padding(padding, shape[k], weights[k], stride[k - 1], dilation[k - 1])[0] for k in (1, 2)]
     y = b.tensor((shape[0], *sizes, out_c), "int8", out)
+    multiplier: dict[str, Any] = {"depth_multiplier": out_c} if depthwise else {}
     b.op(
         "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
         [x, w, bias],
@@ -58,7 +61,7 @@ def conv(
         dilation_h_factor=dilation[0],
         dilation_w_factor=dilation[1],
         fused_activation_function=activation,
-        **({"depth_multiplier": out_c} if depthwise else {}),
+        **multiplier,
     )
     return b.build()
 

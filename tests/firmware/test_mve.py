@@ -6,6 +6,8 @@ the order of the registers in VMOV of two lanes is one such thing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -131,7 +133,8 @@ def pool(
         for size, k in zip(shape[1:3], window, strict=True)
     ]
     y = b.tensor((shape[0], *sizes, shape[3]), "int8", q(0.05, -7))
-    options = {"padding": padding, "stride_h": stride, "stride_w": stride, "fused_activation_function": RELU}
+    options: dict[str, Any] = {"padding": padding, "stride_h": stride, "stride_w": stride}
+    options["fused_activation_function"] = RELU
     b.op(name, [x], [y], "Pool2DOptions", 2, filter_height=window[0], filter_width=window[1], **options)
     return b.build()
 
