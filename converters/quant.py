@@ -73,3 +73,15 @@ def conv_padding(padding: int, size: int, kernel: int, stride: int, dilation: in
     effective = (kernel - 1) * dilation + 1
     out = -(-size // stride) if padding == SAME else (size + stride - effective) // stride
     return out, max((out - 1) * stride + effective - size, 0) // 2
+
+
+def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``): int64.
+
+    Arrays broadcast together; multiplier in [0, 2**31). Exact while ``acc`` stays in
+    32 bits after a shift to the left. Source: TFLite's MultiplyByQuantizedMultiplier.
+    """
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    high = ((acc << left) * multiplier + (1 << 30)) >> 31
+    mask = (np.int64(1) << right) - 1
+    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))

@@ -74,17 +74,6 @@ class AffineRequant:
         return np.clip(high, *INTEGER_RANGE["int8"])
 
 
-def requant_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """``ar_requant`` of the engine, LiteRT's MultiplyByQuantizedMultiplier, for shifts to the right (``shift <= 0``).
-
-    int64 arrays that broadcast together; source: TFLite's SaturatingRoundingDoublingHighMul and RoundingDivideByPOT.
-    """
-    right = -shift
-    high = (acc * multiplier + (1 << 30)) >> 31
-    mask = (np.int64(1) << right) - 1
-    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
-
-
 def convolution_steps(
     multiplier: np.ndarray,
     shift: np.ndarray,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.firmware.generator.affine_requant import requant_twice
+from arenite.converters.quant import round_twice
 
 #: Multipliers tried, relative to the nearest ones.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
@@ -57,7 +57,7 @@ def exact_sums(scaling: AddScaling) -> np.ndarray:
 
 
 def _scale_down(x: np.ndarray, multiplier: int, right: int) -> np.ndarray:
-    return requant_twice(x, np.array(multiplier, np.int64), np.array(-right, np.int64))
+    return round_twice(x, np.array(multiplier, np.int64), np.array(-right, np.int64))
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.quant import round_twice
 from arenite.firmware.generator.affine_requant import convolution_steps, freeze_constant
-from arenite.firmware.generator.packed_multiplier import Shortened, requant
+from arenite.firmware.generator.packed_multiplier import Shortened
 from arenite.firmware.generator.quant import quantize_multiplier
 
 #: Bits of a table entry, and of a word.
@@ -89,7 +90,7 @@ def with_usual_scales(
         return None
     acc = made.lowest[frozen]
     output = np.clip(
-        requant(acc, np.array(multiplier, np.int64), np.array(-shift, np.int64)) + output_zero_point,
+        round_twice(acc, np.array(multiplier, np.int64), np.array(shift, np.int64)) + output_zero_point,
         *act_range,
     )
     below = steps.first[frozen] <= steps.lowest[frozen, None]

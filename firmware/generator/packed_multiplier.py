@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.quant import round_twice
+
 #: Bits of the multiplier that are not stored, and bits of the shift that stand in their place and the leading one's.
 _DROPPED, SHIFT_BITS = 3, 5
 _LEADING = 1 << 30
@@ -21,13 +23,6 @@ _NUDGES = (0, 1, -1, 2, -2, 3, -3)
 _MARGIN = 2
 #: Channels proven at a time, which bounds the memory of the proof.
 _BLOCK = 256
-
-
-def requant(acc: np.ndarray, multiplier: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``ar_requant`` for shifts to the right, on int64 arrays that broadcast together."""
-    high = (acc * multiplier + (1 << 30)) >> 31
-    mask = (np.int64(1) << right) - 1
-    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ def _shorten(
     guess = np.ceil((levels[None, :] - 0.5) / real[:, None])
     tries = guess[:, :, None] + np.arange(-_MARGIN, _MARGIN + 1)
     acc = np.clip(tries, lowest[:, None, None], highest[:, None, None]).astype(np.int64)
-    want = requant(acc, exact, right)
+    want = round_twice(acc, exact, -right)
     # The step must lie inside the tries, or beyond what the accumulator can reach.
     level = levels[None, :]
     inside = (want[:, :, 0] < level) | (acc[:, :, 0] == lowest[:, None])
@@ -113,7 +108,7 @@ def _shorten(
         if not left.size:
             break
         short = nearest[left] + nudge
-        got = requant(acc[left], (short << dropped)[:, None, None], right[left])
+        got = round_twice(acc[left], (short << dropped)[:, None, None], -right[left])
         # Which side of the level, not which value: that is all the clamped output shows.
         same = ((got >= level[:, :, None]) == above[left]).all(axis=(1, 2))
         same &= (short << dropped >= _LEADING) & (short << dropped < 2 * _LEADING)

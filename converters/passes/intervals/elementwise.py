@@ -9,9 +9,17 @@ import numpy as np
 
 from arenite.converters.graph import Tensor
 from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channels_of, is_quantized
-from arenite.converters.passes.intervals.rescale import fits, multipliers, round_twice
+from arenite.converters.passes.intervals.rescale import fits, multipliers
 from arenite.converters.passes.intervals.rule import Site, rule
-from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range, round_half_away
+from arenite.converters.quant import (
+    NONE,
+    RELU,
+    RELU6,
+    RELU_N1_TO_1,
+    activation_range,
+    round_half_away,
+    round_twice,
+)
 
 #: Headroom that ADD gives int8 inputs, in bits.
 _ADD_SHIFT = 20

@@ -13,17 +13,6 @@ def multipliers(reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([m for m, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64)
 
 
-def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``): int64.
-
-    Arrays broadcast together; multiplier in [0, 2**31). Exact while ``fits`` holds for ``acc``.
-    """
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    high = ((acc << left) * multiplier + (1 << 30)) >> 31
-    mask = (np.int64(1) << right) - 1
-    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
-
-
 def fits(acc: np.ndarray, shift: np.ndarray | int) -> bool:
     """Whether LiteRT's int32 holds ``acc`` also after the shift to the left, so that nothing wraps."""
     return bool(np.all(np.abs(acc) << np.maximum(shift, 0) < 1 << 31))

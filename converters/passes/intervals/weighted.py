@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import WEIGHTED, layer_of
-from arenite.converters.passes.intervals.rescale import fits, multipliers, round_once, round_twice
+from arenite.converters.passes.intervals.rescale import fits, multipliers, round_once
 from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.quant import round_twice
 
 
 @rule(*WEIGHTED)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.add_linear import AddLinear, SubLinear
-from arenite.firmware.generator.lower.add_mve import affine_sum
+from arenite.firmware.generator.lower.add_sum import affine_sum
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target

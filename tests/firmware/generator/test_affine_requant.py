@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.converters.quant import round_twice
 from arenite.firmware.generator.affine_requant import (
     Steps,
     convolution_steps,
     freeze_constant,
     fully_connected_steps,
-    requant_twice,
     solve,
     twice_rounded_offset,
 )
@@ -53,7 +53,7 @@ def test_convolutions_are_exact_where_solved(
     rng = np.random.default_rng(seed)
     for c in range(len(chosen)):
         acc = accumulators(int(lowest[c]), int(highest[c]), rng)
-        want = np.clip(requant_twice(acc, multiplier[c], shift[c]) + zero_point, *act)
+        want = np.clip(round_twice(acc, multiplier[c], shift[c]) + zero_point, *act)
         one = type(found)(
             found.multiplier[c], found.offset[c], found.rounding, found.shift, scale, found.two_sided
         )
@@ -113,7 +113,7 @@ def test_constant_channels_get_a_bias_that_can_be_scaled(bias: int) -> None:
     found = solve(frozen_steps, real, twice_rounded_offset(multiplier), -128, 8)
     assert found is not None
     acc = frozen_steps.lowest[1]
-    want = np.clip(requant_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
+    want = np.clip(round_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
     assert found.apply(np.array([0, acc]))[1] == want
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.firmware.generator.packed_multiplier import accumulator_bounds, pack, requant
+from arenite.converters.quant import round_twice
+from arenite.firmware.generator.packed_multiplier import accumulator_bounds, pack
 from arenite.firmware.generator.quant import quantize_multiplier
 
 
@@ -17,7 +18,7 @@ def unpack(word: int) -> tuple[int, int]:
 
 
 def outputs(acc: np.ndarray, multiplier: int, right: int, zero: int) -> np.ndarray:
-    return np.clip(requant(acc, np.array(multiplier), np.array(right)) + zero, -128, 127)
+    return np.clip(round_twice(acc, np.array(multiplier), -np.array(right)) + zero, -128, 127)
 
 
 @settings(deadline=None, max_examples=60)
@@ -65,7 +66,7 @@ def test_a_channel_that_is_always_zero_packs_whatever_its_bias() -> None:
     assert words is not None
     multiplier, right = unpack(int(words[0]))
     acc = np.array([-int(bound[0]), 0, int(bound[0])])
-    assert not requant(acc, np.array(multiplier), np.array(right)).any()
+    assert not round_twice(acc, np.array(multiplier), -np.array(right)).any()
 
 
 def test_scales_above_one_are_not_packed() -> None:
