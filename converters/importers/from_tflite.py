@@ -1,0 +1,42 @@
+"""TensorFlow Lite files: quantised ones as they are, all others with float32 weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model
+from arenite.converters.importers import kinds
+from arenite.converters.importers.agreement import Agreement, agreement
+from arenite.converters.importers.modernise import to_float32
+from arenite.converters.importers.runs import litert_version, random_inputs, run_litert
+from arenite.converters.importers.sources import Imported, Inputs
+from arenite.converters.importers.tflite import parse, read_bytes
+
+
+def import_tflite(path: str, kind: str, inputs: Inputs | None) -> Imported:
+    """The file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
+    data = read_bytes(path)
+    digest = hashlib.sha256(data).hexdigest()
+    version = {"ai-edge-litert": litert_version()}
+    if kind == kinds.TFLITE_QUANTISED:
+        return Imported(kind, data, digest, None, {}, ())
+    model = parse(data, path)
+    floats, notes = to_float32(model)
+    flatbuffer = to_flatbuffer(floats)
+    compared = None
+    if kind != kinds.TFLITE_FLOAT32:
+        compared = _compare(data, flatbuffer, model, inputs, version["ai-edge-litert"])
+    return Imported(kind, flatbuffer, digest, compared, version, (*model.repairs, *notes))
+
+
+def _compare(
+    before: bytes, after: bytes, model: Model, inputs: Inputs | None, version: str
+) -> Agreement | None:
+    given: Sequence[Sequence[np.ndarray]] = inputs(model) if callable(inputs) else inputs or ()
+    samples = [*random_inputs(model), *given]
+    pairs = zip(run_litert(before, samples), run_litert(after, samples), strict=True)
+    return agreement(pairs, f"ai-edge-litert {version}")
