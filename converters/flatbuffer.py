@@ -18,6 +18,7 @@ from arenite.converters.importers.schema import (
     options_object,
     snake,
 )
+from arenite.converters.int4 import pack_int4
 
 #: deprecatedBuiltinCode holds one signed byte; larger codes put this placeholder there (schema.fbs).
 _PLACEHOLDER_FOR_GREATER_OP_CODE = 127
@@ -114,10 +115,11 @@ def _subgraph(g: Subgraph, writer: _Writer) -> Any:
 
 def _tensor(t: Tensor, writer: _Writer) -> Any:
     out = schema.TensorT()
-    out.name, out.shape, out.type = t.name, list(t.shape), TYPE_CODES[t.dtype]
+    out.name, out.shape, out.type = t.name, list(t.shape), TYPE_CODES[t.stored or t.dtype]
     out.hasRank = True
     out.isVariable = t.is_variable
-    out.buffer = 0 if t.data is None else writer.buffer(_little_endian(t.data))
+    if t.data is not None:
+        out.buffer = writer.buffer(_little_endian(pack_int4(t.data) if t.stored == "int4" else t.data))
     out.shapeSignature = None if t.shape_signature is None else list(t.shape_signature)
     if t.quant is not None:
         q = schema.QuantizationParametersT()

@@ -80,6 +80,7 @@ class Tensor:
     data: np.ndarray | None = None
     is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
     shape_signature: tuple[int, ...] | None = None  # as in the file; no -1 (a dynamic batch is fixed at 1)
+    stored: str = ""  # "int4" for an int8 constant that files hold so, see int4.py; "": as its type says
 
     @property
     def elements(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
+from arenite.converters.int4 import int8_weights
 from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.optimise import optimise
@@ -98,6 +99,7 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
     path = Path(path)
     image = load_any_image(path)
     model, folds = fold_constants(image.model)
+    model = int8_weights(model)
     check_supported(model)
     before = _macs(model)
     reports: tuple[PassReport, ...] = ()

@@ -11,6 +11,7 @@ import numpy as np
 from arenite.converters.errors import ArenaError
 from arenite.converters.graph import DTYPES, Model, Tensor
 from arenite.converters.image import to_flatbuffer
+from arenite.converters.int4 import int8_weights
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.streaming.make import plan_streaming
 from arenite.firmware.generator.generate import Generated, lower_model
@@ -50,6 +51,7 @@ FUZZ_TARGETS = (
 
 def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generated:
     """Check, plan and lower one model; for little RAM with whatever can run row by row."""
+    model = int8_weights(model)
     check_supported(model)
     needs = op_needs(model.main, target)
     made = plan_streaming(model.main, needs) if target.optimise == "ram" else None

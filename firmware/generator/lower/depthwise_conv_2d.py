@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
-from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, refuse, register
 from arenite.firmware.generator.lower.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.rows import convolution_rows
 from arenite.firmware.generator.lower.spatial import check_convolution, convolution_fields, u8
@@ -21,6 +21,11 @@ class DepthwiseConv2D(Lowering):
 
     def check(self, graph: Subgraph, op: Op) -> None:
         check_convolution(graph, op, 0, 1, 2, axis=3)
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if inp.dtype == "int16" and w.stored == "int4":
+            raise refuse(
+                op, w, "LiteRT misreads int4 weights where activations are int16", "Use int8 weights here."
+            )
         u8(op, op.options["dilation_h_factor"], "vertical dilation")
         u8(op, op.options["dilation_w_factor"], "horizontal dilation")
 

@@ -41,6 +41,8 @@ class FullyConnected(Lowering):
             raise refuse(op, w, "weights must be quantised", REQUANTISE)
         if w.quant.per_axis and (w.quant.axis != 0 or any(w.quant.zero_point)):
             raise refuse(op, w, "per-channel weights must be along axis 0 with zero point 0", REQUANTISE)
+        if w.stored == "int4" and any(w.quant.zero_point):
+            raise refuse(op, w, "int4 weights must have zero point 0", REQUANTISE)
         if op.options["weights_format"] != _DEFAULT_FORMAT:
             raise refuse(
                 op, w, "shuffled weights are not supported", "Convert the model with default weights."
