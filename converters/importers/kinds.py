@@ -21,7 +21,10 @@ KINDS = (
     TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTISED,
 )  # fmt: skip
 
-ACCEPTED = "Give a .tflite, .keras, .h5, .onnx or .pt2 file, a SavedModel folder, or module:function of a PyTorch model."
+ACCEPTED = (
+    "Give a .tflite, .keras, .h5, .onnx or .pt2 file, a SavedModel folder, "
+    "or module:function that makes a PyTorch model."
+)
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"

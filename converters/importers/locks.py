@@ -1,0 +1,41 @@
+"""One process at a time, by a lock on a file that the system frees when the process ends, however it ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold the lock at ``path``; ``waiting`` is called once when another process has it. Raises ``OSError``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        told = False
+        while True:
+            try:
+                _try(file.fileno())
+                break
+            except OSError as error:
+                if not isinstance(error, BlockingIOError | PermissionError):
+                    raise
+            if waiting is not None and not told:
+                waiting()
+            told = True
+            time.sleep(0.5)
+        yield
