@@ -1,0 +1,1 @@
+"""A float model in, a quantised one out: calibration data, recipes, sensitivity, search under a budget."""
