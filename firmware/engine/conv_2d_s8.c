@@ -2,37 +2,7 @@
 #include "conv_2d.h"
 
 #include "conv_output.h"
-#include "window.h"
-
-/* The products of one output: `rows` by `columns` taps that lie inside the image. Padding adds the real value 0,
- * so the taps outside are left out. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
-                          ar_taps rows, ar_taps columns)
-{
-    /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter alike. */
-    const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
-    const int32_t width = columns.end - columns.first;
-    const int32_t runs = whole_row ? 1 : width;
-    const int32_t length = whole_row ? width * p->k_c : p->k_c;
-    const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
-    const int32_t next_run = p->dilation_w * p->in_c;
-    const int32_t offset = p->input_offset;
-    int32_t acc = 0;
-
-    /* `at` alone may lie before the image: it is where the first tap would be without padding. */
-    const int8_t *in = image + (at + rows.first * next_row + columns.first * next_run);
-    w += (rows.first * p->k_w + columns.first) * p->k_c;
-    for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * p->k_c) {
-        const int8_t *a = in;
-        const int8_t *b = w;
-        for (int32_t run = 0; run < runs; run++, a += next_run, b += p->k_c) {
-            for (int32_t i = 0; i < length; i++) {
-                acc += b[i] * (a[i] + offset);
-            }
-        }
-    }
-    return acc;
-}
+#include "conv_sum_s8.h"
 
 void ar_conv_2d_s8(const ar_conv_2d_params *p)
 {
@@ -52,7 +22,7 @@ void ar_conv_2d_s8(const ar_conv_2d_params *p)
                 const int8_t *filter = p->weights;
                 int32_t left = group_outputs;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
-                    int32_t acc = window_sum(p, image, at, filter, rows, columns);
+                    int32_t acc = ar_conv_sum_s8(p, image, at, filter, rows, columns);
                     acc += ar_conv_bias_s8(p, c);
                     *out++ = ar_conv_output_s8(p, acc, c);
                     if (--left == 0) { /* the next group reads the next channels */
@@ -82,7 +52,7 @@ void ar_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *ou
         for (int32_t c = 0; c < p->out_c; c++) {
             int32_t acc = ar_conv_bias_s8(p, c);
             for (int32_t ky = 0; ky < p->k_h; ky++, filter += filter_row) {
-                acc += rows[ky] ? window_sum(p, rows[ky], at, filter, one, columns) : 0;
+                acc += rows[ky] ? ar_conv_sum_s8(p, rows[ky], at, filter, one, columns) : 0;
             }
             *out++ = ar_conv_output_s8(p, acc, c);
             if (--left == 0) {

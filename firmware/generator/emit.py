@@ -74,7 +74,7 @@ _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 def _model(g: Generated) -> str:
     p = g.prefix
     headers = sorted(
-        {layer.call.header for layer in g.calls if layer.call}
+        {call.header for layer in g.calls if layer.call for call in layer.call.all}
         | ({"state.h"} if g.variables else set())
         | {segment.call.header for segment in g.segments}
     )
@@ -189,8 +189,15 @@ def _layer(g: Generated, layer: Layer) -> str:
     values = _struct(layer.call.fields, g, 1)
     if layer.streamed:
         return f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};"
-    return f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};\n\n" + _function(
-        f"static void {name}(void)", f"{layer.call.kernel}(&{name}_params);"
+    text = f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};\n\n"
+    call = f"{layer.call.kernel}(&{name}_params);"
+    before = layer.call.before
+    if before is None:
+        return text + _function(f"static void {name}(void)", call)
+    values = _struct(before.fields, g, 1)
+    text += f"static const {before.params_type} {name}_before = {values};\n\n"
+    return (
+        f"{text}static void {name}(void)\n{{\n{_INDENT}{before.kernel}(&{name}_before);\n{_INDENT}{call}\n}}"
     )
 
 

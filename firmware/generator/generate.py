@@ -78,7 +78,7 @@ class Generated:
 
     @property
     def engine_sources(self) -> tuple[str, ...]:
-        names = {s for layer in self.calls if layer.call for s in layer.call.sources}
+        names = {s for layer in self.calls if layer.call for call in layer.call.all for s in call.sources}
         names |= {source for segment in self.segments for source in segment.call.sources}
         if self.variables:
             names.add("state.c")
@@ -175,7 +175,8 @@ def lower_model(
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
     # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
-    used = {symbol for layer in layers if layer.call for symbol in symbols(layer.call.fields)}
+    calls = [call for layer in layers if layer.call for call in layer.call.all]
+    used = {symbol for call in calls for symbol in symbols(call.fields)}
     used |= {symbol for segment in segments for symbol in symbols(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)

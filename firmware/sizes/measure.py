@@ -30,16 +30,23 @@ _SAMPLE = """\
 #include "model.h"
 {includes}
 extern const int sample_params[2];
+extern const int sample_before[2];
 extern void sample_kernel(const int *p);
+extern void sample_kernel_before(const int *p);
 static void layer_0(void)
 {{
+    sample_kernel(&sample_params[0]);
+}}
+static void layer_1(void)
+{{
+    sample_kernel_before(&sample_before[0]);
     sample_kernel(&sample_params[0]);
 }}
 static void reset(void)
 {{
     sample_kernel(&sample_params[1]);
 }}
-static const ar_layer_fn layers[] = {{layer_0, reset}};
+static const ar_layer_fn layers[] = {{layer_0, layer_1, reset}};
 const ar_model model = {{.layers = layers}};
 /* The size of every structure that generated code is made of. */
 {sizes}

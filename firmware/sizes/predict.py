@@ -26,6 +26,9 @@ from arenite.profiles.boards import Board
 LIBRARY_FRAME = 64
 
 
+#: Functions of a model's layers: one call, or two.
+_LAYER, _TWO_CALLS = "model.c:.text.layer_0", "model.c:.text.layer_1"
+
 #: Functions of stream.c from the innermost on: the first that the compiler left is where rows are called.
 _ROW_CALLERS = ("advance", "ar_stream_begin")
 
@@ -85,7 +88,7 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
     support = table.support[protocol if generated.pushed is None else STREAM_SUPPORT]
     merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
-    kernels = sorted({layer.call.kernel for layer in generated.calls if layer.call})
+    kernels = sorted({call.kernel for layer in generated.calls if layer.call for call in layer.call.all})
     if generated.variables:
         kernels.append("ar_reset_state")
     kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.pushed})
@@ -118,7 +121,7 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
     return Prediction(
         arena=arena_bytes(generated),
         static=static,
-        stack=_stack(merged, kernels, rows, given, engine),
+        stack=_stack(merged, kernels, rows, given, layer_stack(generated, engine)),
         weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
         code=code,
         exact=board.emulated,
@@ -128,10 +131,12 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
 def _model_code(generated: Generated, engine: ObjectSet) -> int:
     """Flash of the generated model.c and of the tables in weights.c."""
     bytes_ = sum(_word(c.nbytes) for c in generated.constants if not c.is_weight)
-    layer = engine.sections["model.c:.text.layer_0"].size
+    layer = engine.sections[_LAYER].size
     for item in generated.calls:
         assert item.call is not None
-        bytes_ += (0 if item.streamed else _word(layer)) + call_bytes(item.call, engine)
+        own = _LAYER if item.call.before is None else _TWO_CALLS
+        bytes_ += 0 if item.streamed else _word(engine.sections[own].size)
+        bytes_ += sum(call_bytes(call, engine) for call in item.call.all)
     for segment in generated.segments:
         bytes_ += (0 if segment.pushed else _word(layer)) + call_bytes(segment.call, engine)
     graph = generated.model.main
@@ -145,6 +150,12 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
         bytes_ += sum(_word(v.nbytes) for v in generated.variables if v.fill is None)
         bytes_ += _word(layer)
     return bytes_
+
+
+def layer_stack(generated: Generated, engine: ObjectSet) -> int:
+    """The deepest frame of the functions of the model's layers."""
+    two = any(layer.call is not None and layer.call.before is not None for layer in generated.calls)
+    return max(engine.sections[own].stack for own in ((_LAYER, _TWO_CALLS) if two else (_LAYER,)))
 
 
 def call_bytes(call: KernelCall, engine: ObjectSet) -> int:
@@ -178,15 +189,14 @@ def _stack(
     kernels: list[str],
     rows: Collection[str],
     given: Mapping[str, Collection[str]],
-    engine: ObjectSet,
+    layer: int,
 ) -> int:
     """The deepest chain of frames from reset: every reference is taken for a call, function tables included.
 
     ``kernels`` are called by the model's layers, and ``rows`` by the executor of segments; ``given`` are functions that
-    they call in turn, from wherever they are deepest.
+    they call in turn, from wherever they are deepest. ``layer`` is the frame of the layers' functions.
     """
     depth: dict[str, int] = {}
-    layer = engine.sections["model.c:.text.layer_0"].stack
 
     def deepest(node: str, path: frozenset[str]) -> int:
         if node in depth:

@@ -38,7 +38,8 @@ NULL = Expr("0")
 class KernelCall:
     """``kernel(&params)``.
 
-    Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s.
+    Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s. ``before``: the
+    call that goes before it, each time.
     """
 
     kernel: str  # e.g. "ar_conv_2d_s8"
@@ -46,6 +47,12 @@ class KernelCall:
     sources: tuple[str, ...]  # engine files to compile, e.g. ("conv_2d_s8.c",)
     params_type: str  # e.g. "ar_conv_2d_params"
     fields: Mapping[str, Any] = field(default_factory=dict)
+    before: KernelCall | None = None
+
+    @property
+    def all(self) -> tuple[KernelCall, ...]:
+        """This call and the one before it."""
+        return (self,) if self.before is None else (self.before, self)
 
 
 class LowerContext(ABC):

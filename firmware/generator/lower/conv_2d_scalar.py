@@ -115,7 +115,7 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
     fits = sums_fit(whole.reshape(len(whole) // count, count, -1, _QUAD))
     runs = np.array([n for some in fits for n in count_runs(some.all(axis=0))], np.uint8)
     ordered = whole[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
-    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND))
+    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND), constant_values=bias)
     return packed, runs
 
 

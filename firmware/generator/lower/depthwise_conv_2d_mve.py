@@ -32,11 +32,11 @@ def blocks(values: np.ndarray) -> np.ndarray:
 
 
 def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """int8 [channels, taps] and int32 [channels] as int32 words: per block 16 biases, then the taps."""
+    """int8 [channels, taps] and int32 [channels] as int32 words [blocks, …]: 16 biases, then the taps."""
     start = blocks(bias.astype("<i4"))[:, _LANES]
     taps = np.ascontiguousarray(blocks(filters.astype(np.int8)).transpose(0, 2, 1))
     words = taps.reshape(len(start), -1).view("<i4")
-    return np.concatenate([start, words], axis=1).astype(np.int32).reshape(-1)
+    return np.concatenate([start, words], axis=1).astype(np.int32)
 
 
 def pack_scales(twice: Twice) -> np.ndarray:

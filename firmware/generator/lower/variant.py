@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -23,6 +24,8 @@ class Variant(ABC):
     kernels: ClassVar[tuple[str, ...]] = ()
     #: The kernel's C function for one output row (``ar_row_fn`` in stream.h), of a convolution; "" for none.
     row_function: ClassVar[str] = ""
+    #: Whether it keeps weights packed in flash.
+    packed: ClassVar[bool] = False
 
     @abstractmethod
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
@@ -68,14 +71,21 @@ def kernels_of(op_name: str) -> tuple[str, ...]:
     return tuple(sorted({name for v in _VARIANTS.get(op_name, ()) for name in v.kernels}))
 
 
+def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
+    """The variants for weights as they are that can run ``op`` on ``target``, the best first."""
+    for candidate in _VARIANTS.get(op.name, ()):
+        if not candidate.packed and target.tier in candidate.tiers and candidate.suits(graph, op, target):
+            yield candidate
+
+
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     """The variant that runs ``op`` on ``target``; None when the operator's own kernel does.
 
-    Always that one where flash is what counts: every variant pays for its speed with code and tables.
+    Where flash is what counts only those with packed weights: others pay for their speed with code and tables.
     """
-    if target.optimise == "flash":
-        return None
     for candidate in _VARIANTS.get(op.name, ()):
+        if target.optimise == "flash" and not candidate.packed:
+            continue
         if target.tier in candidate.tiers and candidate.suits(graph, op, target):
             return candidate
     return None

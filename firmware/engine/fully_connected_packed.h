@@ -1,0 +1,18 @@
+/* FULLY_CONNECTED, int8, with packed weights: those of one unit are unpacked at a time. */
+#ifndef ARENITE_FULLY_CONNECTED_PACKED_H
+#define ARENITE_FULLY_CONNECTED_PACKED_H
+
+#include "fully_connected.h"
+#include "packed.h"
+
+typedef struct {
+    ar_fully_connected_params layer; /* without weights */
+    ar_packed packed;
+    int8_t *row; /* scratch: [depth] */
+} ar_fully_connected_packed_params;
+
+/* As ar_fully_connected_s8 and ar_fully_connected_s8_real scale. */
+void ar_fully_connected_s8_packed(const ar_fully_connected_packed_params *p);
+void ar_fully_connected_s8_real_packed(const ar_fully_connected_packed_params *p);
+
+#endif

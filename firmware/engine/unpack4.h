@@ -1,0 +1,19 @@
+/* Half bytes to bytes, before a kernel that wants them so runs. */
+#ifndef ARENITE_UNPACK4_H
+#define ARENITE_UNPACK4_H
+
+#include <stdint.h>
+
+/* Each row has `head` words that are copied, and (count + 1) / 2 words of half bytes, which become `count` words: of the
+ * low halves one, of the high halves the next. */
+typedef struct {
+    const uint32_t *from;
+    uint32_t *to;
+    uint32_t add, flip; /* added to each byte, below 128; and 128 where that is added as well */
+    uint16_t rows, head;
+    uint32_t count;
+} ar_unpack4_params;
+
+void ar_unpack4(const ar_unpack4_params *p);
+
+#endif

@@ -1,0 +1,132 @@
+"""int4 weights for the kernels that want bytes: half bytes in flash, made whole in scratch before a layer runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.redirect import Redirected, lowered, weights_of
+from arenite.firmware.generator.lower.variant import Variant, suitable, variant
+from arenite.firmware.generator.packing import Halves, pack_halves
+from arenite.firmware.generator.target import TIERS, Target
+
+#: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
+_ALIGNMENT = 16
+#: Where RAM counts, more than this is not spent on whole weights.
+_LITTLE = {"ram": 1024, "flash": 0}
+#: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
+_MOST = 1.25
+#: Layers that are kept: several questions are asked about each.
+_REMEMBERED = 512
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The kernel that runs (None: the operator's own) and its weights."""
+
+    kernel: Variant | None
+    halves: Halves
+
+
+_chosen: OrderedDict[tuple[int, int, Target], tuple[Subgraph, _Choice | None]] = OrderedDict()
+
+
+class _Unpacked(Variant):
+    tiers = TIERS
+    priority = 1000
+    packed = True
+    kernels = ("unpack4.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[1]].stored == "int4" and choice(graph, op, target) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        chosen = _choice(graph, op, target)
+        return _offset(graph, op, target, chosen.kernel) + chosen.halves.unpacked
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        kernel = _choice(graph, op, target).kernel
+        if kernel is None:
+            return LOWERINGS[op.name].in_place(graph, op)
+        return kernel.in_place(graph, op, target)
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+        """Never: the whole weights would have to stay while other layers run."""
+        return None
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        chosen = _choice(ctx.graph, ctx.op, ctx.target)
+        halves, packed = chosen.halves, chosen.halves.words
+        whole = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
+        call = lowered(Redirected(ctx, lambda _: whole), chosen.kernel)
+        fields = {
+            "from": ctx.weights(packed, "halves"),
+            "to": whole,
+            "add": (halves.base & 0x7F) * 0x01010101,
+            "flip": (halves.base & 0x80) * 0x01010101,
+            "rows": halves.rows,
+            "head": halves.head,
+            "count": halves.count,
+        }
+        return replace(
+            call, before=KernelCall("ar_unpack4", "unpack4.h", self.kernels, "ar_unpack4_params", fields)
+        )
+
+
+@variant
+class Conv2DUnpacked(_Unpacked):
+    op_name = "CONV_2D"
+
+
+@variant
+class DepthwiseConv2DUnpacked(_Unpacked):
+    op_name = "DEPTHWISE_CONV_2D"
+
+
+@variant
+class FullyConnectedUnpacked(_Unpacked):
+    op_name = "FULLY_CONNECTED"
+
+
+def choice(graph: Subgraph, op: Op, target: Target) -> _Choice | None:
+    """The fastest kernel whose weights can be stored as half bytes; None where RAM counts more."""
+    key = (id(graph), op.index, target)
+    known = _chosen.get(key)
+    if known is not None and known[0] is graph:
+        return known[1]
+    made = next(_choices(graph, op, target), None)
+    _chosen[key] = (graph, made)
+    while len(_chosen) > _REMEMBERED:
+        _chosen.popitem(last=False)
+    return made
+
+
+def _choice(graph: Subgraph, op: Op, target: Target) -> _Choice:
+    found = choice(graph, op, target)
+    assert found is not None
+    return found
+
+
+def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
+    inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    # For int16 activations there is no other way.
+    most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
+    kernels: list[Variant | None] = []
+    if target.optimise != "flash":
+        kernels += suitable(graph, op, target)
+    for kernel in [*kernels, None]:
+        values = weights_of(graph, op, target, kernel)
+        halves = pack_halves(values[0]) if len(values) == 1 else None
+        if halves is None or halves.words.nbytes > _MOST * w.elements + 64:
+            continue
+        if most is None or halves.unpacked <= most:
+            yield _Choice(kernel, halves)
+
+
+def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> int:
+    own = LOWERINGS[op.name].scratch(graph, op) if kernel is None else kernel.scratch(graph, op, target)
+    return -(-own // _ALIGNMENT) * _ALIGNMENT
