@@ -100,8 +100,8 @@ def pack_halves(values: np.ndarray) -> Halves | None:
         filled = np.pad(raw, (0, -len(raw) % 4), mode="edge") if len(raw) else raw
         lines = filled.reshape(rows, -1)
         body = lines[:, 4 * head :]
-        base = _base(body)
-        if base is None or not body.size:
+        base = _base(body) if body.size else None
+        if base is None:
             continue
         count = body.shape[1] // 4
         halves = (body.astype(np.int64) - base) & 0xFF
