@@ -1,0 +1,48 @@
+"""A histogram that grows with its values and does not depend on their order.
+
+The bins cover [-reach, reach) evenly, ``reach`` a power of two. When a value lies outside, ``reach`` doubles and
+neighbouring bins merge: exactly what would have been counted with the larger reach from the start.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+#: Number of bins. A step of int8 over the observed range is at least 8 bins wide.
+BINS = 4096
+
+_SMALLEST_EXPONENT = -64
+
+
+class Histogram:
+    """Counts of values by bin; ``exponent`` is log2 of ``reach``."""
+
+    def __init__(self, exponent: int = _SMALLEST_EXPONENT, bins: np.ndarray | None = None) -> None:
+        self.exponent = exponent
+        self.bins = np.zeros(BINS, np.int64) if bins is None else bins
+
+    @property
+    def reach(self) -> float:
+        return math.ldexp(1.0, self.exponent)
+
+    def add(self, values: np.ndarray, largest: float) -> None:
+        """Count ``values`` (finite, flat); ``largest`` is their largest magnitude."""
+        needed = math.frexp(largest)[1]  # largest < 2**needed
+        if needed > self.exponent:
+            self._grow(needed)
+        # A multiplication by a power of two is exact, so that no rounding moves a value to another bin.
+        places = np.floor(values * np.float64(BINS / 2 / self.reach)).astype(np.int64) + BINS // 2
+        self.bins += np.bincount(places, minlength=BINS)
+
+    def _grow(self, exponent: int) -> None:
+        for _ in range(min(exponent - self.exponent, BINS.bit_length())):
+            merged = self.bins.reshape(-1, 2).sum(axis=1)
+            self.bins = np.zeros(BINS, np.int64)
+            self.bins[BINS // 4 : 3 * BINS // 4] = merged
+        self.exponent = exponent
+
+    def centres(self) -> np.ndarray:
+        """The middle of each bin: float64 [BINS]."""
+        return ((np.arange(BINS) + 0.5) / (BINS / 2) - 1.0) * self.reach
