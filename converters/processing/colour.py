@@ -1,0 +1,85 @@
+"""Pixels of a buffer to red, green and blue, and these to grey: integers throughout.
+
+YUV is BT.601 in video range, in OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+
+#: (red, green, blue, bits) of grey: Pillow's convert("L") and OpenCV's COLOR_RGB2GRAY, which rounds alike.
+GREY = {"pil": (19595, 38470, 7471, 16), "opencv": (9798, 19235, 3735, 15)}
+
+#: Bytes per pixel of the packed formats, and the order of colours that a buffer of theirs has without a colour step.
+PIXEL_BYTES = {
+    "rgb": 3,
+    "bgr": 3,
+    "grey": 1,
+    "rgba": 4,
+    "bgra": 4,
+    "rgb565": 2,
+    "rgb565be": 2,
+    "yuyv": 2,
+    "uyvy": 2,
+}
+ORDER = {"bgr": "bgr", "bgra": "bgr", "grey": "grey"}
+
+
+def order_of(format: str) -> str:
+    """``rgb``, ``bgr`` or ``grey``: what the pixels of a buffer are before any colour step."""
+    return ORDER.get(format, "rgb")
+
+
+def buffer_bytes(format: str, width: int, height: int) -> int:
+    return width * height * 3 // 2 if format == "nv12" else width * height * PIXEL_BYTES[format]
+
+
+def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray:
+    """A buffer of uint8 without gaps as uint8 [height, width, 3 or 1], in the order of ``order_of``."""
+    flat = np.ascontiguousarray(data, np.uint8).reshape(-1)
+    wanted = buffer_bytes(format, width, height)
+    if flat.size != wanted:
+        raise UsageError(
+            f"The picture has {flat.size:,} bytes, expected {wanted:,} for {width}x{height} pixels of format {format}.",
+            "Give a buffer without gaps between its rows.",
+        )
+    if format in ("rgb565", "rgb565be"):
+        return _rgb565(flat.reshape(height, width, 2), format == "rgb565be")
+    if format in ("yuyv", "uyvy"):
+        pairs = flat.reshape(height, width // 2, 4).astype(np.int64)
+        first = 0 if format == "yuyv" else 1
+        luma = pairs[:, :, first::2].reshape(height, width)
+        u, v = (np.repeat(pairs[:, :, 1 - first + k], 2, axis=1) for k in (0, 2))
+        return _yuv(luma, u, v)
+    if format == "nv12":
+        luma = flat[: width * height].reshape(height, width).astype(np.int64)
+        chroma = flat[width * height :].reshape(height // 2, width // 2, 2).astype(np.int64)
+        u, v = (np.repeat(np.repeat(chroma[:, :, k], 2, axis=0), 2, axis=1) for k in (0, 1))
+        return _yuv(luma, u, v)
+    pixels = flat.reshape(height, width, PIXEL_BYTES[format])
+    return pixels[:, :, :3]
+
+
+def _rgb565(pixels: np.ndarray, big_endian: bool) -> np.ndarray:
+    """Five and six bits stretched to eight by repeating their top bits."""
+    high, low = (pixels[:, :, 0], pixels[:, :, 1]) if big_endian else (pixels[:, :, 1], pixels[:, :, 0])
+    word = high.astype(np.int64) << 8 | low
+    r, g, b = word >> 11, word >> 5 & 63, word & 31
+    return np.stack([r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2], axis=-1).astype(np.uint8)
+
+
+def _yuv(y: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    y = np.maximum(y - 16, 0) * 1220542
+    u, v = u - 128, v - 128
+    half = 1 << 19
+    rgb = (y + 1673527 * v + half, y - 852492 * v - 409993 * u + half, y + 2116026 * u + half)
+    return np.clip(np.stack([c >> 20 for c in rgb], axis=-1), 0, 255).astype(np.uint8)
+
+
+def to_grey(pixels: np.ndarray, order: str, convention: str) -> np.ndarray:
+    """uint8 [..., 3] in ``order`` to uint8 [..., 1]."""
+    r, g, b, bits = GREY[convention]
+    weights = np.array([r, g, b] if order == "rgb" else [b, g, r], np.int64)
+    return ((pixels.astype(np.int64) @ weights + (1 << (bits - 1))) >> bits).astype(np.uint8)[..., np.newaxis]

@@ -1,0 +1,92 @@
+"""Values of a record that a person wrote, read into a frozen dataclass with an error for each way to get it wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from arenite.converters.errors import UsageError
+
+T = TypeVar("T")
+
+_HINT = "See docs/processing.md for what each step takes."
+
+
+def build(kind: type[T], record: Mapping[str, Any], place: str) -> T:
+    """``record`` as a ``kind``, a dataclass of int, float, bool, str, mapping and tuple fields.
+
+    A single number stands for a tuple of one. ``place`` opens every error's sentence. Raises ``UsageError`` for a key
+    that ``kind`` does not have, one that is missing, or a value of the wrong type.
+    """
+    known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in record:
+        if name not in known:
+            raise UsageError(
+                f"{place} does not take '{name}'.", f"It takes {', '.join(known) or 'nothing'}. {_HINT}"
+            )
+    values = {}
+    for name, field in known.items():
+        if name in record:
+            values[name] = _value(record[name], str(field.type), f"{place}, {name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise UsageError(f"{place} lacks '{name}'.", _HINT)
+    return kind(**values)
+
+
+def _value(value: Any, kind: str, place: str) -> Any:
+    if kind.startswith("tuple["):
+        items = value if isinstance(value, (list, tuple)) else [value]
+        if not items:
+            raise UsageError(f"{place}: is empty.", _HINT)
+        inner = kind[len("tuple[") : -len(", ...]")]
+        return tuple(_value(item, inner, place) for item in items)
+    if kind.startswith("Mapping"):
+        if isinstance(value, Mapping):
+            return dict(value)
+    elif kind == "float":
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    elif kind == "int":
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    elif isinstance(value, {"str": str, "bool": bool}[kind]):
+        return value
+    raise UsageError(f"{place}: is {str(value)[:60]!r}, expected {_NAMES.get(kind, kind)}.", _HINT)
+
+
+_NAMES = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}
+
+
+def record_of(step: Any) -> dict[str, Any]:
+    """The fields of a dataclass that differ from their defaults, as JSON values: what ``build`` reads back."""
+    out = {}
+    for field in dataclasses.fields(step):
+        value = getattr(step, field.name)
+        if field.default is dataclasses.MISSING or value != field.default:
+            out[field.name] = _plain(value)
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def one_of(value: str, allowed: tuple[str, ...], what: str) -> None:
+    """Raises ``UsageError`` unless ``value`` is among ``allowed``."""
+    if value not in allowed:
+        raise UsageError(f"{what} is '{value}', expected one of {', '.join(allowed)}.", _HINT)
+
+
+def within(value: float, low: float, high: float, what: str) -> None:
+    """Raises ``UsageError`` unless low <= value <= high."""
+    if not low <= value <= high:
+        raise UsageError(f"{what} is {value:g}, expected {low:g} to {high:g}.", _HINT)
+
+
+def bad(problem: str) -> UsageError:
+    """An error whose hint is the page of the steps."""
+    return UsageError(problem, _HINT)

@@ -1,0 +1,125 @@
+"""Pictures and sounds in files, through a model's preprocessing."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.processing.colour import order_of
+from arenite.converters.processing.run import preprocess
+from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_audio import AudioSource
+from arenite.converters.processing.steps_image import ImageSource
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
+SOUNDS = (".wav",)
+
+
+def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
+    """The file as the model's input, with its batch of 1: float32 real values, or as stored where ``spec`` quantises.
+
+    ``shape``: of the model's input; without it [1, height, width, channels], or [1, frames, features].
+    Raises ``UsageError`` for a file that cannot be read, or whose result has another number of elements.
+    """
+    if isinstance(spec.source, ImageSource):
+        order = order_of(spec.source.format)
+        result = preprocess(spec, read_picture(path, order), order=order)
+    else:
+        result = preprocess(spec, read_sound(path, spec.source.rate))
+    if shape is None:
+        return result[np.newaxis]
+    if result.size != int(np.prod(shape)):
+        raise UsageError(
+            f"{path}: preprocessing makes {'x'.join(map(str, result.shape))} values, "
+            f"the model's input is {'x'.join(map(str, shape))}.",
+            "Change the size in the preprocessing's steps.",
+        )
+    return result.reshape(shape)
+
+
+def read_picture(path: str | Path, order: str) -> np.ndarray:
+    """uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise UsageError("Reading pictures needs Pillow.", "pip install 'arenite[images]'") from error
+    try:
+        with Image.open(path) as picture:
+            pixels = np.asarray(picture.convert("L" if order == "grey" else "RGB"))
+    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise UsageError(f"Cannot read the picture {path}: {error}.", "Give a PNG or JPEG file.") from error
+    if order == "grey":
+        return pixels[:, :, np.newaxis]
+    return pixels if order == "rgb" else pixels[:, :, ::-1]
+
+
+def read_sound(path: str | Path, rate: int) -> np.ndarray:
+    """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or no PCM."""
+    try:
+        with wave.open(str(path)) as file:
+            width, channels, found = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            raw = file.readframes(file.getnframes())
+    except (OSError, EOFError, wave.Error) as error:
+        raise UsageError(
+            f"Cannot read the sound {path}: {error}.",
+            "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
+        ) from error
+    if found != rate:
+        raise UsageError(
+            f"{path} has {found} samples per second, the model's preprocessing takes {rate}.",
+            f"Resample it first: ffmpeg -i IN -ar {rate} OUT.wav",
+        )
+    raw = raw[: len(raw) - len(raw) % (width * channels)]
+    if width == 1:
+        values = (np.frombuffer(raw, np.uint8).astype(np.int64) - 128) << 8
+    elif width == 3:
+        bytes_ = np.frombuffer(raw, np.uint8).reshape(-1, 3)[:, 1:]
+        values = np.ascontiguousarray(bytes_).view("<i2").reshape(-1).astype(np.int64)
+    else:
+        values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
+    return (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
+
+
+def suffixes(spec: Preprocessing) -> tuple[str, ...]:
+    """The endings of files that ``spec`` takes."""
+    return SOUNDS if isinstance(spec.source, AudioSource) else PICTURES
+
+
+def labelled_files(
+    folder: str | Path, endings: Sequence[str]
+) -> tuple[list[Path], np.ndarray | None, tuple[str, ...]]:
+    """Files below ``folder`` in order of their paths, their labels, and the labels' names.
+
+    Sub-folders are classes, numbered in order of their names. Files that lie in ``folder`` itself have no label; files
+    in it and in sub-folders at once are refused. Raises ``UsageError``.
+    """
+    folder = Path(folder)
+
+    def matching(place: Path, pattern: str) -> list[Path]:
+        return sorted(
+            f
+            for f in place.glob(pattern)
+            if f.suffix.lower() in endings and f.is_file() and not f.name.startswith(".")
+        )
+
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder.", "Give a folder of files.")
+    plain = matching(folder, "*")
+    classes = [d for d in sorted(folder.iterdir()) if d.is_dir() and not d.name.startswith(".")]
+    grouped = {d.name: matching(d, "**/*") for d in classes}
+    grouped = {name: files for name, files in grouped.items() if files}
+    if not plain and not grouped:
+        raise UsageError(f"{folder} has no {' or '.join(endings)} files.", "Give a folder of such files.")
+    if plain and grouped:
+        raise UsageError(
+            f"{folder} has files of its own and sub-folders with files.",
+            "Put every file into the sub-folder of its class, or none.",
+        )
+    if plain:
+        return plain, None, ()
+    labels = [k for k, files in enumerate(grouped.values()) for _ in files]
+    return [f for files in grouped.values() for f in files], np.array(labels), tuple(grouped)

@@ -1,0 +1,214 @@
+"""Preprocessing as data: what is recorded in an image under ``preprocessing``, and what runs on host and device.
+
+A spec is a source and a list of steps. It is read from the image's JSON or from a TOML file of the same shape, checked
+when it is read, and holds nothing but numbers and names: the NumPy reference, the C library and the generator each
+make their tables from it.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Tensor
+from arenite.converters.processing.fields import bad, build, one_of, record_of, within
+from arenite.converters.processing.steps_audio import (
+    AudioSource,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+    Peak,
+    Window,
+)
+from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
+
+SCHEMA = "arenite.preprocessing/1"
+#: The key of an image's ``extra``.
+KEY = "preprocessing"
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """real = (value / divide - mean) / std, in single precision; ``mean`` and ``std`` one, or one per channel."""
+
+    do: ClassVar[str] = "normalise"
+    divide: float = 1.0
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if self.divide <= 0 or any(s <= 0 for s in self.std):
+            raise bad("Normalise: divide and std must be above 0.")
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) not in (1, 3):
+                raise bad(f"Normalise: {name} has {len(values)} values, expected 1 or 3.")
+
+
+@dataclass(frozen=True)
+class Quantise:
+    """stored = real / scale rounded + zero_point, at most what ``dtype`` holds: as LiteRT's QUANTIZE."""
+
+    do: ClassVar[str] = "quantise"
+    dtype: str
+    scale: float
+    zero_point: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.dtype, ("int8", "uint8", "int16"), "Quantise: dtype")
+        low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[self.dtype]
+        within(self.zero_point, low, high, "Quantise: zero_point")
+        if not 1e-30 < self.scale < 1e30:
+            raise bad(f"Quantise: scale is {self.scale:g}.")
+
+
+Source = ImageSource | AudioSource
+Step = (
+    Colour | Crop | Resize | Letterbox | Peak | Frame | Window | Fft | Mel | Log | Mfcc | Normalise | Quantise
+)
+
+_SOURCES: dict[str, type] = {kind.kind: kind for kind in (ImageSource, AudioSource)}
+_IMAGE: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
+#: In their order; all but those in _OPTIONAL have to be there.
+_AUDIO: tuple[type, ...] = (Peak, Frame, Window, Fft, Mel, Log, Mfcc)
+_OPTIONAL = (Peak, Window, Mel, Mfcc)
+_LAST: tuple[type, ...] = (Normalise, Quantise)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """A source, and the steps from it to the model's input."""
+
+    source: Source
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        order = [type(step) for step in self.steps]
+        body, tail = list(order), []
+        while body and body[-1] in _LAST:
+            tail.insert(0, body.pop())
+        if tail not in ([], [Normalise], [Quantise], [Normalise, Quantise]):
+            raise bad("After all other steps comes at most one normalise, and then at most one quantise.")
+        allowed = _IMAGE if isinstance(self.source, ImageSource) else _AUDIO
+        for kind in body:
+            if kind not in allowed:
+                names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
+                raise bad(
+                    f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "  # type: ignore[attr-defined]
+                    f"normalise and quantise last, {names}."
+                )
+        if isinstance(self.source, AudioSource):
+            if body != [k for k in _AUDIO if k in body] or any(
+                k not in body for k in _AUDIO if k not in _OPTIONAL
+            ):
+                raise bad(
+                    "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
+                    "frame, fft and log must be there."
+                )
+        elif sum(kind in (Resize, Letterbox) for kind in body) > 1:
+            raise bad("A picture can be resized once.")
+
+    @property
+    def quantise(self) -> Quantise | None:
+        last = self.steps[-1] if self.steps else None
+        return last if isinstance(last, Quantise) else None
+
+    @property
+    def real(self) -> Preprocessing:
+        """The same without its quantise step: its result is float32."""
+        return self if self.quantise is None else replace(self, steps=self.steps[:-1])
+
+    def bound(self, tensor: Tensor) -> Preprocessing:
+        """The same for the input ``tensor``: quantised as it is, or not at all when it is float32.
+
+        Raises ``UsageError`` for an input of another type.
+        """
+        if tensor.dtype == "float32":
+            return self.real
+        if tensor.dtype not in ("int8", "uint8", "int16") or tensor.quant is None or tensor.quant.per_axis:
+            raise UsageError(
+                f"Preprocessing cannot fill the input '{tensor.name}', which is {tensor.dtype}.",
+                "Inputs of type float32, int8, uint8 and int16, quantised per tensor, can be filled.",
+            )
+        step = Quantise(tensor.dtype, tensor.scale, tensor.zero_point)
+        return replace(self, steps=(*self.real.steps, step))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "source": {"kind": self.source.kind, **record_of(self.source)},
+            "steps": [{"do": step.do, **record_of(step)} for step in self.steps],
+        }
+
+    @staticmethod
+    def from_json(record: Any, place: str = "Preprocessing") -> Preprocessing:
+        """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
+        source, steps = parts(record, SCHEMA, place, ("source",))
+        if not isinstance(source["source"], Mapping):
+            raise bad(f"{place}, source: is missing or no table.")
+        given = dict(source["source"])
+        kind = given.pop("kind", None)
+        if kind not in _SOURCES:
+            raise bad(f"{place}, source, kind: is {kind!r}, expected one of {', '.join(_SOURCES)}.")
+        known = {k.do: k for k in (*_IMAGE, *_AUDIO, *_LAST)}  # type: ignore[attr-defined]
+        return Preprocessing(
+            build(_SOURCES[kind], given, f"{place}, source"), tuple(read_steps(steps, known, place))
+        )
+
+
+def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[dict[str, Any], list[Any]]:
+    """The keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
+    if not isinstance(record, Mapping):
+        raise bad(f"{place}: is no table.")
+    if record.get("schema", schema) != schema:
+        raise UsageError(
+            f"{place}: has schema {str(record['schema'])[:60]!r}, expected {schema!r}.",
+            "It may come from another version of Arenite.",
+        )
+    for name in record:
+        if name not in ("schema", "steps", *more):
+            raise bad(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
+    steps = record.get("steps", [])
+    if not isinstance(steps, list):
+        raise bad(f"{place}, steps: is no list.")
+    return {name: record.get(name) for name in more}, steps
+
+
+def read_steps(records: list[Any], known: Mapping[str, type], place: str) -> list[Any]:
+    """Each record as the dataclass that its ``do`` names."""
+    steps = []
+    for k, record in enumerate(records):
+        where = f"{place}, step {k + 1}"
+        if not isinstance(record, Mapping):
+            raise bad(f"{where}: is no table.")
+        given = dict(record)
+        do = given.pop("do", None)
+        if do not in known:
+            raise bad(f"{where}: do is {do!r}, expected one of {', '.join(known)}.")
+        steps.append(build(known[do], given, f"{where} ({do})"))
+    return steps
+
+
+def read_record(path: str | Path) -> Mapping[str, Any]:
+    """The table in a TOML or JSON file. Raises ``UsageError``."""
+    path = Path(path)
+    try:
+        text = path.read_text("utf-8")
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"Cannot read {path}: {reason}.", "Give a TOML or JSON file.") from error
+
+
+def load_preprocessing(path: str | Path) -> Preprocessing:
+    """The preprocessing in a file: the record itself, or a table ``preprocessing`` in it. Raises ``UsageError``."""
+    record = read_record(path)
+    return Preprocessing.from_json(
+        record.get(KEY, record) if isinstance(record, Mapping) else record, str(path)
+    )
