@@ -23,6 +23,7 @@ from arenite.converters.quantize.coverage import (
     count_clipped,
     coverage,
     scale_ranges,
+    short_name,
 )
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.metrics import Score, drop
@@ -175,11 +176,12 @@ def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[in
 
 def _sentence(c: ClippedTensor, base: Score) -> str:
     f = c.field
-    factor = max(abs(f.seen_low), abs(f.seen_high)) / max(abs(f.low), abs(f.high), 1e-30)
+    beyond = [seen / held for seen, held in ((f.seen_low, f.low), (f.seen_high, f.high)) if held != 0]
+    factor = max(beyond, default=1.0)
     loss = "" if c.loss is None else f"; clipping it alone costs: {_lost(base, c.loss)}"
     return (
-        f"The scale of the {f.made_by} tensor {f.index} '{f.name}' holds {f.low:.4g} to {f.high:.4g}; field data have "
-        f"{f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip {f.clipped:.2%} of its values "
+        f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' holds {f.low:.4g} to {f.high:.4g}; "
+        f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip {f.clipped:.2%} of its values "
         f"(calibration data: {c.calibration.clipped:.2%}){loss}. Add such samples to the calibration data."
     )
 
@@ -196,7 +198,7 @@ def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str
     if field.made_by != "input" or field.used > _MUCH_LESS * calibration.used:
         return []
     return [
-        f"The input '{field.name}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; calibration "
-        f"data had {calibration.seen_low:.4g} to {calibration.seen_high:.4g}: only {field.used:.1%} of the scale's "
+        f"The input '{short_name(field.name)}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; "
+        f"calibration data had {calibration.seen_low:.4g} to {calibration.seen_high:.4g}: only {field.used:.1%} of the scale's "
         "range is used. Were they scaled in another way?"
     ]

@@ -64,7 +64,7 @@ class TensorCoverage:
     @property
     def warning(self) -> str | None:
         """A sentence when the range suits the values badly."""
-        what = f"{self.made_by} tensor {self.index} '{self.name}'"
+        what = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
         if self.bulk < _POOR_USE and self.outlier > 2:
             return (
                 f"{what}: 99.9% of its values use {self.bulk:.0%} of the range {self.low:.4g} to {self.high:.4g}; "
@@ -85,6 +85,11 @@ class TensorCoverage:
             "clipped": self.clipped,
             "sqnr_db": {"value": self.sqnr_db, "kind": "estimated"},
         }
+
+
+def short_name(name: str) -> str:
+    """The first of the names that a converter joined when it fused operators."""
+    return name.split(";")[0]
 
 
 def range_of(quant: Quantization, dtype: str) -> ScaleRange:
