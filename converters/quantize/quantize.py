@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,11 +14,14 @@ from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.importers.modernise import is_quantised
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.assign import FLOAT, Assignment, assign
+from arenite.converters.quantize.bias_correction import corrected_biases
 from arenite.converters.quantize.emit import emit
+from arenite.converters.quantize.moments import can_have_moments, moments
 from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.recipe import Recipe, Settings
+from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.weights import QuantisedWeights, quantise_weights, sqnr_db
+from arenite.converters.quantize.weights import QuantisedWeights, quantise_weights, sqnr_db, to_integers
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,61 @@ def quantize(
             "Give some, or use a recipe for float kernels.",
         )
     a = assign(model.main, recipe, stats, only)
-    weights = _all_weights(model.main, a, only)
-    new, origins, made = emit(model, a, weights, {})
+    kept = observations.inputs if observations is not None else ()
+    weights = _all_weights(flatbuffer, model.main, a, only, kept)
+    biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
+    new, origins, made = emit(model, a, weights, biases)
     layers = tuple(_figures(model.main, op, a, weights) for op in model.main.ops)
     return Quantised(to_flatbuffer(new), layers, tuple(a.notes), made, origins)
 
 
-def _all_weights(graph: Subgraph, a: Assignment, only: Collection[int] | None) -> dict[int, QuantisedWeights]:
+def _all_weights(
+    flatbuffer: bytes,
+    graph: Subgraph,
+    a: Assignment,
+    only: Collection[int] | None,
+    samples: Sequence[Sequence[np.ndarray]],
+) -> dict[int, QuantisedWeights]:
+    out = _nearest_weights(graph, a, only)
+    chosen = [
+        op
+        for op in graph.ops
+        if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op)
+    ]
+    for index, found in (moments(flatbuffer, graph, chosen, samples) if samples else {}).items():
+        op = graph.ops[index]
+        t = graph.tensors[op.inputs[WEIGHTS[op.name].weights]]
+        assert t.data is not None
+        made = round_for_output(t.data, out[index], found)
+        out[index] = _with_room_for_bias(graph, op, a, t, made)
+    return out
+
+
+def _biases(
+    flatbuffer: bytes,
+    model: Model,
+    a: Assignment,
+    weights: Mapping[int, QuantisedWeights],
+    samples: Sequence[Sequence[np.ndarray]],
+) -> dict[int, np.ndarray]:
+    def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
+        made, _, twins = emit(model, a, weights, biases)
+        return made, twins
+
+    ops = [
+        op
+        for op in model.main.ops
+        if op.index in weights
+        and a.modes[op.index] != FLOAT
+        and op.input(WEIGHTS[op.name].bias) >= 0
+        and model.main.tensors[op.inputs[WEIGHTS[op.name].bias]].is_constant
+    ]
+    return corrected_biases(flatbuffer, model, ops, samples, emitted)
+
+
+def _nearest_weights(
+    graph: Subgraph, a: Assignment, only: Collection[int] | None
+) -> dict[int, QuantisedWeights]:
     out = {}
     for op in graph.ops:
         rule = WEIGHTS.get(op.name)
@@ -134,8 +185,6 @@ def _with_room_for_bias(
     if np.all(needed <= made.scale):
         return made
     scale = np.maximum(made.scale, needed).astype(np.float32)
-    from arenite.converters.quantize.weights import to_integers
-
     return replace(made, scale=scale, values=to_integers(t.data, scale, made.axis, made.dtype))
 
 

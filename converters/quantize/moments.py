@@ -1,0 +1,100 @@
+"""Second moments of what a layer multiplies its weights with: which errors of weights matter.
+
+For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions and
+samples. Convolutions are taken apart into such products (one per output position).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.quant import conv_padding
+from arenite.converters.quantize.rules import WEIGHTS
+from arenite.converters.quantize.run_float import values
+
+#: A layer with more weights per output would need too large a matrix.
+LARGEST_ROW = 2304
+
+#: Positions looked at per layer, over all samples.
+_POSITIONS = 16384
+
+
+@dataclass(frozen=True)
+class Moments:
+    """``matrix``: float64 [groups, inputs, inputs]; one group for dense layers, one per channel for depthwise ones."""
+
+    matrix: np.ndarray
+
+
+def can_have_moments(graph: Subgraph, op: Op) -> bool:
+    """Whether ``moments`` knows the layer: constant weights, not grouped, not too large."""
+    if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return False
+    rule = WEIGHTS[op.name]
+    x, w = graph.tensors[op.inputs[rule.value]], graph.tensors[op.inputs[rule.weights]]
+    if not w.is_constant or not w.elements:
+        return False
+    if op.name == "CONV_2D" and w.shape[3] != x.shape[3]:
+        return False
+    inputs = w.shape[1] * w.shape[2] if op.name == "DEPTHWISE_CONV_2D" else w.elements // w.shape[0]
+    return inputs <= LARGEST_ROW
+
+
+def moments(
+    flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
+) -> Mapping[int, Moments]:
+    """The moments of each of ``ops`` in the float model, by operator index."""
+    if not ops:
+        return {}
+    watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
+    most = max(1, _POSITIONS // len(samples))
+    sums: dict[int, np.ndarray] = {}
+    rows: dict[int, int] = {}
+    for found in values(flatbuffer, samples, watched):
+        for op in ops:
+            x = _factors(graph, op, found[op.inputs[WEIGHTS[op.name].value]], most)
+            product = x.transpose(0, 2, 1) @ x
+            sums[op.index] = sums[op.index] + product if op.index in sums else product
+            rows[op.index] = rows.get(op.index, 0) + x.shape[1]
+    return {i: Moments(sums[i] / rows[i]) for i in sums}
+
+
+def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
+    """What the weights are multiplied with at up to ``most`` evenly chosen positions: float64 [groups, positions, inputs]."""
+    shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
+    if op.name == "FULLY_CONNECTED":
+        return _some(x.reshape(-1, shape[1]), most)[None].astype(np.float64)
+    patches = _patches(op, x, shape[1], shape[2])  # [positions, kernel height, kernel width, channels]
+    patches = _some(patches, most).astype(np.float64)
+    if op.name == "CONV_2D":
+        return patches.reshape(1, len(patches), -1)
+    return patches.transpose(3, 0, 1, 2).reshape(patches.shape[3], len(patches), -1)
+
+
+def _some(rows: np.ndarray, most: int) -> np.ndarray:
+    if len(rows) <= most:
+        return rows
+    return rows[(np.arange(most) * len(rows)) // most]
+
+
+def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The window under the kernel at every output position: [positions, height, width, channels]."""
+    o = op.options
+    spans = []
+    for size, kernel, stride, dilation in (
+        (x.shape[1], height, o["stride_h"], o["dilation_h_factor"]),
+        (x.shape[2], width, o["stride_w"], o["dilation_w_factor"]),
+    ):
+        out, before = conv_padding(o["padding"], size, kernel, stride, dilation)
+        before = max(before, 0)
+        after = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size - before, 0)
+        spans.append((out, before, after, stride, dilation, (kernel - 1) * dilation + 1))
+    padded = np.pad(x, ((0, 0), spans[0][1:3], spans[1][1:3], (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (spans[0][5], spans[1][5]), axis=(1, 2))
+    windows = windows[:, :: spans[0][3], :: spans[1][3], :, :: spans[0][4], :: spans[1][4]]
+    windows = windows[:, : spans[0][0], : spans[1][0]]
+    return windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, height, width, x.shape[3])

@@ -1,0 +1,92 @@
+"""Round weights so that the layer's output, not each weight, is nearest to the float one.
+
+Weights are rounded one input after the other; the weights of inputs still to come make up for the error, as far as those
+inputs move together. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
+Transformers", ICLR 2023.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.quantize.moments import Moments
+from arenite.converters.quantize.weights import LARGEST, QuantisedWeights
+
+#: Share of the mean second moment that is added to each, so that the matrix has an inverse.
+_DAMPING = 0.01
+
+#: Shares of a row's scale that are tried, and the work up to which they are.
+_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
+_SEARCH_WORK = 3e8
+
+
+def round_for_output(weights: np.ndarray, start: QuantisedWeights, moments: Moments) -> QuantisedWeights:
+    """``start``, the nearest integers of ``weights``, rounded anew for the least error of the layer's output.
+
+    Scales per channel are searched again around those of ``start``. Rows that ``start`` holds exactly stay as they are.
+    """
+    depthwise = len(moments.matrix) > 1 or start.axis == weights.ndim - 1
+    rows = _to_groups(weights, depthwise, len(moments.matrix)).astype(np.float64)
+    nearest = _to_groups(start.values, depthwise, len(moments.matrix)).astype(np.float64)
+    per_row = start.scale.size > 1
+    scale = np.broadcast_to(
+        start.scale.astype(np.float64).reshape(len(moments.matrix), -1) if per_row else start.scale[0],
+        rows.shape[:2],
+    )
+    limit = LARGEST[start.dtype]
+    h = moments.matrix
+    best, best_scale = nearest, scale.copy()
+    least = _error(rows, best * best_scale[..., None], h)
+    searched = per_row and rows.size * rows.shape[2] <= _SEARCH_WORK
+    for share in _SHARES if searched else (1.0,):
+        tried = (scale * share).astype(np.float32).astype(np.float64)
+        made = _compensated(rows, tried, h, limit)
+        error = _error(rows, made * tried[..., None], h)
+        better = error < least
+        least = np.where(better, error, least)
+        best = np.where(better[..., None], made, best)
+        best_scale = np.where(better, tried, best_scale)
+    values = _from_groups(best, weights.shape, depthwise).astype(np.int8)
+    new_scale = best_scale.reshape(-1).astype(np.float32) if per_row else start.scale
+    return QuantisedWeights(values, new_scale, start.axis, start.dtype)
+
+
+def _to_groups(weights: np.ndarray, depthwise: bool, groups: int) -> np.ndarray:
+    """[groups, outputs of the group, inputs]."""
+    if not depthwise:
+        return weights.reshape(1, weights.shape[0], -1)
+    flat = weights.reshape(-1, groups, weights.shape[-1] // groups)
+    return np.ascontiguousarray(flat.transpose(1, 2, 0))
+
+
+def _from_groups(rows: np.ndarray, shape: tuple[int, ...], depthwise: bool) -> np.ndarray:
+    return np.ascontiguousarray(rows.transpose(2, 0, 1) if depthwise else rows).reshape(shape)
+
+
+def _error(rows: np.ndarray, made: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Squared error of each output: [groups, outputs]."""
+    off = rows - made
+    return np.einsum("gok,gok->go", off @ h, off)
+
+
+def _compensated(rows: np.ndarray, scale: np.ndarray, h: np.ndarray, limit: int) -> np.ndarray:
+    """The integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after it."""
+    size = h.shape[1]
+    power = np.diagonal(h, axis1=1, axis2=2)
+    order = np.argsort(
+        -power, axis=1, kind="stable"
+    )  # what matters most is rounded first, while others can follow
+    take = np.take_along_axis
+    work = take(rows, order[:, None, :], axis=2)
+    matrix = take(take(h, order[:, :, None], axis=1), order[:, None, :], axis=2)
+    damping = _DAMPING * power.mean(axis=1) + 1e-12
+    matrix = matrix + damping[:, None, None] * np.eye(size)
+    upper = np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1)
+    out = np.empty_like(work)
+    for k in range(size):
+        steps = np.clip(np.rint(work[:, :, k] / scale), -limit, limit)
+        out[:, :, k] = steps
+        off = (work[:, :, k] - steps * scale) / upper[:, k, k][:, None]
+        work[:, :, k + 1 :] -= off[:, :, None] * upper[:, None, k, k + 1 :]
+    back = np.argsort(order, axis=1, kind="stable")
+    return take(out, back[:, None, :], axis=2)
