@@ -8,6 +8,7 @@ import pytest
 from arenite.converters.graph import Quantization
 from arenite.firmware.generator.lower import fully_connected_scalar
 from arenite.firmware.generator.lower.conv_2d_scalar import pack_weights
+from arenite.firmware.generator.lower.fully_connected_pairs import pack_pairs
 from arenite.firmware.generator.lower.fully_connected_scalar import pack_weights as pack_units
 from arenite.firmware.generator.lower.scalar_fields import count_runs, sums_fit
 from arenite.firmware.generator.target import SCALAR, Target
@@ -71,12 +72,26 @@ def test_short_sums_of_units_are_as_long_as_all_of_them_allow() -> None:
 
 def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random graphs are too small for the kernel to be worth its place: here it runs all the same."""
-    monkeypatch.setattr(fully_connected_scalar, "_WORTHWHILE", 1)
+    monkeypatch.setattr(fully_connected_scalar, "WORTHWHILE", 1)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=3)
 
 
-@pytest.mark.parametrize("core", ["", "xtensa-lx106"])
-def test_short_sums_of_every_length(core: str) -> None:
+def test_pairs_of_units_share_a_word() -> None:
+    weights = np.arange(-8, 8).reshape(2, 8)
+    packed = pack_pairs(weights)
+    assert packed is not None
+    words, runs = packed
+    assert words.shape == (8 * 4,)  # eight units, six of them filled up
+    assert words.reshape(8, 4)[:, 0].tolist() == [((k - 8) + (k << 16)) & 0xFFFFFFFF for k in range(8)]
+    assert not words.reshape(8, 4)[:, 1:].any()
+    assert runs.tolist() == [2]
+    assert pack_pairs(np.zeros((2, 6), np.int64)) is None  # half a quad
+
+
+@pytest.mark.parametrize(
+    ("core", "kernel"), [("", "scalar"), ("xtensa-lx106", "scalar"), ("rv32imc", "pairs_scalar")]
+)
+def test_short_sums_of_every_length(core: str, kernel: str) -> None:
     """Weights that grow from input to input, and from unit to unit: long and short sums in one layer."""
     rng = np.random.default_rng(5)
     sizes = np.linspace(1, 127, 16)[:, None] * np.linspace(0.05, 1, 200)[None, :]
@@ -84,5 +99,5 @@ def test_short_sums_of_every_length(core: str) -> None:
     model = fully_connected(200, 16, weights=weights, out_quant=Quantization((8.0,), (3,)))
     target = Target(core, SCALAR, "speed")
     calls = [layer.call.kernel for layer in lower(model, target=target).calls if layer.call]
-    assert calls == ["ar_fully_connected_s8_scalar"]
+    assert calls == [f"ar_fully_connected_s8_{kernel}"]
     assert not compare([model], seed=1, runs=8, targets=(target,))

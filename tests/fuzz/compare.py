@@ -45,7 +45,9 @@ HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
 FUZZ_TARGETS = (
     *(Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")),
     Target("xtensa-lx106", SCALAR, "speed"),  # weights laid out for a core without loads of signed bytes
-    *(Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3")),  # and one channel at a time
+    *(
+        Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")
+    ),  # and one channel at a time, or in pairs
 )
 
 

@@ -1,0 +1,128 @@
+/* FULLY_CONNECTED, int8, two products in each multiplication, from weights that are stored in pairs.
+ *
+ * A word holds the weights of two units for one input, a + 2^16 * b modulo 2^32. The words of eight units stand
+ * together: [units / 8][depth][4], the last eight filled up with 0. A short sum over a few inputs x starts at 2^15 and
+ * is then
+ *
+ *     t = 2^15 + sum word * x = 2^16 * B + A + 2^15    modulo 2^32
+ *
+ * with A and B the sums of the two units. Both fit 16 bits, because short sums are short: as many quads of inputs as the
+ * weights allow for any input, or else two inputs, which always fit (the generator checks). Then A + 2^15 is not
+ * negative, and B is t >> 16. Totals are kept of t and of t >> 16: at the end the second unit has `high`, and the first
+ * has both - high * 2^16 - 2^15 for each short sum, whatever overflowed on the way: all is modulo 2^32.
+ *
+ * `runs`, for each eight units, is a byte for each short sum: its quads, or 0 for a quad of two short sums.
+ */
+#include "fully_connected_pairs.h"
+
+#include "in_order.h"
+
+#define TILE 32 /* units that are summed before they are scaled; a multiple of 8 */
+#define PAIRS 4 /* words at a time: as many as the registers hold */
+#define MIDDLE 0x8000u
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void split(uint32_t *both, uint32_t *high, uint32_t t)
+{
+    *both += t;
+    *high += (uint32_t)((int32_t)t >> 16);
+}
+
+/* Adds the products of `count` inputs to the short sums. */
+INLINE void add_products(const int count, uint32_t t[PAIRS], const int8_t *x, const uint32_t *w)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < count; i++) {
+        const uint32_t input = (uint32_t)x[i];
+#pragma GCC unroll 2
+        for (int k = 0; k < PAIRS; k += 2) {
+            t[k] += w[PAIRS * i + k] * input;
+            t[k + 1] += w[PAIRS * i + k + 1] * input;
+            AR_IN_ORDER(t[k], t[k + 1]);
+        }
+    }
+}
+
+/* One quad as two short sums each; `totals` is `both`, then `high`. */
+static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x, const uint32_t *w)
+{
+    for (const int8_t *end = x + 4; x != end; x += 2, w += 2 * PAIRS) {
+        uint32_t t[PAIRS] = {MIDDLE, MIDDLE, MIDDLE, MIDDLE};
+        add_products(2, t, x, w);
+        for (int k = 0; k < PAIRS; k++) {
+            split(totals + k, totals + PAIRS + k, t[k]);
+        }
+    }
+    for (int k = 0; k < PAIRS; k++) {
+        totals[k] -= MIDDLE; /* that of the second, which `runs` does not count */
+    }
+}
+
+/* Sums of eight units over the inputs from x to end; their weights begin at `w`. Gives the end of the runs. */
+INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32_t *w, const uint8_t *runs,
+                                int32_t *sums)
+{
+    const uint8_t *const first = runs;
+    uint32_t both[PAIRS] = {0}, high[PAIRS] = {0};
+
+    while (x != end) {
+        const uint32_t n = *runs++;
+        if (n == 0) {
+            uint32_t totals[2 * PAIRS]; /* not the sums themselves, which are to stay in registers */
+#pragma GCC unroll 4
+            for (int k = 0; k < PAIRS; k++) {
+                totals[k] = both[k];
+                totals[PAIRS + k] = high[k];
+            }
+            two_sums(totals, x, w);
+#pragma GCC unroll 4
+            for (int k = 0; k < PAIRS; k++) {
+                both[k] = totals[k];
+                high[k] = totals[PAIRS + k];
+            }
+            x += 4;
+            w += 4 * PAIRS;
+            continue;
+        }
+        uint32_t t[PAIRS] = {MIDDLE, MIDDLE, MIDDLE, MIDDLE};
+        const int8_t *const last = x + 4 * n;
+        do {
+            add_products(4, t, x, w);
+            x += 4;
+            w += 4 * PAIRS;
+        } while (x != last);
+#pragma GCC unroll 4
+        for (int k = 0; k < PAIRS; k++) {
+            split(both + k, high + k, t[k]);
+        }
+    }
+    const uint32_t middles = (uint32_t)(runs - first) << 15;
+#pragma GCC unroll 4
+    for (int k = 0; k < PAIRS; k++) {
+        sums[2 * k] = (int32_t)(both[k] - middles - (high[k] << 16));
+        sums[2 * k + 1] = (int32_t)high[k];
+    }
+    return runs;
+}
+
+void ar_fully_connected_s8_pairs_scalar(const ar_fully_connected_pairs_params *p)
+{
+    const int8_t *in = p->input;
+    int8_t *out = p->output;
+
+    for (uint32_t b = 0; b < p->batches; b++, in += p->depth) {
+        const uint32_t *w = p->weights;
+        const uint8_t *runs = p->runs;
+        for (int32_t at = 0; at < p->units; at += TILE) {
+            const int32_t units = p->units - at < TILE ? p->units - at : TILE;
+            int32_t sums[TILE];
+            for (int32_t k = 0; k < units; k += 2 * PAIRS, w += PAIRS * p->depth) {
+                runs = unit_sums(in, in + p->depth, w, runs, sums + k);
+            }
+            ar_affine_channels_s8(&p->requant, sums, p->bias + at, p->multiplier + at, out, units);
+            out += units;
+        }
+        ar_clamp_channels_s8(out - p->units, p->units, p->act_min, p->act_max);
+    }
+}
