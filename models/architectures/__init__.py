@@ -1,0 +1,47 @@
+"""The project's own architectures, each a function of input shape, classes and width."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+
+from arenite.converters.errors import UsageError
+from arenite.models.architectures.autoencoder import autoencoder
+from arenite.models.architectures.detector import detector
+from arenite.models.architectures.dscnn import dscnn
+from arenite.models.architectures.mobilenet_v1 import mobilenet_v1
+from arenite.models.architectures.mobilenet_v2 import mobilenet_v2
+from arenite.models.architectures.network import Network
+from arenite.models.architectures.resnet8 import resnet8
+
+ARCHITECTURES: dict[str, Callable[[Sequence[int], int, float], Network]] = {
+    "dscnn": dscnn,
+    "mobilenet_v1": mobilenet_v1,
+    "mobilenet_v2": mobilenet_v2,
+    "resnet8": resnet8,
+    "autoencoder": autoencoder,
+    "detector": detector,
+}
+
+#: Widths beyond these make nothing that a microcontroller runs, or nothing that learns.
+WIDTHS = (0.05, 4.0)
+
+
+def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
+    """The network of architecture ``name``.
+
+    ``shape`` is the input's without the batch. Raises ``UsageError`` for an unknown name, a width out of range, or a
+    shape that the architecture does not take.
+    """
+    if name not in ARCHITECTURES:
+        near = difflib.get_close_matches(name, ARCHITECTURES, 1)
+        raise UsageError(
+            f"There is no architecture '{name}'.",
+            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(ARCHITECTURES)}.",
+        )
+    if not WIDTHS[0] <= width <= WIDTHS[1]:
+        raise UsageError(
+            f"A width of {width:g} is outside {WIDTHS[0]:g} to {WIDTHS[1]:g}.",
+            "Width 1 is the full network; 0.5 has half the channels.",
+        )
+    return ARCHITECTURES[name](shape, classes, width)

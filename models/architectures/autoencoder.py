@@ -1,0 +1,19 @@
+"""A fully connected auto-encoder, whose error of reconstruction tells how unusual an input is. MLPerf Tiny's anomaly
+model: three layers down, a bottleneck of 8 values, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from arenite.models.architectures.network import INPUT, Builder, Network, channels
+
+
+def autoencoder(shape: Sequence[int], classes: int = 0, width: float = 1.0) -> Network:
+    """``shape``: (features,); other shapes are flattened, and the output is then flat. ``classes`` plays no part."""
+    b = Builder()
+    x = b.flatten(INPUT) if len(shape) > 1 else INPUT
+    hidden = channels(128, width)
+    for units in (hidden, hidden, hidden, 8, hidden, hidden, hidden):
+        x = b.dense(x, units, activation="relu", normalise=True)
+    return b.network("autoencoder", width, shape, 0, [b.dense(x, prod(shape))])

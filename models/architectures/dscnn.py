@@ -1,0 +1,24 @@
+"""DS-CNN: one convolution, four depthwise-separable blocks. Zhang et al., "Hello Edge: Keyword Spotting on
+Microcontrollers", 2017; this size is that of MLPerf Tiny's keyword model, with 64 channels at width 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+
+
+def dscnn(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
+    """``shape``: (time, bands, 1) of a spectrogram, (steps, 1, sensors) of a sequence, or a picture."""
+    high, wide, _ = picture(shape, "dscnn")
+    b = Builder()
+    filters = channels(64, width, 4)
+    spectrogram = high > 2 * wide
+    kernel = window(shape, 10, 4) if spectrogram else window(shape, 5, 5)
+    x = b.conv(INPUT, filters, kernel, (2, 2 if wide > 1 else 1))
+    x = b.dropout(x, 0.2)
+    for _ in range(4):
+        x = b.depthwise(x, window(shape, 3, 3))
+        x = b.conv(x, filters, (1, 1))
+    x = b.dropout(b.mean(x), 0.2)
+    return b.network("dscnn", width, shape, classes, [b.dense(x, classes, activation="softmax")])

@@ -1,0 +1,153 @@
+"""A network as plain data: layers by name, from which Keras, PyTorch and shape-only graphs are made alike.
+
+One description keeps the trained model, the model that is only predicted, and their PyTorch and ONNX twins the same.
+Shapes are without the batch: (height, width, channels) for pictures, (features,) for vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from arenite.converters.errors import UsageError
+
+INPUT = "input"
+"""The name by which layers refer to the network's input."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One operation. ``kind`` is "conv", "depthwise", "dense", "mean" (over height and width), "flatten", "reshape",
+    "add", "concat" (along the first axis) or "dropout" (only in training).
+
+    ``normalise``: batch normalisation follows, in place of a bias. ``activation`` comes last: "", "relu", "relu6",
+    "sigmoid" or "softmax".
+    """
+
+    kind: str
+    name: str
+    inputs: tuple[str, ...]
+    filters: int = 0
+    kernel: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    padding: str = "same"
+    normalise: bool = False
+    activation: str = ""
+    rate: float = 0.0
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of architecture ``architecture``; ``width`` scales its channels. ``outputs`` are names of layers."""
+
+    architecture: str
+    width: float
+    input_shape: tuple[int, ...]
+    classes: int
+    layers: tuple[Layer, ...]
+    outputs: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def name(self) -> str:
+        """For example ``dscnn_w50_28x28x1``: the architecture, the width in per cent, the input."""
+        shape = "x".join(map(str, self.input_shape))
+        return f"{self.architecture}_w{round(self.width * 100)}_{shape}"
+
+
+@dataclass
+class Builder:
+    """Collects layers one after another; each method returns the name that the next takes as its input."""
+
+    layers: list[Layer] = field(default_factory=list)
+
+    def conv(
+        self,
+        x: str,
+        filters: int,
+        kernel: tuple[int, int],
+        stride: tuple[int, int] = (1, 1),
+        *,
+        activation: str = "relu",
+        normalise: bool = True,
+    ) -> str:
+        return self._add(
+            Layer(
+                *("conv", self._name("conv"), (x,), filters, kernel, stride),
+                normalise=normalise,
+                activation=activation,
+            )
+        )
+
+    def depthwise(
+        self, x: str, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1), *, activation: str = "relu"
+    ) -> str:
+        return self._add(
+            Layer(
+                *("depthwise", self._name("depthwise"), (x,), 0, kernel, stride),
+                normalise=True,
+                activation=activation,
+            )
+        )
+
+    def dense(self, x: str, units: int, *, activation: str = "", normalise: bool = False) -> str:
+        return self._add(
+            Layer("dense", self._name("dense"), (x,), units, normalise=normalise, activation=activation)
+        )
+
+    def add(self, a: str, b: str, *, activation: str = "") -> str:
+        return self._add(Layer("add", self._name("add"), (a, b), activation=activation))
+
+    def mean(self, x: str) -> str:
+        return self._add(Layer("mean", self._name("mean"), (x,)))
+
+    def flatten(self, x: str) -> str:
+        return self._add(Layer("flatten", self._name("flatten"), (x,)))
+
+    def reshape(self, x: str, shape: tuple[int, ...], *, activation: str = "") -> str:
+        return self._add(Layer("reshape", self._name("reshape"), (x,), shape=shape, activation=activation))
+
+    def dropout(self, x: str, rate: float) -> str:
+        return self._add(Layer("dropout", self._name("dropout"), (x,), rate=rate))
+
+    def network(
+        self, architecture: str, width: float, shape: Sequence[int], classes: int, outputs: Sequence[str]
+    ) -> Network:
+        return Network(architecture, width, tuple(shape), classes, tuple(self.layers), tuple(outputs))
+
+    def _add(self, layer: Layer) -> str:
+        self.layers.append(layer)
+        return layer.name
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}_{sum(layer.kind == kind for layer in self.layers)}"
+
+
+def channels(base: int, width: float, step: int = 8) -> int:
+    """``base * width`` rounded to a multiple of ``step``, at least ``step`` and never less than 90 % of the product.
+
+    The rule of the MobileNet papers' reference code.
+    """
+    wanted = base * width
+    rounded = max(step, int(wanted + step / 2) // step * step)
+    return rounded + step if rounded < 0.9 * wanted else rounded
+
+
+def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
+    """``shape`` as (height, width, channels). Raises ``UsageError`` for anything else."""
+    if len(shape) != 3 or min(shape) < 1:
+        raise UsageError(
+            f"'{architecture}' takes pictures (height, width, channels), not samples of shape {list(shape)}.",
+            "Choose another architecture, or other data.",
+        )
+    return shape[0], shape[1], shape[2]
+
+
+def window(shape: Sequence[int], height: int, width: int) -> tuple[int, int]:
+    """A kernel of at most ``height`` x ``width`` that is no larger than the picture ``shape``, so that sequences,
+    pictures of width 1, get kernels of width 1."""
+    return min(height, shape[0]), min(width, shape[1])

@@ -1,0 +1,46 @@
+"""Data to train with, each a function of the resolution that is asked for (None: as it comes)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from arenite.converters.errors import UsageError
+from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
+from arenite.models.datasets.digits import digits
+from arenite.models.datasets.mnist import mnist
+from arenite.models.datasets.motions import motion_anomalies, motions
+from arenite.models.datasets.scenes import scenes
+
+DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
+    "digits": digits,
+    "mnist": mnist,
+    "motions": motions,
+    "motion_anomalies": motion_anomalies,
+    "scenes": scenes,
+}
+
+#: What each is for; data are large, and this is asked without them.
+TASKS = {
+    "digits": CLASSIFY,
+    "mnist": CLASSIFY,
+    "motions": CLASSIFY,
+    "motion_anomalies": RECONSTRUCT,
+    "scenes": DETECT,
+}
+
+
+def dataset(name: str, resolution: int | None = None, *, progress: bool = True) -> TrainingData:
+    """The data called ``name``.
+
+    Raises:
+        UsageError: no such data, or a resolution that they cannot have.
+        ToolError: they could not be fetched or made.
+    """
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name, DATASETS, 1)
+        raise UsageError(
+            f"There are no data called '{name}'.",
+            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(DATASETS)}.",
+        )
+    return DATASETS[name](resolution, progress)

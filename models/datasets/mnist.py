@@ -1,0 +1,50 @@
+"""MNIST: 60,000 handwritten digits of 28x28 to train with, and the full test set of 10,000."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from arenite.converters.errors import ToolError
+from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
+from arenite.models.datasets.pictures import as_resolution
+from arenite.models.manifest import manifest
+from arenite.models.members import members
+
+
+def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
+    """Pixels of 0 to 255 as 0 to 1."""
+    files = manifest().datasets["mnist"]
+    train, y_train, test, y_test = (read_idx(f) for f in members(files, "datasets", progress=progress))
+    x_train, spec = as_resolution(train[..., np.newaxis], resolution, largest=255.0)
+    x_test, _ = as_resolution(test[..., np.newaxis], resolution, largest=255.0)
+    return TrainingData(
+        name="mnist",
+        title=files.title,
+        task=CLASSIFY,
+        x_train=x_train,
+        y_train=y_train.astype(np.int64),
+        x_test=x_test,
+        y_test=y_test.astype(np.int64),
+        labels=tuple("0123456789"),
+        licence=files.licence,
+        settings=Settings(epochs=4),
+        preprocessing=spec,
+        shift=2,
+    )
+
+
+def read_idx(data: bytes) -> np.ndarray:
+    """An array of bytes in the IDX format: two zeros, type 8, rank, each dimension as a big-endian uint32, the values.
+
+    Raises ``ToolError`` for anything else.
+    """
+    rank = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
+    start = 4 + 4 * rank
+    shape = struct.unpack(f">{rank}I", data[4:start]) if 0 < rank <= 4 and len(data) >= start else ()
+    if not shape or int(np.prod(shape)) != len(data) - start:
+        raise ToolError(
+            "A file of MNIST is no IDX array of bytes.", "Delete the folder datasets in the cache."
+        )
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

@@ -1,0 +1,107 @@
+"""BasicMotions: a smart watch on the wrist of people who stand, walk, run and play badminton.
+
+80 recordings of 100 steps at 10 Hz, six channels: acceleration and rotation about three axes. Each is cut into
+windows of half a recording, since 40 recordings are few to train with; a recording is never split between training and
+test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.errors import ToolError
+from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, Settings, TrainingData
+from arenite.models.datasets.unsized import refuse_resolution
+from arenite.models.manifest import manifest
+from arenite.models.members import members
+
+LABELS = ("Standing", "Running", "Walking", "Badminton")
+STEPS, CHANNELS = 100, 6
+WINDOW, HOP = 50, 5
+UNUSUAL = LABELS.index("Badminton")
+
+#: Windows of the auto-encoder: short, because what it does not see as usual is to be told soon.
+SHORT, SHORT_HOP = 16, 4
+
+
+def motions(resolution: int | None = None, progress: bool = True) -> TrainingData:
+    """Which of four motions: windows of five seconds, (50, 1, 6), each channel scaled by its spread in training."""
+    refuse_resolution("motions", resolution)
+    (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
+    mean, spread = _spread(x_train)
+    train, test = (_windows((x - mean) / spread, WINDOW, HOP) for x in (x_train, x_test))
+    return TrainingData(
+        name="motions",
+        title=f"BasicMotions: windows of {WINDOW} steps at 10 Hz, six channels",
+        task=CLASSIFY,
+        x_train=train.reshape(-1, WINDOW, 1, CHANNELS),
+        y_train=np.repeat(y_train, len(train) // len(y_train)),
+        x_test=test.reshape(-1, WINDOW, 1, CHANNELS),
+        y_test=np.repeat(y_test, len(test) // len(y_test)),
+        labels=LABELS,
+        licence=licence,
+        settings=Settings(epochs=40, batch=32),
+        scaling={"mean": mean.tolist(), "std": spread.tolist()},
+    )
+
+
+def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
+    """Is a motion unusual: training has people who stand, walk and run; badminton is what it has never seen."""
+    refuse_resolution("motion_anomalies", resolution)
+    (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
+    usual = x_train[y_train != UNUSUAL]
+    mean, spread = _spread(usual)
+    train, test = (_windows((x - mean) / spread, SHORT, SHORT_HOP) for x in (usual, x_test))
+    unusual = np.repeat(y_test == UNUSUAL, len(test) // len(y_test)).astype(np.int64)
+    return TrainingData(
+        name="motion_anomalies",
+        title=f"BasicMotions: windows of {SHORT} steps; standing, walking and running are usual, badminton is not",
+        task=RECONSTRUCT,
+        x_train=train.reshape(-1, SHORT * CHANNELS),
+        y_train=np.zeros(len(train), np.int64),
+        x_test=test.reshape(-1, SHORT * CHANNELS),
+        y_test=unusual,
+        labels=("usual", "unusual"),
+        licence=licence,
+        settings=Settings(epochs=40, batch=32),
+        scaling={"mean": mean.tolist(), "std": spread.tolist()},
+    )
+
+
+def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Recordings (cases, steps, channels) and class numbers of a file in the UEA archive's format: after ``@data`` a
+    case per line, its channels and its class separated by colons. Raises ``ToolError`` for anything else."""
+    lines = text.partition("@data")[2].split()
+    try:
+        cases = [line.split(":") for line in lines]
+        x = np.array([[c.split(",") for c in case[:-1]] for case in cases], np.float32)
+        y = np.array([LABELS.index(case[-1]) for case in cases])
+    except ValueError as error:
+        raise ToolError(
+            f"BasicMotions cannot be read: {error}.", "Delete the folder datasets in the cache."
+        ) from error
+    if x.shape[1:] != (CHANNELS, STEPS):
+        raise ToolError(
+            f"BasicMotions has recordings of shape {x.shape[1:]}, not {(CHANNELS, STEPS)}.",
+            "Delete the folder datasets in the cache.",
+        )
+    return x.transpose(0, 2, 1), y
+
+
+def _recordings(
+    progress: bool,
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray], str]:
+    files = manifest().datasets["motions"]
+    train, test = members(files, "datasets", progress=progress)
+    return read_ts(train.decode("utf-8")), read_ts(test.decode("utf-8")), files.licence
+
+
+def _spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each channel."""
+    return x.mean((0, 1)), x.std((0, 1))
+
+
+def _windows(x: np.ndarray, length: int, hop: int) -> np.ndarray:
+    """(cases, steps, channels) to (cases * windows, length, channels), the windows of a case one after another."""
+    views = np.lib.stride_tricks.sliding_window_view(x, length, axis=1)[:, ::hop]
+    return np.ascontiguousarray(views.transpose(0, 1, 3, 2).reshape(-1, length, x.shape[2]))

@@ -1,0 +1,46 @@
+"""Pictures as a network takes them, made by the same preprocessing that is recorded in its image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.processing.run import preprocess
+from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.steps_image import ImageSource, Resize
+
+#: The sides that pictures may be resized to.
+SIDES = (8, 224)
+
+
+def as_resolution(
+    pixels: np.ndarray, resolution: int | None, *, largest: float
+) -> tuple[np.ndarray, Preprocessing]:
+    """``pixels``, uint8 (samples, height, width, 1), 0 to ``largest``, as float32 of 0 to 1 with sides of
+    ``resolution``; and the preprocessing that does this.
+
+    Raises ``UsageError`` for a resolution out of range.
+    """
+    if resolution is not None and not SIDES[0] <= resolution <= SIDES[1]:
+        raise UsageError(
+            f"A resolution of {resolution} is outside {SIDES[0]} to {SIDES[1]} pixels.",
+            "Give the side of the network's input.",
+        )
+    scale = Normalise(divide=largest)
+    if resolution is None or pixels.shape[1:3] == (resolution, resolution):
+        # What preprocessing does to each of the pictures, at once.
+        return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource("grey"), (scale,))
+    spec = Preprocessing(ImageSource("grey"), (Resize(resolution, resolution), scale))
+    return np.stack([preprocess(spec, p, order="grey") for p in pixels]), spec
+
+
+def resized(x: np.ndarray, side: int) -> np.ndarray:
+    """Real values (height, width, channels) at ``side`` x ``side``, bilinear between the middles of pixels; for
+    making pictures up, not for preprocessing."""
+    for axis in (0, 1):
+        size = x.shape[axis]
+        at = np.clip((np.arange(side) + 0.5) * (size / side) - 0.5, 0, size - 1).astype(np.float32)
+        low = np.floor(at).astype(np.int64)
+        share = (at - low).reshape(-1, *[1] * (x.ndim - 1 - axis))
+        x = x.take(low, axis) * (1 - share) + x.take(np.minimum(low + 1, size - 1), axis) * share
+    return x

