@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
-from arenite.converters.image import image_bytes, to_flatbuffer
+from arenite.converters.image import Image, image_bytes, to_flatbuffer
 from arenite.converters.int4 import int8_weights
 from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
@@ -33,7 +35,8 @@ class Prepared:
     so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
     ``source`` is the model as the file has it, mended but neither folded nor optimised: what every output is judged by.
     ``passes`` has a report for each graph optimisation that changed the model, ``source_macs`` the multiply-accumulates
-    before them. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it.
+    before them. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it. ``extra`` is
+    what else the image records, such as preprocessing and what it was made from.
     """
 
     path: Path
@@ -47,6 +50,7 @@ class Prepared:
     source_macs: int
     passes: tuple[PassReport, ...] = ()
     target: Target = PORTABLE
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
     _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -55,7 +59,7 @@ class Prepared:
         portable = self._by_target.get(PORTABLE, self)
         if portable is not self:
             return portable.image
-        return image_bytes(self.model, self.plan, source_sha256=self.source_sha256)
+        return image_bytes(self.model, self.plan, source_sha256=self.source_sha256, extra=self.extra)
 
     @cached_property
     def reference(self) -> bytes:
@@ -97,7 +101,11 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     path = Path(path)
-    image = load_any_image(path)
+    return prepare_image(load_any_image(path), path, passes=passes)
+
+
+def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
+    """Like ``prepare``, of an image or a plain ``.tflite`` that is in memory; ``path`` gives it a name."""
     model, folds = fold_constants(image.model)
     model = int8_weights(model)
     check_supported(model)
@@ -122,5 +130,15 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
         made = whole_plan(model, needs)
     source = image.source_sha256 or image.sha256
     return Prepared(
-        path, image.sha256, source, model, tuple(needs), made, tuple(notes), image.model, before, reports
+        path,
+        image.sha256,
+        source,
+        model,
+        tuple(needs),
+        made,
+        tuple(notes),
+        image.model,
+        before,
+        reports,
+        extra=image.extra,
     )
