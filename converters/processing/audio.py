@@ -33,13 +33,13 @@ from arenite.converters.processing.audio_tables import (
 from arenite.converters.processing.spec import Preprocessing
 
 _MOST_BITS = 62
+_INT32 = (-(2**31), 2**31 - 1)
 
 
 def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
     """int16 samples to the model's input [frames, features]."""
     plan = plan_audio(spec)
-    for _, values in trace(plan, samples):
-        pass
+    *_, (_, values) = trace(plan, samples)
     return levels.apply_affine(spec, plan.affine, values[..., np.newaxis])[..., 0]
 
 
@@ -61,10 +61,11 @@ def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarra
     features = (logs * plan.factor + (1 << (LOG2_BITS + 28 - FEATURE_BITS - 1))) >> (
         LOG2_BITS + 28 - FEATURE_BITS
     )
+    features = np.clip(features, *_INT32)
     yield "log", features
     if plan.cosines is not None:
         totals = features @ plan.cosines.astype(np.int64).T
-        yield "mfcc", (totals + (1 << (DCT_BITS - 1))) >> DCT_BITS
+        yield "mfcc", np.clip((totals + (1 << (DCT_BITS - 1))) >> DCT_BITS, *_INT32)
 
 
 def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]:
@@ -196,12 +197,12 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
     mantissa = plan.mantissa * peak
     at = plan.exponent - exponents[:, np.newaxis]  # of the offset, in units of the sums
     # Both below 2^62: the sums are cut where the offset would not fit.
-    cut = np.clip(at + int(mantissa).bit_length() - _MOST_BITS, 0, 63)
+    cut = np.maximum(at + int(mantissa).bit_length() - _MOST_BITS, 0)
     at = at - cut
     other = np.where(
         at >= 0, np.int64(mantissa) << np.clip(at, 0, 62), np.int64(mantissa) >> np.clip(-at, 0, 63)
     )
-    sums = sums >> cut
+    sums = sums >> np.minimum(cut, 63)
     inner = np.maximum(sums, other) if plan.is_floor else np.minimum(sums, (1 << _MOST_BITS) - 1) + other
     found = log2(np.maximum(inner, 1))
     found += (exponents[:, np.newaxis] + cut) << LOG2_BITS

@@ -79,7 +79,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     source = spec.source
     assert isinstance(source, AudioSource)
 
-    def find(kind: type):  # noqa: ANN202
+    def find(kind: type):
         return next((s for s in spec.steps if isinstance(s, kind)), None)
 
     frame: Frame = find(Frame)

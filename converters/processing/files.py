@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import order_of
-from arenite.converters.processing.run import preprocess
+from arenite.converters.processing.run import preprocess_pixels, preprocess_samples
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_audio import AudioSource
 from arenite.converters.processing.steps_image import ImageSource
@@ -27,9 +27,10 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
     """
     if isinstance(spec.source, ImageSource):
         order = order_of(spec.source.format)
-        result = preprocess(spec, read_picture(path, order), order=order)
+        pixels = read_picture(path, order)
+        result = preprocess_pixels(spec, pixels, order, pixels.shape[1], pixels.shape[0])
     else:
-        result = preprocess(spec, read_sound(path, spec.source.rate))
+        result = preprocess_samples(spec, read_sound(path, spec.source.rate))
     if shape is None:
         return result[np.newaxis]
     if result.size != int(np.prod(shape)):

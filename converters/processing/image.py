@@ -14,7 +14,6 @@ from arenite.converters.processing import colour, levels
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.resample import (
     FRACTION_BITS,
-    OPENCV_BITS,
     WEIGHT_BITS,
     Axis,
     axis,
@@ -41,9 +40,7 @@ class Picture:
 
 def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.ndarray:
     """uint8 [height, width, 1 or 3] in ``order`` to the model's input [height, width, channels]."""
-    picture = Picture(pixels, order)
-    for _, picture in trace(spec, pixels, order):
-        pass
+    *_, (_, picture) = trace(spec, pixels, order)
     return picture.pixels
 
 

@@ -1,4 +1,4 @@
-"""How each library resizes: for every output position along one axis, which source positions it reads and their weights.
+"""How each library resizes: for each output position along an axis, the source positions that it reads, and weights.
 
 Both axes of a picture are resampled alone, first along rows, then along columns. What comes between and after them is
 the ``flavour``:

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
+from arenite.converters.processing import native
 from arenite.converters.processing.audio import preprocess_audio
+from arenite.converters.processing.audio_plan import plan_audio
+from arenite.converters.processing.colour import order_of, unpack
+from arenite.converters.processing.compiled import CompiledAudio, CompiledImage
 from arenite.converters.processing.image import preprocess_image
+from arenite.converters.processing.image_plan import plan_image
 from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_image import ImageSource
 
 
-def preprocess(spec: Preprocessing, data: np.ndarray, *, order: str = "rgb") -> np.ndarray:
-    """Pixels, uint8 [height, width, 3 or 1] in ``order`` (rgb, bgr, grey), or int16 samples, as the model's input.
+def preprocess_pixels(
+    spec: Preprocessing, data: np.ndarray, format: str, width: int, height: int
+) -> np.ndarray:
+    """A buffer of uint8 without gaps, of one of ``steps_image.FORMATS``, as [height, width, channels] of the model's
+    input: as stored where ``spec`` quantises, else float32."""
+    library = native.library()
+    if library is None:
+        return preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+    return _image(spec, format, width, height).run(data)
 
-    Returns [height, width, channels] or [frames, features]: as stored where ``spec`` quantises, else float32.
-    """
-    if isinstance(spec.source, ImageSource):
-        return preprocess_image(spec, data, order)
-    return preprocess_audio(spec, data)
+
+def preprocess_samples(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
+    """int16 samples as [frames, features]: as stored where ``spec`` quantises, else float32."""
+    return preprocess_audio(spec, samples) if native.library() is None else _audio(spec).run(samples)
+
+
+# Working a plan out takes longer than running it; pictures of a folder often have one size.
+@lru_cache(8)
+def _image(spec: Preprocessing, format: str, width: int, height: int) -> CompiledImage:
+    library = native.library()
+    assert library is not None
+    return CompiledImage(library, plan_image(spec, format, width, height))
+
+
+@lru_cache(8)
+def _audio(spec: Preprocessing) -> CompiledAudio:
+    library = native.library()
+    assert library is not None
+    return CompiledAudio(library, plan_audio(spec))

@@ -1,0 +1,103 @@
+"""The C sources of ``firmware/processing`` as a library on this computer, loaded by ctypes.
+
+Looked for in this order: the library that was built when Arenite was installed, if it is of these very sources; one
+that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and ``reason`` says why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.machinery
+import os
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import arenite.firmware.processing as sources_package
+
+SOURCES = Path(next(iter(sources_package.__path__)))
+FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
+
+
+@cache
+def digest() -> str:
+    """Of the sources, as ``setup.py`` computes it."""
+    found = hashlib.sha256()
+    for path in sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+@cache
+def _found() -> tuple[ctypes.CDLL | None, str]:
+    if os.environ.get("ARENITE_PROCESSING") == "numpy":
+        return None, "ARENITE_PROCESSING=numpy asks for NumPy."
+    for path in installed():
+        loaded = _load(path)
+        if loaded is not None:
+            return loaded, ""
+    return _compiled()
+
+
+def installed() -> list[Path]:
+    """The libraries that were built with the package."""
+    return [
+        SOURCES / f"_native{ending}"
+        for ending in importlib.machinery.EXTENSION_SUFFIXES
+        if (SOURCES / f"_native{ending}").is_file()
+    ]
+
+
+def library() -> ctypes.CDLL | None:
+    """The library, or None where there is none; then ``reason`` says why."""
+    return _found()[0]
+
+
+def reason() -> str:
+    """Why there is no library; empty when there is one."""
+    return _found()[1]
+
+
+def _load(path: Path) -> ctypes.CDLL | None:
+    """The library at ``path``, if it is one of these sources."""
+    try:
+        loaded = ctypes.CDLL(str(path))
+        loaded.ar_processing_sources.restype = ctypes.c_char_p
+        return loaded if loaded.ar_processing_sources() == digest().encode() else None
+    except (OSError, AttributeError):
+        return None
+
+
+def _compiled() -> tuple[ctypes.CDLL | None, str]:
+    from arenite.models.zoo import cache_directory
+
+    target = cache_directory() / "processing" / f"{digest()[:16]}.so"
+    if target.is_file():
+        loaded = _load(target)
+        if loaded is not None:
+            return loaded, ""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        compile_library(target)
+    except FileNotFoundError as error:
+        return None, f"There is no C compiler ({error.filename}): install gcc, or set CC."
+    except (OSError, subprocess.CalledProcessError) as error:
+        text = getattr(error, "stderr", "") or str(error)
+        return None, f"The C sources could not be compiled: {text.strip().splitlines()[0][:200]}"
+    loaded = _load(target)
+    return loaded, "" if loaded is not None else f"{target} cannot be loaded."
+
+
+def compile_library(target: Path) -> None:
+    """Compile the sources into ``target``, in one step for whoever reads it."""
+    handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
+    os.close(handle)
+    try:
+        names = sorted(str(path) for path in SOURCES.glob("*.c"))
+        command = [os.environ.get("CC", "cc"), *FLAGS, f'-DAR_SOURCES="{digest()}"', *names, "-o", temporary]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        os.replace(temporary, target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)

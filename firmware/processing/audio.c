@@ -1,0 +1,145 @@
+#include "audio.h"
+#include "logarithm.h"
+
+#define FRAME_BITS 29
+#define WINDOW_BITS 30
+#define POWER_SHIFT 13
+#define MOST_BITS 62
+#define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
+
+/* Sample `at` of the recording and of what is put before and after it. */
+static int32_t sample(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t at)
+{
+    const int32_t all = (int32_t)p->samples;
+    if (p->pad == AR_PAD_REFLECT) {
+        at = at < 0 ? -at : at;
+        at = at >= all ? 2 * (all - 1) - at : at;
+    }
+    return at >= 0 && at < all && (uint32_t)at < count ? samples[at] : 0;
+}
+
+static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count)
+{
+    /* A recording that was filled up holds a 0. */
+    int32_t peak = 1;
+    for (uint32_t k = 0; k < count && k < p->samples; k++) {
+        int32_t value = samples[k];
+        if (p->peak == AR_PEAK_SIZE && value < 0) {
+            value = -value;
+        }
+        peak = value > peak ? value : peak;
+    }
+    return peak;
+}
+
+/* A frame, windowed and scaled, where the FFT wants it; returns by which power of two it was scaled. */
+static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
+{
+    int32_t top = 0;
+    for (int32_t n = 0; n < p->length; n++) {
+        const int32_t value = sample(p, samples, count, from + n);
+        top = value > top ? value : -value > top ? -value : top;
+    }
+    const int bits = ar_bit_length((uint32_t)top);
+    const int right = bits + WINDOW_BITS - FRAME_BITS;
+    const int64_t half = (int64_t)1 << (right - 1);
+    uint32_t reversed = 0;
+    for (uint32_t n = 0; n < p->fft; n++) {
+        const int32_t k = (int32_t)n - p->inset;
+        int32_t value = 0;
+        if (k >= 0 && k < p->length) {
+            const int32_t other = p->mirror - k;
+            const int32_t weight = p->window ? p->window[k < other ? k : other] : 1 << WINDOW_BITS;
+            value = (int32_t)(((int64_t)sample(p, samples, count, from + k) * weight + half) >> right);
+        }
+        values[2 * reversed + (n & 1u)] = value;
+        if (n & 1u) { /* the next number of a counter whose bits run the other way */
+            uint32_t bit = p->fft / 4u;
+            while (reversed & bit) {
+                reversed ^= bit;
+                bit >>= 1;
+            }
+            reversed |= bit;
+        }
+    }
+    return FRAME_BITS - bits;
+}
+
+/* Complex numbers to magnitudes, or to powers that are cut by POWER_SHIFT. */
+static void sizes(const ar_audio *p, int32_t *values)
+{
+    uint64_t *spectrum = (uint64_t *)(void *)values;
+    for (uint32_t k = 0; k < p->last_bin; k++) {
+        const int64_t re = values[2 * k], im = values[2 * k + 1];
+        const uint64_t power = (uint64_t)(re * re + im * im);
+        spectrum[k] = p->power == 2 ? power >> POWER_SHIFT : ar_root(power);
+    }
+}
+
+/* log2(sum * 2^exponent / peak + offset), or of the larger of the two, in AR_LOG2_BITS. */
+static int64_t logarithm(const ar_audio *p, uint64_t sum, int32_t exponent, int64_t peak)
+{
+    const int64_t mantissa = p->mantissa * peak;
+    int32_t at = p->exponent - exponent; /* of the offset, in units of the sum */
+    int32_t cut = at + ar_bit_length((uint64_t)mantissa) - MOST_BITS;
+    cut = cut < 0 ? 0 : cut;
+    at -= cut;
+    uint64_t other;
+    if (at >= 0) {
+        other = (uint64_t)mantissa << at;
+    } else {
+        other = at > -64 ? (uint64_t)mantissa >> -at : 0;
+    }
+    sum = cut < 64 ? sum >> cut : 0;
+    if (p->is_floor) {
+        sum = sum > other ? sum : other;
+    } else {
+        const uint64_t most = ((uint64_t)1 << MOST_BITS) - 1;
+        sum = (sum < most ? sum : most) + other;
+    }
+    const int64_t found = ar_log2(p->logs, sum ? sum : 1);
+    return found + (int64_t)(exponent + cut) * (1 << AR_LOG2_BITS) - ar_log2(p->logs, (uint64_t)peak);
+}
+
+static int32_t saturated(int64_t value)
+{
+    return (int32_t)(value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : value);
+}
+
+void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch)
+{
+    int32_t *values = scratch;
+    int32_t *features = values + (p->fft + 2u);
+    const int64_t top = p->peak == AR_PEAK_NONE ? 1 : peak_of(p, samples, count);
+    const int64_t peak = p->power == 2 ? top * top : top;
+    uint32_t out = 0;
+    for (uint32_t frame = 0; frame < p->frames; frame++) {
+        const int32_t from = (int32_t)(frame * p->step) - p->lead;
+        const int32_t exponent = p->base_exponent - p->power * load(p, samples, count, from, values);
+        ar_fft(values, p->fft, p->sines);
+        sizes(p, values);
+        const uint64_t *spectrum = (const uint64_t *)(const void *)values;
+        const uint16_t *weight = p->weights;
+        for (uint32_t b = 0; b < p->bins; b++) {
+            const uint64_t *bin = spectrum + p->first[b];
+            uint64_t sum = 0;
+            for (uint32_t k = p->count[b]; k > 0; k--) {
+                sum += *bin++ * *weight++;
+            }
+            const int64_t product = logarithm(p, sum, exponent, peak) * p->factor;
+            features[b] = saturated((product + ((int64_t)1 << (FEATURE_SHIFT - 1))) >> FEATURE_SHIFT);
+        }
+        for (uint32_t f = 0; f < p->features; f++, out++) {
+            int32_t value = features[f];
+            if (p->cosines) {
+                const int32_t *row = p->cosines + f * p->bins;
+                int64_t sum = 1 << 29;
+                for (uint32_t b = 0; b < p->bins; b++) {
+                    sum += (int64_t)row[b] * features[b];
+                }
+                value = saturated(sum >> 30);
+            }
+            ar_affine_store(&p->affine, 0, value, to, out);
+        }
+    }
+}

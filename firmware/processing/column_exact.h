@@ -1,0 +1,21 @@
+/* A weighted sum of exact rows, to 16 fractional bits. */
+#ifndef ARENITE_COLUMN_EXACT_H
+#define ARENITE_COLUMN_EXACT_H
+
+#include "image.h"
+
+/* Value k of waiting rows of `values` values each. */
+static inline uint32_t ar_column_exact(const uint32_t *rows, uint32_t values, uint32_t k, uint32_t slots,
+                                       uint32_t first, const int32_t *weights)
+{
+    const int below = 2 * AR_WEIGHT_BITS - AR_FRACTION_BITS;
+    uint64_t sum = (uint64_t)1 << (below - 1);
+    uint32_t slot = first;
+    for (uint32_t t = 0; t < slots; t++) {
+        sum += (uint64_t)rows[slot * values + k] * (uint32_t)weights[t];
+        slot = slot + 1 == slots ? 0 : slot + 1;
+    }
+    return (uint32_t)(sum >> below);
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* A line of bytes through tables, as a template: include it with AR_FINISH, the function, and AR_ELEMENT, its type. */
+#include "image_steps.h"
+
+void AR_FINISH(const ar_image *p, const void *line, void *to)
+{
+    const uint8_t *in = line;
+    const AR_ELEMENT *table = p->table;
+    AR_ELEMENT *out = to;
+    const uint32_t channels = p->channels;
+    const uint32_t next_table = p->per_channel ? 256 : 0;
+    const uint32_t working = ar_working_channels(p);
+    const uint32_t red = p->working == AR_BGR ? 2 : 0;
+    for (uint32_t x = 0; x < p->canvas_width; x++, in += working) {
+        if (working == 3 && !p->late_grey) {
+            out[0] = table[in[0]];
+            out[1] = table[next_table + in[1]];
+            out[2] = table[2 * next_table + in[2]];
+            out += 3;
+            continue;
+        }
+        const uint8_t value = working == 1 ? in[0] : ar_grey(p, in[red], in[1], in[2 - red]);
+        for (uint32_t c = 0; c < channels; c++) {
+            *out++ = table[c * next_table + value];
+        }
+    }
+}

@@ -1,0 +1,12 @@
+#include "image_rows.h"
+
+#define AR_ROW(KIND) ar_row_##KIND##_rgb
+#define AR_LINE(p, from, y) const uint8_t *line = (from)->plane[0] + (y) * (from)->stride[0];
+#define AR_PIXEL(x, r, g, b)                 \
+    {                                        \
+        const uint8_t *at = line + 3u * (x); \
+        r = at[0];                           \
+        g = at[1];                           \
+        b = at[2];                           \
+    }
+#include "image_row.h"

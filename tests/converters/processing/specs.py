@@ -1,0 +1,124 @@
+"""Random preprocessing and data for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_image import FORMATS, PAIRS
+
+RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+
+
+@st.composite
+def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[str, Any]]:
+    """Normalise and quantise, or not."""
+    steps: list[dict[str, Any]] = []
+    if draw(st.booleans()):
+        count = draw(st.sampled_from([1, channels]))
+        numbers = st.floats(0.125, 1.0, width=32)
+        steps.append(
+            {
+                "do": "normalise",
+                "divide": divide,
+                "mean": draw(st.lists(numbers, min_size=count, max_size=count)),
+                "std": draw(st.lists(numbers, min_size=count, max_size=count)),
+            }
+        )
+    dtype = draw(st.sampled_from(["float32", *RANGES]))
+    if dtype != "float32":
+        zero = draw(st.integers(*RANGES[dtype]))
+        scale = draw(st.floats(2**-10, 2.0, width=32))
+        steps.append({"do": "quantise", "dtype": dtype, "scale": scale, "zero_point": zero})
+    return steps
+
+
+@st.composite
+def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
+    """A resize or letterbox that its convention can do from pictures of ``size``."""
+    convention = draw(st.sampled_from(list(PAIRS)))
+    method = draw(st.sampled_from(PAIRS[convention]))
+    most = min(size) if (convention, method) == ("opencv", "area") else 40
+    step: dict[str, Any] = {"do": do, "method": method, "convention": convention}
+    if do == "resize" and draw(st.booleans()):
+        return step | {"short_side": draw(st.integers(1, most))}
+    return step | {"width": draw(st.integers(1, most)), "height": draw(st.integers(1, most))}
+
+
+@st.composite
+def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarray]:
+    """Preprocessing, the format, width and height of a buffer, and the buffer."""
+    from arenite.converters.processing.colour import buffer_bytes, order_of
+
+    format = draw(st.sampled_from(FORMATS))
+    width, height = (2 * draw(st.integers(1, 30)) for _ in range(2))
+    order = order_of(format)
+    steps: list[dict[str, Any]] = []
+
+    def colour() -> None:
+        nonlocal order
+        if draw(st.booleans()):
+            order = draw(st.sampled_from(["rgb", "bgr", "grey"]))
+            steps.append(
+                {"do": "colour", "to": order, "convention": draw(st.sampled_from(["pil", "opencv"]))}
+            )
+
+    size = (width, height)
+    if draw(st.booleans()):
+        size = (draw(st.integers(1, width)), draw(st.integers(1, height)))
+        steps.append({"do": "crop", "width": size[0], "height": size[1]})
+    colour()
+    what = draw(st.sampled_from(["nothing", "resize", "letterbox"]))
+    if what != "nothing":
+        step = draw(resizes(what, size))
+        if what == "letterbox":
+            step["fill"] = [draw(st.integers(0, 255))]
+        steps.append(step)
+        fraction = step["convention"] not in ("pil", "opencv") and step["method"] != "nearest"
+        if not fraction:
+            colour()
+    if draw(st.booleans()):
+        steps.append({"do": "crop", "fraction": draw(st.floats(0.3, 1.0))})
+    steps += draw(tails(1 if order == "grey" else 3))
+    spec = Preprocessing.from_json({"source": {"kind": "image", "format": format}, "steps": steps})
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return spec, format, width, height, rng.integers(0, 256, buffer_bytes(format, width, height), np.uint8)
+
+
+@st.composite
+def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
+    """Preprocessing, and a recording."""
+    fft = 1 << draw(st.integers(4, 9))
+    centre = draw(st.sampled_from(["none", "zeros", "reflect"]))
+    padding = "both" if centre != "none" else draw(st.sampled_from(["end", "both"]))
+    length = draw(st.integers(2, fft))
+    samples = draw(st.integers(fft + 1, 3 * fft))
+    steps: list[dict[str, Any]] = []
+    if draw(st.booleans()):
+        steps.append({"do": "peak", "signed": draw(st.booleans())})
+    steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, 200)), "centre": centre})
+    kind = draw(st.sampled_from(["hann", "hamming", "none"]))
+    steps.append({"do": "window", "kind": kind, "periodic": draw(st.booleans())})
+    steps.append({"do": "fft", "length": fft, "power": draw(st.integers(1, 2)), "padding": padding})
+    bins = fft // 2 + 1
+    if draw(st.booleans()):
+        bins = draw(st.integers(1, 20))
+        convention = draw(st.sampled_from(["tf", "librosa", "htk"]))
+        steps.append({"do": "mel", "bins": bins, "low": 100.0, "high": 7000.0, "convention": convention})
+    edge = draw(st.sampled_from(["offset", "floor"]))
+    size = 10.0 ** draw(st.integers(-18, 18))
+    base = draw(st.sampled_from(["e", "2", "10"]))
+    steps.append({"do": "log", "base": base, "factor": draw(st.sampled_from([1.0, 10.0])), edge: size})
+    if draw(st.booleans()):
+        scaling = draw(st.sampled_from(["tf", "ortho"]))
+        steps.append({"do": "mfcc", "coefficients": draw(st.integers(1, bins)), "scaling": scaling})
+    steps += draw(tails(1, draw(st.floats(1.0, 100.0))))
+    source = {"kind": "audio", "rate": 16000, "samples": samples, "unit": draw(st.booleans())}
+    spec = Preprocessing.from_json({"source": source, "steps": steps})
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    loud = draw(st.sampled_from([0, 1, 300, 32768]))
+    count = draw(st.integers(0, 2 * samples))
+    return spec, rng.integers(-loud, max(loud, 1), count).astype(np.int16)
