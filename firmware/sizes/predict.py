@@ -18,7 +18,7 @@ from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes
 from arenite.firmware.generator.generate import Generated, symbols
 from arenite.firmware.generator.lower.base import KernelCall, StructArray
-from arenite.firmware.sizes.objects import ObjectSet
+from arenite.firmware.sizes.objects import ObjectSet, Section
 from arenite.firmware.sizes.targets import SIZES, STREAM_SUPPORT, target_of
 from arenite.profiles.boards import Board
 
@@ -131,11 +131,11 @@ def predict(generated: Generated, board: Board, optimise: str, protocol: str = "
 def _model_code(generated: Generated, engine: ObjectSet) -> int:
     """Flash of the generated model.c and of the tables in weights.c."""
     bytes_ = sum(_word(c.nbytes) for c in generated.constants if not c.is_weight)
-    layer = engine.sections[_LAYER].size
+    layer = _layer_of(engine, _LAYER).size
     for item in generated.calls:
         assert item.call is not None
         own = _LAYER if item.call.before is None else _TWO_CALLS
-        bytes_ += 0 if item.streamed else _word(engine.sections[own].size)
+        bytes_ += 0 if item.streamed else _word(_layer_of(engine, own).size)
         bytes_ += sum(call_bytes(call, engine) for call in item.call.all)
     for segment in generated.segments:
         bytes_ += (0 if segment.pushed else _word(layer)) + call_bytes(segment.call, engine)
@@ -155,7 +155,14 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
 def layer_stack(generated: Generated, engine: ObjectSet) -> int:
     """The deepest frame of the functions of the model's layers."""
     two = any(layer.call is not None and layer.call.before is not None for layer in generated.calls)
-    return max(engine.sections[own].stack for own in ((_LAYER, _TWO_CALLS) if two else (_LAYER,)))
+    return max(_layer_of(engine, own).stack for own in ((_LAYER, _TWO_CALLS) if two else (_LAYER,)))
+
+
+def _layer_of(engine: ObjectSet, name: str) -> Section:
+    """The section of a layer's function as it was measured."""
+    if name not in engine.sections:
+        raise ProfileError(f"No size is stored for {name}.", "Run: python -m arenite.firmware.sizes.measure")
+    return engine.sections[name]
 
 
 def call_bytes(call: KernelCall, engine: ObjectSet) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,7 +53,11 @@ class ConvolutionDsp(Variant):
         if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
         folded = self._folded(graph, op)
-        return folded is not None and packable(folded) and pair_form(folded) is not None
+        return folded is not None and self.storable(folded) and pair_form(folded) is not None
+
+    def storable(self, folded: Folded) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return scratch_bytes(order_of(graph, op), shape_of(graph, op))
@@ -66,7 +70,10 @@ class ConvolutionDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded = self._folded(ctx.graph, ctx.op)
         assert folded is not None
-        return dsp_call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
+        return self.call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
+
+    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+        return dsp_call(ctx, folded, taps, shape)
 
     def _folded(self, graph: Subgraph, op: Op) -> Folded | None:
         return folded_pairs(graph, op, self.axis)
@@ -162,32 +169,47 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
     words = pair_words(folded, taps.order)
     form = pair_form(folded)
     assert form is not None
+    filters = np.concatenate([form.biases, words], axis=1)
     return KernelCall(
         "ar_conv_2d_s8_dsp",
         "conv_2d_s8_dsp.h",
         SOURCES,
         "ar_conv_2d_dsp_params",
-        {
-            "input": ctx.input_ptr(0),
-            "output": ctx.output_ptr(),
-            "filters": ctx.weights(np.concatenate([form.biases, words], axis=1), "filters"),
-            "requant": ctx.table(form.requant, "requant"),
-            "scratch": ctx.scratch_ptr(),
-            "rounding": form.rounding,
-            **shape,
-            "groups": taps.groups,
-            "run_groups": taps.run_groups,
-            "padded_w": padded_columns(taps, shape),
-            "runs": taps.runs,
-            "run_width": taps.run_width,
-            "rest": taps.rest,
-            "shift": form.shift,
-            "form": form.form,
-            "zero_point": folded.input_zero_point,
-            "act_min": folded.act_range[0],
-            "act_max": folded.act_range[1],
-        },
+        dsp_fields(ctx, folded, taps, shape, filters, form.requant),
     )
+
+
+def dsp_fields(
+    ctx: LowerContext,
+    folded: Folded,
+    taps: TapOrder,
+    shape: dict[str, int],
+    filters: np.ndarray,
+    requant: np.ndarray,
+) -> dict[str, Any]:
+    """All of ``ar_conv_2d_dsp_params``."""
+    form = pair_form(folded)
+    assert form is not None
+    return {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "filters": ctx.weights(filters, "filters"),
+        "requant": ctx.table(requant, "requant"),
+        "scratch": ctx.scratch_ptr(),
+        "rounding": form.rounding,
+        **shape,
+        "groups": taps.groups,
+        "run_groups": taps.run_groups,
+        "padded_w": padded_columns(taps, shape),
+        "runs": taps.runs,
+        "run_width": taps.run_width,
+        "rest": taps.rest,
+        "shift": form.shift,
+        "form": form.form,
+        "zero_point": folded.input_zero_point,
+        "act_min": folded.act_range[0],
+        "act_max": folded.act_range[1],
+    }
 
 
 def _columns(taps: TapOrder, shape: dict[str, int]) -> int:

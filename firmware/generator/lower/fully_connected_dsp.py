@@ -7,6 +7,7 @@ from arenite.firmware.generator.folded import Folded, fold_convolution, fold_ful
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
 from arenite.firmware.generator.lower.pack_pairs import (
+    TapOrder,
     pack_quads,
     packable,
     quad_requant,
@@ -58,9 +59,13 @@ class FullyConnectedRowsDsp(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         folded = _folded(graph, op)
         sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
-        if folded is None or not packable(folded) or max(sizes) > _LARGEST:
+        if folded is None or not self.storable(folded) or max(sizes) > _LARGEST:
             return False
         return pair_form(folded) is not None
+
+    def storable(self, folded: Folded) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         shape = _pixels(graph, op)
@@ -72,7 +77,10 @@ class FullyConnectedRowsDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded, shape = _folded(ctx.graph, ctx.op), _pixels(ctx.graph, ctx.op)
         assert folded is not None
-        return dsp_call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
+        return self.call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
+
+    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+        return dsp_call(ctx, folded, taps, shape)
 
 
 @variant

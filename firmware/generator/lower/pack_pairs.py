@@ -57,7 +57,7 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 
 def packable(folded: Folded) -> bool:
     """Whether 256 * a + b fits 16 bits for all weights of both channels of every pair."""
-    even, odd = _channel_pairs(folded.weights.reshape(len(folded.weights), -1))
+    even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
@@ -65,7 +65,7 @@ def pair_words(folded: Folded, order: np.ndarray) -> np.ndarray:
     """Weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low half."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
-    even, odd = _channel_pairs(ordered)
+    even, odd = channel_pairs(ordered)
     halves = (256 * even + odd) & 0xFFFF
     return _int32(halves[:, 0::2] | halves[:, 1::2] << 16)
 
@@ -73,9 +73,9 @@ def pair_words(folded: Folded, order: np.ndarray) -> np.ndarray:
 def pair_biases(folded: Folded) -> np.ndarray:
     """Int32 [pairs, 2]: both biases in one word, and the odd channel's. A one-sided offset of the even channel enters
     the same way, in units of 1 / 256."""
-    even, odd = _channel_pairs(folded.bias[:, None])
+    even, odd = channel_pairs(folded.bias[:, None])
     offset = (
-        0 if folded.requant.two_sided else _channel_pairs(folded.requant.offset[:, None])[0].astype(np.int64)
+        0 if folded.requant.two_sided else channel_pairs(folded.requant.offset[:, None])[0].astype(np.int64)
     )
     return _int32(np.concatenate([256 * even + odd + offset, odd], axis=1))
 
@@ -84,8 +84,8 @@ def pair_requant(folded: Folded) -> np.ndarray:
     """The table of requantisations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
     ``row_dot_s8_dsp.h``."""
     requant = folded.requant
-    m0, m1 = _channel_pairs(requant.multiplier[:, None])
-    offset0, offset1 = _channel_pairs(requant.offset[:, None])
+    m0, m1 = channel_pairs(requant.multiplier[:, None])
+    offset0, offset1 = channel_pairs(requant.offset[:, None])
     columns = [m0, offset0, m1, offset1] if requant.two_sided else [m0, m1, offset1]
     return np.concatenate(columns, axis=1).astype(np.int32)
 
@@ -93,17 +93,17 @@ def pair_requant(folded: Folded) -> np.ndarray:
 def rotated_biases(bias: np.ndarray) -> np.ndarray:
     """Int32 [pairs, 2] of int32 [channels] biases in units of 1 / 256, offsets included: of the odd channel's, the
     whole units with what is left of it, the offset, as the top byte; and that together with the even channel's."""
-    even, odd = _channel_pairs(bias.astype(np.int64)[:, None])
+    even, odd = channel_pairs(bias.astype(np.int64)[:, None])
     second = (odd >> 8) + ((odd & 255) << 24)
     return _int32(np.concatenate([even + second, second], axis=1))
 
 
 def rotated_requant(multiplier: np.ndarray) -> np.ndarray:
     """The table for ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
-    return np.concatenate(_channel_pairs(multiplier[:, None]), axis=1).astype(np.int32)
+    return np.concatenate(channel_pairs(multiplier[:, None]), axis=1).astype(np.int32)
 
 
-def _channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of even and of odd channels; a last channel alone is paired with zeros."""
     if len(rows) % 2:
         rows = np.concatenate([rows, np.zeros_like(rows[:1])])

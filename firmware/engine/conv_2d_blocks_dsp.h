@@ -1,0 +1,204 @@
+/* Rows of a convolution on cores with the DSP extension, for any form of filters: blocks of pixels are widened, then
+ * multiplied with every pair of filters. Who includes this says which filters:
+ *     dot_work            the parameters of the inner product, the same up to `pair` for all
+ *     DOT_WORK_MORE       the first values of what follows that, after a comma
+ *     DOT2, DOT3          the inner products
+ *     FILTER_WORDS(g)     words of a pair's filters with g groups of four inputs
+ *     REQUANT_WORDS       words of a pair's requantisation, where that is one-sided
+ *     WIDENED(d, odd, n)  after n pixels have been widened
+ */
+#include "affine_requant.h"
+#include "conv_2d_s8_dsp.h"
+#include "expand_s8_dsp.h"
+
+/* `bytes` times the byte of which `pattern` has four; there are few. */
+static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
+{
+    for (; bytes >= 4; bytes -= 4, to += 4) {
+        __builtin_memcpy(to, &pattern, 4);
+    }
+    if (bytes & 2) {
+        __builtin_memcpy(to, &pattern, 2);
+        to += 2;
+    }
+    if (bytes & 1) {
+        *to++ = (int8_t)pattern;
+    }
+    return to;
+}
+
+/* Columns [first, first + count) of a row that may be absent, with padding where they lie outside. */
+static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8_t *row, int32_t in_w,
+                          int32_t first, int32_t count)
+{
+    const int32_t in_c = p->in_c;
+    const uint32_t padding = (uint8_t)p->zero_point * 0x01010101u;
+    int32_t before = first < 0 ? -first : 0;
+    int32_t end = in_w - first; /* columns of the window before the row's end */
+    end = end < count ? end : count;
+    if (!row || end <= before) {
+        fill_bytes(to, padding, count * in_c);
+        return;
+    }
+    to = fill_bytes(to, padding, before * in_c);
+    const int8_t *from = row + (first + before) * in_c;
+    int32_t bytes = (end - before) * in_c;
+    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
+        __builtin_memcpy(to, from, 4); /* one load and one store: the addresses need no alignment */
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = *from++;
+    }
+    fill_bytes(to, padding, (count - end) * in_c);
+}
+
+/* Collect the bytes that are left of a run in `count` rows: halfwords, the two halves of a word one after the other,
+ * for each of `pixels` pixels. `to` is the next halfword of the first pixel, `odd` whether it is a second half. */
+static int16_t *collect_rests(const ar_conv_2d_dsp_params *p, int16_t *to, int32_t odd,
+                              const int8_t *const *rows, int32_t offset, int32_t step, int32_t count,
+                              int32_t pixels)
+{
+    int32_t next = odd ? 2 * pixels - 1 : 1;
+    for (; count > 0; count--) {
+        const int8_t *in = *rows++ + offset;
+        for (int32_t i = 0; i < p->rest; i++, in++) {
+            to[0] = in[0];
+            to[2] = in[step];
+            if (pixels == 3) {
+                to[4] = in[2 * step];
+            }
+            to += next;
+            next = 2 * pixels - next;
+        }
+    }
+    return to;
+}
+
+/* Widen the window of `pixels` neighbouring outputs that is not a plain piece of `count` rows: run by run, and where a
+ * run does not lie inside the image, row by row from a copy with the padding. `column` is where the first output's
+ * first tap falls. */
+static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t whole,
+                         int32_t column, int32_t pixels, int32_t in_w)
+{
+    const int32_t in_c = p->in_c;
+    const int32_t width = (pixels - 1) * p->stride_w + p->run_width;
+    const int32_t step = pixels == 1 ? 0 : p->stride_w * in_c; /* one pixel alone is taken twice */
+    const int32_t wide = pixels == 1 ? 2 : pixels;
+    const int32_t run_bytes = p->run_groups * 4;
+    const int32_t bytes = run_bytes + p->rest + (pixels - 1) * step;
+    int32_t *x = p->scratch;
+    int16_t *rest = (int16_t *)(x + p->runs * p->k_h * p->run_groups * 2 * wide);
+    int8_t *const window = (int8_t *)(x + p->groups * 2 * wide);
+    const int8_t *const copy = window;
+    int32_t offset = column * in_c;
+    int32_t odd = 0;
+    for (int32_t run = 0; run < p->runs; run++) {
+        const int32_t inside = whole && offset >= 0 && offset + bytes <= in_w * in_c;
+        const int32_t at = inside ? offset : 0;
+        const int32_t count = inside ? p->k_h : 1;
+        const int8_t *const *from = inside ? rows : &copy;
+        for (int32_t k = 0; k < p->k_h; k += count) {
+            if (!inside) {
+                padded_window(p, window, rows[k], in_w, column, width);
+            }
+            if (p->run_groups) {
+                x = wide == 3 ? ar_expand3_s8_dsp(x, from, at, step, count, p->run_groups)
+                              : ar_expand2_s8_dsp(x, from, at, step, count, p->run_groups);
+            }
+            if (p->rest) {
+                rest = collect_rests(p, rest, odd, from, at + run_bytes, step, count, wide);
+                odd ^= count & p->rest & 1;
+            }
+        }
+        column += p->dilation_w;
+        offset += p->dilation_w * in_c;
+    }
+}
+
+/* `out_w` outputs of a row of `in_w` pixels. */
+static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int8_t *out, int32_t in_w,
+                   int32_t out_w)
+{
+    const int32_t in_c = p->in_c;
+    const int32_t out_c = p->out_c;
+    const int32_t size = FILTER_WORDS(p->groups);
+    const int32_t *last = p->filters + out_c / 2 * size;
+    dot_work d = {out,        p->requant, p->rounding, p->shift, out_w == 1 ? 0 : out_c,
+                  p->scratch, last,       p->groups,   p->form,  p->filters DOT_WORK_MORE};
+    /* The last of an odd number of channels has a pair of its own, whose outputs go through a buffer. */
+    int8_t halves[6];
+    dot_work odd = d;
+    odd.out = halves;
+    odd.requant += out_c / 2 * (p->form == AR_DOT_TWO_SIDED ? 4 : REQUANT_WORDS);
+    odd.pixel = 2;
+    odd.pair = last;
+    odd.end = last + size;
+
+    /* A block lies inside the image if no row is missing and it begins in [0, inside]: with 3 pixels, and a `step`
+     * further on with 2. */
+    const int32_t step = p->stride_w * in_c;
+    const int32_t run_bytes = p->run_groups * 4;
+    const int32_t reach = run_bytes + p->rest + 2 * step;
+    int32_t inside = in_w * in_c - reach;
+    int32_t column = -p->pad_left;
+    int32_t whole = 1;
+    const int8_t *copies[AR_CONV_DSP_ROWS];
+    if (p->padded_w) {
+        const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
+        int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
+        for (int32_t k = 0; k < p->k_h; k++) {
+            padded_window(p, to, rows[k], in_w, column, p->padded_w);
+            copies[k] = to;
+            to += p->padded_w * in_c + overhang;
+        }
+        rows = copies;
+        inside = p->padded_w * in_c + overhang - reach;
+        column = 0;
+        in_w = p->padded_w + overhang; /* whatever lies beyond may be read */
+    } else {
+        for (int32_t k = 0; k < p->k_h; k++) {
+            whole &= rows[k] != 0;
+        }
+    }
+    if (!whole || p->runs > 1) {
+        inside = -1 - step;
+    }
+
+    for (int32_t left = out_w; left > 0;) {
+        const int32_t offset = column * in_c;
+        const int32_t pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
+        void (*dot)(const dot_work *) = DOT2;
+        if (pixels == 3) {
+            dot = DOT3;
+            if (offset >= 0 && offset <= inside) {
+                if (p->run_groups) {
+                    ar_expand3_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
+                }
+                if (p->rest) {
+                    int32_t *rest = (int32_t *)p->scratch + p->k_h * p->run_groups * 6;
+                    collect_rests(p, (int16_t *)rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
+                }
+            } else {
+                widen_window(p, rows, whole, column, 3, in_w);
+            }
+        } else if (pixels == 2 && p->rest == 0 && offset >= 0 && offset <= inside + step) {
+            ar_expand2_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
+        } else {
+            widen_window(p, rows, whole, column, pixels, in_w);
+        }
+        WIDENED(d, odd, pixels == 3 ? 3 : 2);
+        if (d.pair != d.end) {
+            d.out = out;
+            dot(&d);
+        }
+        if (out_c & 1) {
+            dot(&odd);
+            for (int32_t k = 0; k < pixels; k++) {
+                out[(k + 1) * out_c - 1] = halves[2 * k];
+            }
+        }
+        out += pixels * out_c;
+        column += pixels * p->stride_w;
+        left -= pixels;
+    }
+}

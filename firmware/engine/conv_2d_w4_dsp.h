@@ -1,0 +1,11 @@
+/* CONV_2D, int8 with int4 weights, on cores with the DSP extension: as conv_2d_s8_dsp.h, but for the filters. */
+#ifndef ARENITE_CONV_2D_W4_DSP_H
+#define ARENITE_CONV_2D_W4_DSP_H
+
+#include "conv_2d_s8_dsp.h"
+
+/* `filters` are [(out_c + 1) / 2][2 + groups] words, they and `requant` as dot_w4_dsp.h says. */
+void ar_conv_2d_w4_dsp(const ar_conv_2d_dsp_params *p);
+void ar_conv_2d_w4_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif

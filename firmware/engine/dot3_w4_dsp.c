@@ -1,0 +1,135 @@
+/* Products of 3 expanded pixels with pairs of int4 filters: 9.5 instructions for 12 products, and about 50 to turn the
+ * 6 sums of a pair into outputs. Layouts and exactness: dot_w4_dsp.h. */
+#include "dot_w4_dsp.h"
+
+#ifdef __ARM_FEATURE_DSP
+
+/* r0-r2 inputs of the 3 pixels, r3-r4 filters, r5-r7 sums of 16 * A + B + 8 * X, r8-r10 of B + 8 * X, r11 expanded pixels,
+ * r12 filters, lr loops left. The stack holds what has no register:
+ *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
+ *  +36 the requantisation, one- or two-sided, +40 sums. */
+
+/* clang-format off */
+/* Two inputs of every pixel with a word of filters, widened from the bytes; the first time the sums start with the
+ * biases in r5 and r8. */
+#define WORD(w, bytes) \
+    "ldm r11!, {r0, r1, r2}\n" \
+    "sxtb16 " w ", " bytes "\n" \
+    "smlad r5, " w ", r0, r5\n smlad r6, " w ", r1, r6\n smlad r7, " w ", r2, r7\n" \
+    "and " w ", " w ", #0x000f000f\n" \
+    "smlad r8, " w ", r0, r8\n smlad r9, " w ", r1, r9\n smlad r10, " w ", r2, r10\n"
+#define FIRST_WORD(w, bytes) \
+    "ldm r11!, {r0, r1, r2}\n" \
+    "sxtb16 " w ", " bytes "\n" \
+    "smlad r6, " w ", r1, r5\n smlad r7, " w ", r2, r5\n smlad r5, " w ", r0, r5\n" \
+    "and " w ", " w ", #0x000f000f\n" \
+    "smlad r9, " w ", r1, r8\n smlad r10, " w ", r2, r8\n smlad r8, " w ", r0, r8\n"
+/* Four inputs: 19 instructions of 4 bytes each, which the entry into the loop counts on. */
+#define GROUP "ldr r3, [r12], #4\n" WORD("r4", "r3") WORD("r3", "r3, ror #8")
+
+/* With r0 out, r1 requant, r2 rounding, r3 shift: scale x of the first channel of a pixel, from 16 * A; and x of the
+ * second. One-sided r4 has the first one's offset; two-sided they use it, elsewhere it has the bytes from one pixel to
+ * the next. */
+#define FIRST(a) "add " a ", r4, " a ", lsl #4\n smmla " a ", " a ", r11, r2\n"
+#define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", lr, r2\n"
+#define FIRST_TWO_SIDED(a) \
+    "lsl " a ", " a ", #4\n eor r4, lr, " a ", asr #31\n add " a ", " a ", r4\n smmla " a ", " a ", r11, r2\n"
+#define SECOND_TWO_SIDED(b) \
+    "eor r4, lr, " b ", asr #31\n add " b ", r4, " b ", lsl #8\n smmla " b ", " b ", r11, r2\n"
+#define SATURATE(r) "asr " r ", " r ", r3\n ssat " r ", #8, " r "\n"
+#define SATURATE_FIXED(r) "ssat " r ", #8, " r ", asr #12\n" /* AR_DOT_SHIFT */
+
+__attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__((unused)))
+{
+    __asm__(".set ar_stack_ar_dot3_w4_dsp, 88\n"
+            "push {r4-r11, lr}\n"
+            "sub sp, #52\n"
+            "ldm r0, {r1-r10}\n"
+            "ldrd r11, r12, [r0, #40]\n"
+            "ldr lr, [r0, #48]\n"
+            "strd r11, r12, [sp, #40]\n"
+            "str lr, [sp, #48]\n"
+            "mov r12, r10\n"
+            "mov r11, r6\n"
+            /* The first group of a pair stands before the loop, eight others in it: the first time round, enter it as
+             * far down as groups are missing. */
+            "sub r0, r8, #1\n"
+            "add r8, r0, #7\n"
+            "lsr r8, r8, #3\n"
+            "rsb r0, r0, r8, lsl #3\n"
+            "mov r10, #76\n"
+            "mul r0, r0, r10\n"
+            "adr lr, 2f\n"
+            "add r0, lr, r0\n"
+            "cmp r8, #0\n"
+            "it eq\n adreq r0, 3f\n"
+            "adr r10, 8f\n"
+            "cmp r9, #1\n"
+            "it eq\n adreq r10, 4f\n"
+            "it gt\n adrgt r10, 5f\n"
+            "add r9, r0, #1\n"
+            "add r10, r10, #1\n"
+            "stm sp, {r1-r10}\n"
+            /* A pair. */
+            "1:\n"
+            "ldrd r5, r8, [r12], #8\n"
+            "ldr r3, [r12], #4\n"
+            FIRST_WORD("r4", "r3") WORD("r3", "r3, ror #8")
+            "ldr lr, [sp, #28]\n"
+            "ldr pc, [sp, #32]\n"
+            "2:\n"
+            GROUP GROUP GROUP GROUP GROUP GROUP GROUP GROUP
+            "subs lr, lr, #1\n"
+            "bne 2b\n"
+            "3:\n"
+            "ldrd r0, r1, [sp, #40]\n"
+            "ldr r2, [sp, #48]\n"
+            "sub r5, r5, r8\n sub r6, r6, r9\n sub r7, r7, r10\n"
+            "sub r8, r8, r0\n sub r9, r9, r1\n sub r10, r10, r2\n"
+            "ldm sp, {r0, r1, r2, r3, r4}\n"
+            "ldr pc, [sp, #36]\n"
+            /* One-sided: r11 and lr multipliers. */
+            "4:\n"
+            "ldm r1!, {r4, r11, lr}\n"
+            FIRST("r5") FIRST("r6") FIRST("r7") SECOND("r8") SECOND("r9") SECOND("r10")
+            "ldr r4, [sp, #16]\n"
+            "6:\n"
+            SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
+            "b 7f\n"
+            /* Two-sided: r11 multiplier, lr offset. */
+            "5:\n"
+            "ldrd r11, lr, [r1], #8\n"
+            FIRST_TWO_SIDED("r5") FIRST_TWO_SIDED("r6") FIRST_TWO_SIDED("r7")
+            "ldrd r11, lr, [r1], #8\n"
+            SECOND_TWO_SIDED("r8") SECOND_TWO_SIDED("r9") SECOND_TWO_SIDED("r10")
+            "ldr r4, [sp, #16]\n"
+            "cmp r3, #12\n" /* AR_DOT_SHIFT */
+            "bne 6b\n"
+            "b 9f\n"
+            /* One-sided with the fixed shift. */
+            "8:\n"
+            "ldm r1!, {r4, r11, lr}\n"
+            FIRST("r5") FIRST("r6") FIRST("r7") SECOND("r8") SECOND("r9") SECOND("r10")
+            "ldr r4, [sp, #16]\n"
+            "9:\n"
+            SATURATE_FIXED("r5") SATURATE_FIXED("r6") SATURATE_FIXED("r7")
+            SATURATE_FIXED("r8") SATURATE_FIXED("r9") SATURATE_FIXED("r10")
+            "7:\n"
+            "strb r6, [r0, r4]\n strb r7, [r0, r4, lsl #1]\n strb r5, [r0], #1\n"
+            "strb r9, [r0, r4]\n strb r10, [r0, r4, lsl #1]\n strb r8, [r0], #1\n"
+            "strd r0, r1, [sp]\n"
+            "ldrd r11, lr, [sp, #20]\n"
+            "cmp r12, lr\n"
+            "bne 1b\n"
+            "add sp, #52\n"
+            "pop {r4-r11, pc}\n");
+}
+/* clang-format on */
+
+#else
+
+#include "dot_w4_plain.h"
+
+void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d) { ar_dot_w4_plain(d, 3); }
+
+#endif

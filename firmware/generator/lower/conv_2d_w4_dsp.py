@@ -1,0 +1,118 @@
+"""Convolutions and FULLY_CONNECTED with int4 weights on cores with the DSP extension, see ``dot_w4_dsp.h``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.lower.base import KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv_2d_dsp import ConvolutionDsp, dsp_fields
+from arenite.firmware.generator.lower.fully_connected_dsp import FullyConnectedRowsDsp
+from arenite.firmware.generator.lower.pack_pairs import TapOrder, channel_pairs
+from arenite.firmware.generator.lower.pair_form import PairForm, pair_form
+from arenite.firmware.generator.lower.variant import variant
+from arenite.firmware.generator.target import Target
+
+SOURCES = (
+    "conv_2d_w4_dsp.c",
+    "dot2_w4_dsp.c",
+    "dot3_w4_dsp.c",
+    "expand2_s8_dsp.c",
+    "expand3_s8_dsp.c",
+    "sum8_dsp.c",
+)
+#: Where each of the four inputs of a group stands in a word's bytes.
+_BYTES = np.array([0, 2, 1, 3])
+#: AR_DOT_TWO_SIDED of dot_s8_dsp.h.
+_TWO_SIDED = 2
+
+
+def nibble_filters(folded: Folded, order: np.ndarray, form: PairForm) -> np.ndarray:
+    """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]; ``order`` as in ``TapOrder``."""
+    weights = folded.weights.reshape(len(folded.weights), -1)
+    even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
+    groups = ((16 * even + odd + 8) & 0xFF).reshape(len(even), -1, 4)[:, :, _BYTES]
+    words = np.ascontiguousarray(groups.astype(np.uint8)).view("<u4").reshape(len(even), -1)
+    first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
+    start = 16 * (_difference(first, second) >> 8) + second
+    biases = np.stack([start, second], axis=1) & 0xFFFFFFFF
+    return np.concatenate([biases.astype(np.uint32), words], axis=1).view(np.int32)
+
+
+def nibble_requant(form: PairForm) -> np.ndarray:
+    """The table of requantisations: one-sided int32 [pairs, 3], with the first channel's offset."""
+    if form.form == _TWO_SIDED:
+        return form.requant
+    first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
+    offset = _difference(first, second) & 0xFF
+    return np.concatenate([offset[:, None], form.requant], axis=1).astype(np.int32)
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a - b in 32 bits, with a sign: 256 times the bias of the first channel, and its offset."""
+    return ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
+def w4_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    form = pair_form(folded)
+    assert form is not None
+    filters = nibble_filters(folded, taps.order, form)
+    return KernelCall(
+        "ar_conv_2d_w4_dsp",
+        "conv_2d_w4_dsp.h",
+        SOURCES,
+        "ar_conv_2d_dsp_params",
+        dsp_fields(ctx, folded, taps, shape, filters, nibble_requant(form)),
+    )
+
+
+def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether the weights are int4, and the build is not for small flash: the kernels are large."""
+    return graph.tensors[op.inputs[1]].stored == "int4" and target.optimise != "flash"
+
+
+class _Convolution(ConvolutionDsp):
+    priority = 1100
+    packed = True
+    kernels = SOURCES
+    row_function = "ar_conv_2d_w4_dsp_row"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return is_int4(graph, op, target) and super().suits(graph, op, target)
+
+    def storable(self, folded: Folded) -> bool:
+        return True
+
+    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+        return w4_call(ctx, folded, taps, shape)
+
+
+@variant
+class Conv2DW4Dsp(_Convolution):
+    op_name = "CONV_2D"
+    axis = 0
+
+
+@variant
+class DepthwiseOneChannelW4Dsp(_Convolution):
+    op_name = "DEPTHWISE_CONV_2D"
+    axis = 3
+
+
+@variant
+class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
+    """Rows are pixels of a convolution with one tap."""
+
+    priority = 1100
+    packed = True
+    kernels = SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return is_int4(graph, op, target) and super().suits(graph, op, target)
+
+    def storable(self, folded: Folded) -> bool:
+        return True
+
+    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+        return w4_call(ctx, folded, taps, shape)
