@@ -8,6 +8,7 @@ from collections.abc import Callable
 from arenite.converters.errors import UsageError
 from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 from arenite.models.datasets.digits import digits
+from arenite.models.datasets.keywords import keywords
 from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.motions import motion_anomalies, motions
 from arenite.models.datasets.scenes import scenes
@@ -16,6 +17,7 @@ DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
     "digits": digits,
     "mnist": mnist,
     "motions": motions,
+    "keywords": keywords,
     "motion_anomalies": motion_anomalies,
     "scenes": scenes,
 }
@@ -25,6 +27,7 @@ TASKS = {
     "digits": CLASSIFY,
     "mnist": CLASSIFY,
     "motions": CLASSIFY,
+    "keywords": CLASSIFY,
     "motion_anomalies": RECONSTRUCT,
     "scenes": DETECT,
 }

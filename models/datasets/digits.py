@@ -31,7 +31,7 @@ def digits(resolution: int | None = None, progress: bool = True) -> TrainingData
         y_test=y[TRAINING:],
         labels=tuple("0123456789"),
         licence=files.licence,
-        settings=Settings(epochs=60, batch=32),
+        settings=Settings(epochs=40, batch=32),
         preprocessing=spec,
         shift=1,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.errors import UsageError
-from arenite.converters.processing.run import preprocess
+from arenite.converters.processing.run import preprocess_pixels
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import ImageSource, Resize
 
@@ -31,7 +31,8 @@ def as_resolution(
         # What preprocessing does to each of the pictures, at once.
         return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource("grey"), (scale,))
     spec = Preprocessing(ImageSource("grey"), (Resize(resolution, resolution), scale))
-    return np.stack([preprocess(spec, p, order="grey") for p in pixels]), spec
+    high, wide = pixels.shape[1:3]
+    return np.stack([preprocess_pixels(spec, p, "grey", wide, high) for p in pixels]), spec
 
 
 def resized(x: np.ndarray, side: int) -> np.ndarray:

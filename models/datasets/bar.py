@@ -1,0 +1,20 @@
+"""A bar on standard error while data are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def making(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """Yields a function to call after each of ``total`` steps. Nothing is shown where standard error is no terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    disable = not (shown and console.is_terminal)
+    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)

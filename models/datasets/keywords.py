@@ -1,0 +1,147 @@
+"""Ten spoken commands, other words and noise, said by espeak-ng, as MLPerf Tiny's keyword model takes them.
+
+The front-end is the preprocessing that goes into the image: 49 frames of 10 mel-frequency cepstral coefficients, from
+windows of 30 ms every 20 ms. Test samples have voices that training never hears.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+
+from arenite.converters.atomic import replace_file
+from arenite.converters.processing.run import preprocess_samples
+from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_audio import AudioSource, Fft, Frame, Log, Mel, Mfcc, Window
+from arenite.models.datasets import speech
+from arenite.models.datasets.bar import making
+from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
+from arenite.models.datasets.unsized import refuse_resolution
+from arenite.models.zoo import cache_directory
+
+COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
+LABELS = (*COMMANDS, "unknown", "silence")
+
+#: Words that are none of the commands; those of the test are not among those of the training.
+OTHERS = (
+    *(
+        "bed",
+        "bird",
+        "cat",
+        "dog",
+        "eight",
+        "five",
+        "four",
+        "happy",
+        "house",
+        "marvin",
+        "nine",
+        "one",
+        "seven",
+    ),
+    *("sheila", "six", "three", "tree", "two", "wow", "zero", "water", "paper", "music", "table", "door"),
+)
+TEST_OTHERS = (
+    "backward",
+    "forward",
+    "follow",
+    "learn",
+    "visual",
+    "window",
+    "garden",
+    "seat",
+    "bread",
+    "lamp",
+)
+
+#: Samples per label.
+TRAINING, TEST = 250, 80
+
+FRONT_END = Preprocessing(
+    AudioSource(speech.RATE, speech.SAMPLES),
+    (
+        Frame(480, 320),
+        Window("hann"),
+        Fft(512),
+        Mel(40, 20.0, 4000.0),
+        Log(offset=1e-6),
+        Mfcc(10),
+    ),
+)
+
+
+def keywords(resolution: int | None = None, progress: bool = True) -> TrainingData:
+    """(49, 10, 1) per second of sound. Made once, in a minute or two, and kept in the cache.
+
+    Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
+    """
+    refuse_resolution("keywords", resolution)
+    arrays = _made(progress)
+    return TrainingData(
+        name="keywords",
+        title="ten commands, other words and noise, said by espeak-ng; other voices in the test",
+        task=CLASSIFY,
+        x_train=arrays["x_train"],
+        y_train=arrays["y_train"],
+        x_test=arrays["x_test"],
+        y_test=arrays["y_test"],
+        labels=LABELS,
+        licence="made here; espeak-ng, which is GPL-3.0, is run as a command",
+        settings=Settings(epochs=30),
+        preprocessing=FRONT_END,
+    )
+
+
+def _made(progress: bool) -> dict[str, np.ndarray]:
+    path = cache_directory() / "datasets" / f"keywords-{_key()}.npz"
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        pass  # not made yet, or damaged
+    arrays: dict[str, np.ndarray] = {}
+    total = len(LABELS) * (TRAINING + TEST)
+    with making("speaking", total, progress) as advance:
+        for part, count, voices, others, seed in (
+            ("train", TRAINING, speech.VOICES, OTHERS, 0),
+            ("test", TEST, speech.TEST_VOICES, TEST_OTHERS, 1),
+        ):
+            x, y = _spoken(count, voices, others, seed, advance)
+            arrays |= {f"x_{part}": x, f"y_{part}": y}
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    replace_file(path, buffer.getvalue())
+    return arrays
+
+
+def _spoken(
+    count: int, voices: tuple[str, ...], others: tuple[str, ...], seed: int, advance: Callable[[], None]
+) -> tuple[np.ndarray, np.ndarray]:
+    """``count`` samples of each label."""
+    rng = np.random.default_rng(seed)
+    x, y = [], []
+    for label, name in enumerate(LABELS):
+        for _ in range(count):
+            word = others[rng.integers(len(others))] if name == "unknown" else name
+            speaker = speech.random_speaker(voices, rng)
+            sound = None if name == "silence" else speech.spoken(word, speaker)
+            x.append(preprocess_samples(FRONT_END, speech.in_a_second(sound, rng))[..., np.newaxis])
+            y.append(label)
+            advance()
+    return np.stack(x), np.array(y)
+
+
+def _key() -> str:
+    """Of everything that decides the samples."""
+    version = subprocess.run([speech.synthesiser(), "--version"], capture_output=True).stdout
+    parts = (
+        *(COMMANDS, OTHERS, TEST_OTHERS, TRAINING, TEST, speech.ACCENTS, speech.VOICES, speech.TEST_VOICES),
+        *(FRONT_END.to_json(), version.decode("utf-8", "replace").split("Data at")[0]),
+    )
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
