@@ -1,9 +1,9 @@
 """Give each bias what quantisation takes from its channel on average.
 
-Rounded weights and clipped values shift the mean of a channel. The model runs on some samples, float and quantised; layer
-by layer, first to last, the difference of the means goes into the bias, so that a layer also makes up for what is left of
-the errors before it. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
-ICCV 2019, section 4.2 (the empirical form).
+Rounded weights and clipped values shift the mean of a channel. The model runs on some samples, float and quantised;
+layer by layer, first to last, the difference of the means goes into the bias, so that a layer also makes up for what is
+left of the errors before it. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
+Correction", ICCV 2019, section 4.2 (the empirical form).
 """
 
 from __future__ import annotations

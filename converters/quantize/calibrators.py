@@ -58,7 +58,7 @@ def mse(stats: TensorStats, levels: int) -> Range:
         return float(np.dot(counts, (values - nearest) ** 2))
 
     shares = np.linspace(1.0, _NARROWEST, _STEPS)
-    both = shares[int(np.argmin([error(low * s, high * s) for s in shares]))]
+    both = float(shares[int(np.argmin([error(low * s, high * s) for s in shares]))])
     a, b = low * both, high * both
     for _ in range(2):  # then each end by itself
         if low < 0:
@@ -83,6 +83,9 @@ def entropy(stats: TensorStats, levels: int) -> Range:
     else:
         magnitudes, steps = stats.bins[half:], levels
     counts = magnitudes.astype(np.float64)
+    counts[0] = 0.0  # zeros of a RELU would outweigh all others, and are exact in any range
+    if not counts.any():
+        return low, high
     used = int(np.flatnonzero(counts)[-1]) + 1
     best, limit = np.inf, used
     for end in range(steps, used + 1, max(1, used // 256)):

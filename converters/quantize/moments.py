@@ -1,7 +1,7 @@
 """Second moments of what a layer multiplies its weights with: which errors of weights matter.
 
-For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions and
-samples. Convolutions are taken apart into such products (one per output position).
+For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions
+and samples. Convolutions are taken apart into such products (one per output position).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arenite.converters.quantize.run_float import values
 LARGEST_ROW = 2304
 
 #: Positions looked at per layer, over all samples.
-_POSITIONS = 16384
+_POSITIONS = 8192
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def moments(
 
 
 def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
-    """What the weights are multiplied with at up to ``most`` evenly chosen positions: float64 [groups, positions, inputs]."""
+    """What the weights are multiplied with at up to ``most`` positions: float64 [groups, positions, inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
         return _some(x.reshape(-1, shape[1]), most)[None].astype(np.float64)

@@ -154,7 +154,7 @@ class _Tally:
             )
         self.count += flat.size
         self.sum += float(flat.sum(dtype=np.float64))
-        self.squares += float(np.dot(flat.astype(np.float64), flat))
+        self.squares += float(np.square(flat, dtype=np.float64).sum())
         self.histogram.add(flat, largest)
         if self.channel_low.size:
             rows = flat.reshape(-1, self.channel_low.size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +16,9 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.assign import FLOAT, Assignment, assign
 from arenite.converters.quantize.bias_correction import corrected_biases
 from arenite.converters.quantize.emit import emit
+from arenite.converters.quantize.equalise import equalise
 from arenite.converters.quantize.moments import can_have_moments, moments
-from arenite.converters.quantize.observe import Observations
+from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.recipe import Recipe, Settings
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
@@ -46,8 +47,8 @@ class LayerFigures:
 class Quantised:
     """The quantised model.
 
-    ``tensors`` maps float tensors of the source to the tensors that stand for them (quantised, or float where no integer
-    kernel makes them), ``origins`` each operator to its layer in the source, -1 for a conversion.
+    ``tensors`` maps float tensors of the source to the tensors that stand for them (float where no integer kernel makes
+    them), ``origins`` each operator to its layer in the source, -1 for a conversion.
     """
 
     flatbuffer: bytes
@@ -57,12 +58,18 @@ class Quantised:
     origins: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Kept:
+    inputs: Sequence[Sequence[np.ndarray]]
+
+
 def quantize(
     flatbuffer: bytes,
     recipe: Recipe,
     observations: Observations | None,
     *,
     only: Collection[int] | None = None,
+    cache: MutableMapping[tuple, QuantisedWeights] | None = None,
 ) -> Quantised:
     """Quantise a float32 model as ``recipe`` says; the same arguments give the same bytes.
 
@@ -70,6 +77,7 @@ def quantize(
         observations: of this very model; None only for recipes with float activations throughout.
         only: quantise these layers (operator indices of ``flatbuffer``) alone; all others, and the model's inputs and
             outputs, stay float32.
+        cache: keeps rounded weights from one call to the next, for searches over many recipes.
 
     Raises ``UsageError`` for a model that is quantised already and for observations of another model.
     """
@@ -88,13 +96,18 @@ def quantize(
             f"The recipe '{recipe.name}' needs calibration samples.",
             "Give some, or use a recipe for float kernels.",
         )
-    a = assign(model.main, recipe, stats, only)
     kept = observations.inputs if observations is not None else ()
-    weights = _all_weights(flatbuffer, model.main, a, only, kept)
+    notes: tuple[str, ...] = ()
+    if recipe.equalisation:
+        flatbuffer, notes = equalise(flatbuffer)
+        model = parse(flatbuffer)
+        stats = dict(observe(flatbuffer, _Kept(kept)).tensors) if kept and notes else stats
+    a = assign(model.main, recipe, stats, only)
+    weights = _all_weights(flatbuffer, model.main, a, only, kept, {} if cache is None else cache)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
     new, origins, made = emit(model, a, weights, biases)
     layers = tuple(_figures(model.main, op, a, weights) for op in model.main.ops)
-    return Quantised(to_flatbuffer(new), layers, tuple(a.notes), made, origins)
+    return Quantised(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
 
 
 def _all_weights(
@@ -103,20 +116,30 @@ def _all_weights(
     a: Assignment,
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
+    cache: MutableMapping[tuple, QuantisedWeights],
 ) -> dict[int, QuantisedWeights]:
     out = _nearest_weights(graph, a, only)
-    chosen = [
-        op
+    chosen = {
+        op.index: (
+            hashlib.sha256(flatbuffer).digest(), op.index, out[op.index].dtype,
+            a.settings[op.index].per_channel, a.settings[op.index].weight_scale,
+        )
         for op in graph.ops
         if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op)
-    ]
-    for index, found in (moments(flatbuffer, graph, chosen, samples) if samples else {}).items():
-        op = graph.ops[index]
-        t = graph.tensors[op.inputs[WEIGHTS[op.name].weights]]
-        assert t.data is not None
-        made = round_for_output(t.data, out[index], found)
-        out[index] = _with_room_for_bias(graph, op, a, t, made)
+    }  # fmt: skip
+    missing = [graph.ops[i] for i, key in chosen.items() if key not in cache]
+    for index, found in (moments(flatbuffer, graph, missing, samples) if samples else {}).items():
+        cache[chosen[index]] = round_for_output(_weights_of(graph, graph.ops[index]), out[index], found)
+    for index, key in chosen.items():
+        if key in cache:
+            out[index] = _with_room_for_bias(graph, graph.ops[index], a, cache[key])
     return out
+
+
+def _weights_of(graph: Subgraph, op: Op) -> np.ndarray:
+    data = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].data
+    assert data is not None
+    return data
 
 
 def _biases(
@@ -157,7 +180,7 @@ def _nearest_weights(
         made = quantise_weights(
             t.data, rule.axis, dtype, per_channel=settings.per_channel, scale_method=settings.weight_scale
         )
-        out[op.index] = _with_room_for_bias(graph, op, a, t, made)
+        out[op.index] = _with_room_for_bias(graph, op, a, made)
     return out
 
 
@@ -171,13 +194,11 @@ def weight_type(op: Op, mode: str, settings: Settings, notes: list[str]) -> str:
     return settings.weights if settings.weights == "int4" else "int8"
 
 
-def _with_room_for_bias(
-    graph: Subgraph, op: Op, a: Assignment, t: Tensor, made: QuantisedWeights
-) -> QuantisedWeights:
+def _with_room_for_bias(graph: Subgraph, op: Op, a: Assignment, made: QuantisedWeights) -> QuantisedWeights:
     """Coarser weights where a bias would not fit in 32 bits: of tiny weights beside a large bias."""
     rule = WEIGHTS[op.name]
     bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
-    if bias is None or a.modes[op.index] != "int8" or t.data is None:
+    if bias is None or a.modes[op.index] != "int8":
         return made
     unit = a.quant[a.read[op.index, rule.value]].scale[0]
     needed = np.abs(bias.astype(np.float64)) / (unit * 2.0**30)
@@ -185,7 +206,9 @@ def _with_room_for_bias(
     if np.all(needed <= made.scale):
         return made
     scale = np.maximum(made.scale, needed).astype(np.float32)
-    return replace(made, scale=scale, values=to_integers(t.data, scale, made.axis, made.dtype))
+    return replace(
+        made, scale=scale, values=to_integers(_weights_of(graph, op), scale, made.axis, made.dtype)
+    )
 
 
 def _figures(graph: Subgraph, op: Op, a: Assignment, weights: dict[int, QuantisedWeights]) -> LayerFigures:

@@ -1,11 +1,13 @@
 """Round weights so that the layer's output, not each weight, is nearest to the float one.
 
-Weights are rounded one input after the other; the weights of inputs still to come make up for the error, as far as those
-inputs move together. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
-Transformers", ICLR 2023.
+Weights are rounded one input after the other; the weights of inputs still to come make up for the error, as far as
+those inputs move together. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
+Pre-trained Transformers", ICLR 2023.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,12 +37,13 @@ def round_for_output(weights: np.ndarray, start: QuantisedWeights, moments: Mome
     )
     limit = LARGEST[start.dtype]
     h = moments.matrix
+    given = _ordered(h)
     best, best_scale = nearest, scale.copy()
     least = _error(rows, best * best_scale[..., None], h)
     searched = per_row and rows.size * rows.shape[2] <= _SEARCH_WORK
     for share in _SHARES if searched else (1.0,):
         tried = (scale * share).astype(np.float32).astype(np.float64)
-        made = _compensated(rows, tried, h, limit)
+        made = _compensated(rows, tried, given, limit)
         error = _error(rows, made * tried[..., None], h)
         better = error < least
         least = np.where(better, error, least)
@@ -69,24 +72,34 @@ def _error(rows: np.ndarray, made: np.ndarray, h: np.ndarray) -> np.ndarray:
     return np.einsum("gok,gok->go", off @ h, off)
 
 
-def _compensated(rows: np.ndarray, scale: np.ndarray, h: np.ndarray, limit: int) -> np.ndarray:
-    """The integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after it."""
-    size = h.shape[1]
+@dataclass(frozen=True)
+class _Order:
+    """What rounding one input after the other needs of the moments, for each group."""
+
+    order: np.ndarray  # int [groups, inputs]: what matters most first, while others can still follow
+    upper: (
+        np.ndarray
+    )  # float64 [groups, inputs, inputs]: how the error of one input is passed on to those after it
+
+
+def _ordered(h: np.ndarray) -> _Order:
     power = np.diagonal(h, axis1=1, axis2=2)
-    order = np.argsort(
-        -power, axis=1, kind="stable"
-    )  # what matters most is rounded first, while others can follow
-    take = np.take_along_axis
-    work = take(rows, order[:, None, :], axis=2)
-    matrix = take(take(h, order[:, :, None], axis=1), order[:, None, :], axis=2)
+    order = np.argsort(-power, axis=1, kind="stable")
+    matrix = np.take_along_axis(h, order[:, :, None], axis=1)
+    matrix = np.take_along_axis(matrix, order[:, None, :], axis=2)
     damping = _DAMPING * power.mean(axis=1) + 1e-12
-    matrix = matrix + damping[:, None, None] * np.eye(size)
-    upper = np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1)
+    matrix = matrix + damping[:, None, None] * np.eye(h.shape[1])
+    return _Order(order, np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1))
+
+
+def _compensated(rows: np.ndarray, scale: np.ndarray, given: _Order, limit: int) -> np.ndarray:
+    """The integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after it."""
+    work = np.take_along_axis(rows, given.order[:, None, :], axis=2)
     out = np.empty_like(work)
-    for k in range(size):
+    for k in range(work.shape[2]):
         steps = np.clip(np.rint(work[:, :, k] / scale), -limit, limit)
         out[:, :, k] = steps
-        off = (work[:, :, k] - steps * scale) / upper[:, k, k][:, None]
-        work[:, :, k + 1 :] -= off[:, :, None] * upper[:, None, k, k + 1 :]
-    back = np.argsort(order, axis=1, kind="stable")
-    return take(out, back[:, None, :], axis=2)
+        off = (work[:, :, k] - steps * scale) / given.upper[:, k, k][:, None]
+        work[:, :, k + 1 :] -= off[:, :, None] * given.upper[:, None, k, k + 1 :]
+    back = np.argsort(given.order, axis=1, kind="stable")
+    return np.take_along_axis(out, back[:, None, :], axis=2)

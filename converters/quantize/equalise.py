@@ -1,0 +1,145 @@
+"""Cross-layer equalisation: give the channels between two layers like ranges.
+
+With a positive factor per channel, relu(W x / s) * s = relu(W x): what one layer divides the next can multiply, and the
+model stays the same. The factors s = sqrt(r1 / r2), r1 and r2 the largest weights of the channel in the two layers,
+make both ranges sqrt(r1 r2), so that one scale per tensor serves all channels. Source: M. Nagel et al., "Data-Free
+Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.importers.tflite import parse
+from arenite.converters.passes.uses import makers, readers
+from arenite.converters.quant import NONE, RELU
+from arenite.converters.quantize.rules import WEIGHTS
+
+#: Layers between two convolutions that treat every channel alike and scale with their input.
+_THROUGH = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
+
+#: Passes over all pairs, and the change of the factors below which they end.
+_PASSES = 40
+_SETTLED = 1e-3
+
+#: Factors beyond this would trade one extreme for another.
+_LARGEST_FACTOR = 1e3
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two layers such that channel ``c`` of the first feeds channel ``c`` of the second, and nothing else."""
+
+    first: int
+    second: int
+
+
+def equalise(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The same float model with equalised weights, and a sentence for each pair of layers; unchanged without pairs."""
+    model = parse(flatbuffer)
+    graph = model.main
+    pairs = find_pairs(graph)
+    if not pairs:
+        return flatbuffer, ()
+    values = {
+        t.index: t.data.astype(np.float64)
+        for t in graph.tensors
+        if t.data is not None and t.dtype == "float32"
+    }
+    total = {pair: np.zeros(0) for pair in pairs}
+    for _ in range(_PASSES):
+        change = 0.0
+        for pair in pairs:
+            factors = _apply(graph, pair, values)
+            total[pair] = total[pair] * factors if total[pair].size else factors
+            change = max(change, float(np.abs(np.log(factors)).max(initial=0.0)))
+        if change < _SETTLED:
+            break
+    tensors = tuple(
+        replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
+    )
+    notes = tuple(
+        f"Layers {p.first} and {p.second} equalised: channels scaled by {1 / f.max():.3g} to {1 / f.min():.3g}."
+        for p, f in total.items()
+    )
+    new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
+    return to_flatbuffer(new), notes
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    out = values.astype(np.float32)
+    out.flags.writeable = False
+    return out
+
+
+def find_pairs(graph: Subgraph) -> tuple[Pair, ...]:
+    """The pairs of layers that can be equalised, in order."""
+    made, count = makers(graph), readers(graph)
+    found = []
+    for op in graph.ops:
+        if not _suitable(graph, op, count):
+            continue
+        source = op.inputs[0]
+        while source in made and made[source].name in _THROUGH and count[source] == 1:
+            if made[source].options["fused_activation_function"] not in (NONE, RELU):
+                break
+            source = made[source].inputs[0]
+        first = made.get(source)
+        if first is None or count[source] != 1 or not _suitable(graph, first, count):
+            continue
+        if first.options["fused_activation_function"] not in (NONE, RELU):
+            continue
+        if graph.tensors[source].shape[-1] == _channels_in(graph, op):
+            found.append(Pair(first.index, op.index))
+    return tuple(found)
+
+
+def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
+    """Constant float weights and bias that nobody else uses; depthwise layers one to one."""
+    if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return False
+    rule = WEIGHTS[op.name]
+    own = [op.inputs[rule.weights], *([op.input(rule.bias)] if op.input(rule.bias) >= 0 else [])]
+    if not all(
+        graph.tensors[i].is_constant and graph.tensors[i].dtype == "float32" and count[i] == 1 for i in own
+    ):
+        return False
+    x, w = graph.tensors[op.inputs[0]], graph.tensors[own[0]]
+    if op.name == "DEPTHWISE_CONV_2D":
+        return w.shape[3] == x.shape[3]
+    return op.name == "FULLY_CONNECTED" or w.shape[3] == x.shape[3]
+
+
+def _channels_in(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[-1]
+
+
+def _apply(graph: Subgraph, pair: Pair, values: dict[int, np.ndarray]) -> np.ndarray:
+    """Equalise one pair in ``values``; the factors by which the first layer was divided."""
+    first, second = graph.ops[pair.first], graph.ops[pair.second]
+    w1, w2 = first.inputs[1], second.inputs[1]
+    axis = WEIGHTS[first.name].axis
+    r1 = _largest(values[w1], axis)
+    r2 = _largest(
+        values[w2], values[w2].ndim - 1
+    )  # inputs of a convolution, of a dense layer, channels of a depthwise
+    alive = (r1 > 0) & (r2 > 0)
+    factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
+    factors = np.clip(factors, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
+    values[w1] = values[w1] / _along(factors, axis, values[w1].ndim)
+    if first.input(2) >= 0:
+        values[first.inputs[2]] = values[first.inputs[2]] / factors
+    values[w2] = values[w2] * _along(factors, values[w2].ndim - 1, values[w2].ndim)
+    return factors
+
+
+def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
+    return np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis))
+
+
+def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    return factors.reshape([-1 if i == axis else 1 for i in range(rank)])
