@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,17 @@ class Agreement:
             f"{self.samples} samples against {self.source}: largest difference {self.max_abs:.3g}, "
             f"mean {self.mean_abs:.3g}, {sqnr}"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """``sqnr_db`` is None where there is no difference."""
+        finite = math.isfinite(self.sqnr_db)
+        return {
+            "samples": self.samples,
+            "max_abs": self.max_abs,
+            "mean_abs": self.mean_abs,
+            "sqnr_db": self.sqnr_db if finite else None,
+            "source": self.source,
+        }
 
 
 def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source: str) -> Agreement | None:

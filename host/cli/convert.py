@@ -1,4 +1,4 @@
-"""``arenite convert``: a model in, an image with a planned arena out."""
+"""``arenite convert``: a trained model in, an image with a planned arena out."""
 
 from __future__ import annotations
 
@@ -8,54 +8,131 @@ import click
 
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
+from arenite.converters.importers.sources import ImportOptions, parse_shapes
+from arenite.converters.quantize.search.budget import parse_budget
+from arenite.converters.quantize.search.run import Options as SearchOptions
 from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.output import note, print_json, show
-from arenite.host.prepare import prepare
+from arenite.host.cli.progress import Stages
 from arenite.profiles.boards import load_board
+
+FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: SOURCE with .image.tflite.")
-@click.option("--board", help="Also tell whether the image fits this board; exit code 1 when it does not.")
+@click.argument("source")
+@click.option("-o", "--output", type=FILE, help="Default: SOURCE with .image.tflite.")
+@click.option("--calibration", type=FILE, help="Real inputs: an .npz file with x (and y), or a folder.")
+@click.option(
+    "--calibration-samples", type=click.IntRange(1), help="Calibrate with so many; the others score."
+)
+@click.option("--test", type=FILE, help="Labelled samples that source and image are scored with.")
+@click.option("--metric", help="accuracy, auc, mse or agreement; default: what suits the data.")
+@click.option("--recipe", help="int8 (default), w4, int16x8, ... or a TOML file; see docs/recipes.md.")
+@click.option(
+    "--check-data", type=FILE, help="Field data: tell where the scales clip them, and what it costs."
+)
+@click.option("--sensitivity", is_flag=True, help="Also measure each layer quantised alone.")
+@click.option(
+    "--board", "boards", multiple=True, help="Also tell whether the image fits; exit code 1 if not."
+)
+@click.option("--budget", help='Search for a recipe within "ram=48k,flash=256k,instructions=5M,drop=1%".')
+@click.option("--trials", type=click.IntRange(1), default=40, show_default=True, help="Recipes to try.")
+@click.option("--study", type=FILE, help="Keep the search in this file, and go on with what is in it.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes of the search.")
+@click.option("--dask", help="Search on the cluster of the Dask scheduler at this address.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the search.")
+@click.option("--preprocessing", type=FILE, help="TOML; recorded in the image. See docs/processing.md.")
+@click.option("--labels", type=FILE, help="One label a line; recorded in the image.")
+@click.option("--input-shape", multiple=True, help="[NAME=]1,3,96,96: where the source leaves it open.")
+@click.option("--signature", default="", help="Which signature of a SavedModel.")
+@click.option("--keep-layout", is_flag=True, help="Leave NCHW inputs as they are.")
+@click.option("--html", type=FILE, help="Write a report of the conversion.")
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def convert(source: Path, output: Path | None, board: str | None, no_passes: bool, as_json: bool) -> int:
-    """Plan SOURCE (a quantised .tflite) and write it as an image.
+def convert(
+    source: str,
+    output: Path | None,
+    calibration: Path | None,
+    calibration_samples: int | None,
+    test: Path | None,
+    metric: str | None,
+    recipe: str | None,
+    check_data: Path | None,
+    sensitivity: bool,
+    boards: tuple[str, ...],
+    budget: str | None,
+    trials: int,
+    study: Path | None,
+    jobs: int,
+    dask: str | None,
+    seed: int,
+    preprocessing: Path | None,
+    labels: Path | None,
+    input_shape: tuple[str, ...],
+    signature: str,
+    keep_layout: bool,
+    html: Path | None,
+    no_passes: bool,
+    as_json: bool,
+) -> int:
+    """Make an image of SOURCE: .keras, .h5, a SavedModel, .onnx, .pt2, MODULE:FUNCTION (PyTorch) or .tflite.
 
-    The image is the same flatbuffer, less what no output needs, with its operators in execution order and its arena
-    plan in the metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
+    A float model is calibrated with --calibration and quantised by --recipe, or by the recipe that a search finds
+    within --budget. The image is a flatbuffer with its operators in execution order and its arena plan in the
+    metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """
-    target = output or source.with_name(source.name.removesuffix(".tflite") + ".image.tflite")
-    if target.resolve() == source.resolve():
-        raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
-    chosen = load_board(board) if board else None
-    prepared = prepare(source, passes=not no_passes)
-    write_atomic(target, prepared.image)
-    verdict = None
-    if chosen is not None:
-        from arenite.host.fit import verdicts
+    from arenite.converters.processing.spec import load_preprocessing
+    from arenite.host import convert as conversion
+    from arenite.host.attachments import Attachments, read_labels
+    from arenite.host.report import conversion_text
 
-        verdict = verdicts(prepared, [chosen], None)[0]
-    p = prepared.plan
+    target = output or default_output(source)
+    if Path(source).exists() and target.resolve() == Path(source).resolve():
+        raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
+    request = conversion.Request(
+        source,
+        ImportOptions(parse_shapes(input_shape), signature, keep_layout),
+        Attachments(
+            None if preprocessing is None else load_preprocessing(preprocessing),
+            () if labels is None else read_labels(labels),
+        ),
+        calibration,
+        calibration_samples,
+        test,
+        metric,
+        recipe,
+        check_data,
+        tuple(load_board(name) for name in boards),
+        None if budget is None else parse_budget(budget),
+        SearchOptions(trials=trials, workers=jobs, dask=dask, keep=study, seed=seed),
+        sensitivity,
+        not no_passes,
+    )
+    with Stages() as stages:
+        made = conversion.convert(request, stages)
+        verdicts = conversion.fits(made)
+    write_atomic(target, made.image)
+    if html is not None:
+        from arenite.host.report.conversion_page import conversion_page
+
+        write_atomic(html, conversion_page(made, verdicts).encode())
     if as_json:
-        print_json(
-            {
-                "schema": "arenite.convert/1",
-                "source": {"path": str(source), "sha256": prepared.sha256},
-                "image": {"path": str(target), "bytes": len(prepared.image)},
-                "arena": {"bytes": p.arena_bytes, "lower_bound": p.lower_bound, "status": p.status},
-                "notes": list(prepared.notes),
-                "passes": [r.to_json() for r in prepared.passes],
-                "fit": None if verdict is None else verdict.to_json(),
-            }
-        )
+        print_json(conversion_text.to_json(made, target, verdicts))
     else:
-        for text in prepared.notes:
+        for text in made.notes:
             note(text)
-        show(
-            f"{target}: {len(prepared.image):,} B, arena {p.arena_bytes:,} B ({p.status}, bound {p.lower_bound:,} B)"
-        )
-        if verdict is not None:
-            show(f"{verdict.board.name}: " + ("fits" if verdict.fits else "; ".join(verdict.reasons)))
-    return 0 if verdict is None or verdict.fits else 1
+        show(*conversion_text.tables(made, target, verdicts))
+    missed = budget is not None and (made.calibrated is None or made.calibrated.search.chosen is None)  # type: ignore[union-attr]
+    return 1 if missed or any(not v.fits for v in verdicts) else 0
+
+
+def default_output(source: str) -> Path:
+    """``model.keras`` becomes ``model.image.tflite`` beside it; ``module:function`` one in the current folder."""
+    path = Path(source)
+    if not path.exists() and ":" in source:
+        return Path(source.rpartition(":")[2] + ".image.tflite")
+    stem = path.name
+    for ending in (".tflite", ".keras", ".h5", ".onnx", ".pt2"):
+        stem = stem.removesuffix(ending)
+    return path.with_name(stem + ".image.tflite")

@@ -1,0 +1,63 @@
+"""What belongs to a model besides its graph: preprocessing, postprocessing, labels. Recorded in the image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Model
+from arenite.converters.processing.spec import KEY, Preprocessing
+
+#: Keys of the image's ``extra``.
+LABELS, MADE_FROM = "labels", "made_from"
+
+
+@dataclass(frozen=True)
+class Attachments:
+    """None, or (), for what the user did not give."""
+
+    preprocessing: Preprocessing | None = None
+    labels: tuple[str, ...] = ()
+
+    def extra(
+        self, model: Model, made_from: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The image's ``extra``; ``known``: of the image that was given, whose entries stay where none are new.
+
+        Raises ``UsageError`` where something does not suit ``model``.
+        """
+        made = dict(known or {})
+        made.setdefault(MADE_FROM, dict(made_from))
+        if self.preprocessing is not None:
+            made[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
+        if self.labels:
+            values = (model.main.tensors[model.main.outputs[0]].shape or (1,))[-1]
+            if values != len(self.labels):
+                raise UsageError(
+                    f"There are {len(self.labels)} labels; the model's output has {values} values.",
+                    "Write one label per line, in the order of the output.",
+                )
+            made[LABELS] = list(self.labels)
+        return made
+
+
+def recorded_preprocessing(extra: Mapping[str, Any]) -> Preprocessing | None:
+    """The preprocessing that an image records. Raises ``UsageError`` when it is damaged."""
+    return None if KEY not in extra else Preprocessing.from_json(extra[KEY], "The image's preprocessing")
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """One label per line. Raises ``UsageError``."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"Cannot read the labels {path}: {error}.", "Give a text file, one label a line."
+        ) from error
+    labels = tuple(line.strip() for line in lines if line.strip())
+    if not labels:
+        raise UsageError(f"{path} has no labels.", "Write one label per line.")
+    return labels

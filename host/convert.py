@@ -1,0 +1,353 @@
+"""From what a trainer has to an image: import, calibrate, quantise or search, plan, score, fit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.fit import Verdict
+from arenite.converters.graph import Model
+from arenite.converters.image import Image, image_bytes, parse_image
+from arenite.converters.importers.sources import Imported, ImportOptions, import_source
+from arenite.converters.importers.tflite import parse
+from arenite.converters.processing.files import preprocess_file
+from arenite.converters.quantize.check_data import FieldReport, check_data
+from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
+from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.converters.quantize.layer_errors import LayerError, layer_errors
+from arenite.converters.quantize.metrics import LostPart, Score, drop, worst_parts
+from arenite.converters.quantize.observe import Observations, observe
+from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.recipe import Recipe, load_recipe
+from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.score import score_outputs
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.converters.quantize.search.run import SearchResult, search
+from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
+from arenite.host.attachments import Attachments
+from arenite.host.fit import verdicts
+from arenite.host.prepare import Prepared, prepare_image
+from arenite.profiles.boards import Board
+
+#: What is done, how much of it is done, and how much there is (0: not known).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; see ``arenite convert --help`` for each.
+
+    ``calibration_samples``: calibrate with so many, evenly spread; where there is no ``test``, the others score.
+    ``budget`` asks for a search, on the first of ``boards``.
+    """
+
+    source: str
+    options: ImportOptions = field(default_factory=ImportOptions)
+    attachments: Attachments = field(default_factory=Attachments)
+    calibration: Path | None = None
+    calibration_samples: int | None = None
+    test: Path | None = None
+    metric: str | None = None
+    recipe: str | None = None
+    field_data: Path | None = None
+    boards: tuple[Board, ...] = ()
+    budget: Budget | None = None
+    search: SearchOptions = field(default_factory=SearchOptions)
+    sensitivity: bool = False
+    passes: bool = True
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What came out of quantising a float model."""
+
+    recipe: Recipe
+    quantised: Quantised
+    observations: Observations | None  # None where every activation stays float
+    coverage: tuple[TensorCoverage, ...] = ()
+    errors: tuple[LayerError, ...] = ()
+    field: FieldReport | None = None
+    sensitivity: Sensitivity | None = None
+    search: SearchResult | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The source model and the image on the same samples, and what the image lost (``metrics.drop``)."""
+
+    source: Score
+    image: Score
+    of: str  # which samples
+    worst: tuple[LostPart, ...] = ()
+
+    @property
+    def lost(self) -> float:
+        return drop(self.source, self.image)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """``prepared`` is None for a model that only hosts run (a recipe with float activations)."""
+
+    request: Request
+    imported: Imported
+    image: bytes
+    prepared: Prepared | None
+    calibrated: Calibrated | None = None
+    calibration: Dataset | None = None
+    scores: Scores | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def convert(request: Request, progress: Progress = lambda *_: None) -> Conversion:
+    """Make the image; nothing is written.
+
+    Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
+    """
+    wanted = None if request.recipe is None else load_recipe(request.recipe)
+    _check_files(request)
+    progress("import", 0, 0)
+    data: dict[str, Dataset] = {}
+
+    def calibration_inputs(model: Model) -> Sequence[Sequence[np.ndarray]]:
+        data["calibration"] = _load(request, request.calibration, model, calibration=True)
+        return data["calibration"].limited(8).inputs
+
+    inputs = None if request.calibration is None else calibration_inputs
+    imported = import_source(request.source, inputs=inputs, options=request.options)
+    model = parse(imported.flatbuffer)
+    if imported.quantised:
+        return _as_is(request, imported, wanted, progress)
+    recipe = wanted or load_recipe("int8")
+    if request.calibration is None and recipe.needs_observations:
+        raise UsageError(
+            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
+            "Give real inputs with --calibration FILE.npz or a folder; a few hundred are enough.",
+        )
+    if request.calibration is not None and "calibration" not in data:
+        calibration_inputs(model)
+    calibrating, scoring, searching, of = _split(request, model, data.get("calibration"))
+    made = _quantised(request, imported, recipe, calibrating, searching, progress)
+    progress("score", 0, 0)
+    scores = None if scoring is None else _scores(request, imported, made.quantised.flatbuffer, scoring, of)
+    extra = request.attachments.extra(
+        parse(made.quantised.flatbuffer), made_from(imported, made.recipe, made.observations)
+    )
+    source = Image(
+        parse(made.quantised.flatbuffer),
+        None,
+        _sha256(made.quantised.flatbuffer),
+        imported.sha256,
+        extra=extra,
+    )
+    notes = [*imported.notes, *made.quantised.notes, *(calibrating.notes if calibrating else ())]
+    notes += [text for c in made.coverage if (text := c.warning) is not None]
+    progress("plan", 0, 0)
+    if made.recipe.settings.activations == "float":
+        data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
+        return Conversion(request, imported, data_bytes, None, made, calibrating, scores, tuple(notes))
+    prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
+    notes += prepared.notes
+    return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, tuple(notes))
+
+
+def fits(made: Conversion) -> list[Verdict]:
+    """One verdict for each board of the request."""
+    if made.prepared is None:
+        if made.request.boards:
+            raise UsageError(
+                "A model with float activations runs on no microcontroller.",
+                "Leave out --board, or take an integer recipe.",
+            )
+        return []
+    return verdicts(made.prepared, made.request.boards, None)
+
+
+def made_from(
+    imported: Imported, recipe: Recipe | None, observations: Observations | None
+) -> Mapping[str, Any]:
+    """What the image records of its making: enough to make it again, and nothing that differs between two makings."""
+    return {
+        "kind": imported.kind,
+        "sha256": imported.sha256,
+        "versions": dict(sorted(imported.made_by.items())),
+        "recipe": None if recipe is None else recipe.to_json(),
+        "calibration": None
+        if observations is None
+        else {"sha256": observations.data_sha256, "samples": observations.samples},
+    }
+
+
+def _as_is(request: Request, imported: Imported, recipe: Recipe | None, progress: Progress) -> Conversion:
+    """A source that is quantised already: planned, and scored where there are labelled samples."""
+    if recipe is not None or request.budget is not None:
+        raise UsageError(
+            f"{request.source} is quantised already: no recipe can change it.",
+            "Convert its float model, or leave out --recipe and --budget.",
+        )
+    image = parse_image(imported.flatbuffer, request.source)
+    image = replace(image, sha256=imported.sha256)
+    extra = request.attachments.extra(image.model, made_from(imported, None, None), known=image.extra)
+    image = replace(image, extra=extra)
+    progress("plan", 0, 0)
+    prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
+    scores = None
+    samples = request.test or request.calibration
+    if samples is not None:
+        progress("score", 0, 0)
+        dataset = _load(request, samples, image.model, calibration=False)
+        scores = _scores(request, imported, prepared.image, dataset, str(samples))
+    notes = (*imported.notes, *prepared.notes)
+    return Conversion(request, imported, prepared.image, prepared, None, None, scores, notes)
+
+
+def _check_files(request: Request) -> None:
+    """Whatever is missing is told before anything that takes minutes."""
+    for path in (request.calibration, request.test, request.field_data):
+        if path is not None and not path.exists():
+            raise UsageError(
+                f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
+            )
+    if request.budget is not None and not request.boards:
+        raise UsageError(
+            "A budget is kept on a board.", "Name one with --board; `arenite boards` lists them."
+        )
+    if (request.budget is not None or request.field_data is not None) and request.calibration is None:
+        raise UsageError(
+            "A search, and a check of field data, need calibration samples.", "Add --calibration."
+        )
+
+
+def _load(request: Request, path: Path | None, model: Model, *, calibration: bool) -> Dataset:
+    assert path is not None
+    spec = request.attachments.preprocessing
+    tensors = [model.main.tensors[i] for i in model.main.inputs]
+    if spec is None:
+        return load_dataset(path, tensors, calibration=calibration)
+    real = spec.real
+
+    def one(file: Path) -> Sequence[np.ndarray]:
+        return [preprocess_file(real, file, tensors[0].shape)]
+
+    return load_dataset(path, tensors, calibration=calibration, preprocessing=one)
+
+
+def _split(
+    request: Request, model: Model, given: Dataset | None
+) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
+    """Samples to calibrate with, to score with, to search with, and a name for the second.
+
+    Samples that a search chose by say little about what it chose: where there is no test file, it gets half of those
+    that are left of the calibration file.
+    """
+    test = None if request.test is None else _load(request, request.test, model, calibration=False)
+    if given is None:
+        return None, test, None, str(request.test)
+    calibrating, rest = given, None
+    if request.calibration_samples is not None and request.calibration_samples < len(given):
+        calibrating, rest = given.split(request.calibration_samples)
+    if test is not None:
+        return calibrating, test, rest or given, str(request.test)
+    if rest is None:
+        return calibrating, given, given, f"{request.calibration} (the calibration samples)"
+    if request.budget is None:
+        return calibrating, rest, None, f"{request.calibration}, samples that calibration did not see"
+    searching, scoring = rest.split(max(len(rest) // 2, 1)) if len(rest) > 1 else (rest, rest)
+    return (
+        calibrating,
+        scoring,
+        searching,
+        f"{request.calibration}, samples that calibration and search did not see",
+    )
+
+
+def _quantised(
+    request: Request,
+    imported: Imported,
+    recipe: Recipe,
+    calibrating: Dataset | None,
+    searching: Dataset | None,
+    progress: Progress,
+) -> Calibrated:
+    flatbuffer = imported.flatbuffer
+    if calibrating is None or not recipe.needs_observations:
+        return Calibrated(recipe, quantize(flatbuffer, recipe, None), None)
+    progress("calibrate", 0, len(calibrating))
+    observations = observe(
+        flatbuffer, calibrating, progress=lambda done, total: progress("calibrate", done, total)
+    )
+    found = None
+    if request.budget is not None and searching is not None:
+        from arenite.host.costs import BoardCosts
+
+        board = request.boards[0]
+        budget = request.budget.within(board.ram_bytes, board.flash_bytes)
+        found = search(
+            flatbuffer,
+            recipe,
+            observations,
+            searching,
+            BoardCosts(board),
+            budget,
+            replace(request.search, metric=request.metric),
+            identity=(board.name,),
+            progress=lambda what, done, total: progress("search", done, total),
+        )
+    progress("quantise", 0, 0)
+    if found is not None and found.chosen is not None:
+        recipe, made = found.chosen.recipe, found.chosen.quantised
+    else:
+        made = quantize(flatbuffer, recipe, observations)
+    model = parse(flatbuffer)
+    used = coverage(model, observations, scale_ranges(model, recipe, observations))
+    errors = layer_errors(flatbuffer, made.flatbuffer, made.tensors, calibrating.inputs)
+    result = Calibrated(recipe, made, observations, used, errors, search=found)
+    if request.field_data is not None:
+        field_data = _load(request, request.field_data, model, calibration=False)
+        report = check_data(
+            flatbuffer,
+            recipe,
+            observations,
+            field_data,
+            quantised=made.flatbuffer,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("check field data", done, total),
+        )
+        result = replace(result, field=report)
+    if request.sensitivity:
+        each = sensitivity(
+            flatbuffer,
+            recipe,
+            observations,
+            calibrating,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("sensitivity", done, total),
+        )
+        result = replace(result, sensitivity=each)
+    elif found is not None:
+        result = replace(result, sensitivity=found.sensitivity)
+    return result
+
+
+def _scores(request: Request, imported: Imported, made: bytes, dataset: Dataset, of: str) -> Scores:
+    before = run_all(imported.flatbuffer, dataset)
+    source = score_outputs(before, dataset, request.metric, reference=before)
+    after = run_all(made, dataset, reference=True)
+    image = score_outputs(after, dataset, source.metric, reference=before)
+    return Scores(source, image, of, tuple(worst_parts(source, image)))
+
+
+def _name(source: str) -> str:
+    """A file name for what is made of ``module:function``, or the path itself."""
+    return source if ":" not in source or Path(source).exists() else source.rpartition(":")[2]
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

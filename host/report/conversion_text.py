@@ -1,0 +1,163 @@
+"""What ``arenite convert`` prints: one JSON object, or sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.fit import Verdict
+from arenite.host.cli.output import table
+from arenite.host.convert import Calibrated, Conversion, Scores
+
+#: Rows of a table of tensors or classes; the report page has all of them.
+_ROWS = 8
+
+
+def to_json(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """The ``arenite.convert/1`` object."""
+    imported, p = made.imported, made.prepared
+    return {
+        "schema": "arenite.convert/1",
+        "source": {
+            "path": made.request.source,
+            "kind": imported.kind,
+            "sha256": imported.sha256,
+            "versions": dict(imported.made_by),
+            "agreement": None if imported.agreement is None else imported.agreement.to_json(),
+        },
+        "image": {"path": str(target), "bytes": len(made.image)},
+        "arena": None
+        if p is None
+        else {"bytes": p.plan.arena_bytes, "lower_bound": p.plan.lower_bound, "status": p.plan.status},
+        "notes": list(made.notes),
+        "passes": [] if p is None else [r.to_json() for r in p.passes],
+        "calibration": None if made.calibrated is None else _calibrated_json(made, made.calibrated),
+        "score": None if made.scores is None else _scores_json(made.scores),
+        "fit": verdicts[0].to_json() if verdicts else None,
+        "fits": [v.to_json() for v in verdicts],
+    }
+
+
+def _calibrated_json(made: Conversion, c: Calibrated) -> dict[str, Any]:
+    return {
+        "recipe": c.recipe.to_json(),
+        "samples": 0 if c.observations is None else c.observations.samples,
+        "sha256": None if made.calibration is None else made.calibration.sha256,
+        "coverage": [t.to_json() for t in c.coverage],
+        "layers": [e.to_json() for e in c.errors],
+        "weights": {
+            "before": sum(layer.weight_bytes_before for layer in c.quantised.layers),
+            "after": sum(layer.weight_bytes for layer in c.quantised.layers),
+        },
+        "field": None if c.field is None else c.field.to_json(),
+        "sensitivity": None if c.sensitivity is None else c.sensitivity.to_json(),
+        "search": None if c.search is None else c.search.to_json(),
+    }
+
+
+def _scores_json(s: Scores) -> dict[str, Any]:
+    return {
+        "of": s.of,
+        "source": s.source.to_json(),
+        "image": s.image.to_json(),
+        "drop": s.lost,
+        "worst": [part.to_json() for part in s.worst],
+    }
+
+
+def tables(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> list[object]:
+    """Sentences and tables, in the order of the conversion."""
+    out: list[object] = []
+    if made.imported.agreement is not None:
+        out.append(f"import: {made.imported.agreement}")
+    if made.calibrated is not None:
+        out += _calibrated_tables(made.calibrated)
+    if made.scores is not None:
+        out += _score_tables(made.scores)
+    p = made.prepared
+    arena = (
+        f", arena {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
+        if p is not None
+        else "; float activations: for hosts"
+    )
+    out.append(f"{target}: {len(made.image):,} B{arena}")
+    for v in verdicts:
+        out.append(f"{v.board.name}: " + ("fits" if v.fits else "; ".join(v.reasons)))
+    return out
+
+
+def _calibrated_tables(c: Calibrated) -> list[object]:
+    out: list[object] = []
+    before = sum(layer.weight_bytes_before for layer in c.quantised.layers)
+    after = sum(layer.weight_bytes for layer in c.quantised.layers)
+    out.append(f"recipe {c.recipe.name}: weights and biases {before:,} B to {after:,} B")
+    if c.search is not None:
+        out += _search_tables(c)
+    if c.errors:
+        worst = sorted(c.errors, key=lambda e: e.sqnr_db)[:_ROWS]
+        rows = [(e.layer, e.op, e.name, f"{e.sqnr_db:.1f}", f"{e.max_abs:.4g}") for e in worst]
+        out.append(
+            table("Layers farthest from the source", ("layer", "op", "output", "SQNR dB", "max diff"), rows)
+        )
+    if c.field is not None:
+        out.append(f"field data: {c.field.score}" + ("" if c.field.warnings else "; no scale clips them"))
+        out += [f"warning: {w}" for w in c.field.warnings]
+    if c.sensitivity is not None and c.search is None:
+        tried = [
+            (s.layer, s.op, s.kind, f"{s.sqnr_db:.1f}", f"{100 * s.drop:+.2f}", f"{s.weight_bytes:,}")
+            for s in sorted(c.sensitivity.layers, key=lambda s: s.sqnr_db)[: 2 * _ROWS]
+        ]
+        columns = ("layer", "op", "alone as", "SQNR dB", "points lost", "weight bytes")
+        out.append(table("Most sensitive layers", columns, tried))
+    return out
+
+
+def _search_tables(c: Calibrated) -> list[object]:
+    from arenite.converters.quantize.search.run import label
+
+    assert c.search is not None
+    s = c.search
+    rows = []
+    for place in s.front:
+        o = s.trials[place]
+        b = o.build(s.budget)
+        mark = "chosen" if s.chosen is not None and place == s.chosen.place else ""
+        rows.append(
+            (
+                place,
+                label(s.space, o),
+                f"{100 * o.drop:+.2f}",
+                f"{b.ram:,}",
+                f"{b.flash:,}",
+                f"{b.instructions:,}",
+                mark,
+            )
+        )
+    columns = ("trial", "recipe", "points lost", "RAM", "flash", "instructions (est.)", "")
+    out: list[object] = [table(f"Pareto front of {len(s.trials)} recipes", columns, rows)]
+    if s.chosen is None:
+        missed = "; ".join(s.trials[s.nearest].misses(s.budget))
+        out.append(f"No recipe meets the budget. The nearest is trial {s.nearest}: {missed}.")
+    else:
+        out.append(f"trial {s.chosen.place} taken, to be built with {s.chosen.build.options}")
+    return out
+
+
+def _score_tables(s: Scores) -> list[object]:
+    lost = f"{100 * s.lost:+.2f} points" if s.source.metric != "mse" else f"{s.lost:+.1%}"
+    out: list[object] = [f"source: {s.source}; image: {s.image.value:.4g}; lost {lost} ({s.of})"]
+    worst = [part for part in s.worst if part.drop > 0][:_ROWS]
+    if worst and s.source.metric != "mse":
+        rows = [
+            (
+                p.what,
+                f"{p.before.value:.2%}",
+                f"{p.after.value:.2%}",
+                f"{100 * p.drop:+.2f}",
+                p.before.samples,
+            )
+            for p in worst
+        ]
+        out.append(table("What lost most", ("part", "source", "image", "points lost", "samples"), rows))
+    return out
