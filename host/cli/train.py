@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--data", help="The data to train with; --list shows them.")
+@click.option("--data", help="The data to train with (--list shows them), or FILE.npz with x and y.")
 @click.option("--width", type=float, help="Scales the channels; 1 is the full network.")
 @click.option("--resolution", type=int, help="Side of the input in pixels; default: as the data come.")
 @click.option("--epochs", type=int, help="Passes over the data; default: what suits them.")

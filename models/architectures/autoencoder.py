@@ -1,5 +1,5 @@
 """A fully connected auto-encoder, whose error of reconstruction tells how unusual an input is. MLPerf Tiny's anomaly
-model: three layers down, a bottleneck of 8 values, and the way back."""
+model: four layers down, a bottleneck of 8 values, and the way back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def autoencoder(shape: Sequence[int], classes: int = 0, width: float = 1.0) -> N
     b = Builder()
     x = b.flatten(INPUT) if len(shape) > 1 else INPUT
     hidden = channels(128, width)
-    for units in (hidden, hidden, hidden, 8, hidden, hidden, hidden):
+    for units in (*[hidden] * 4, 8, *[hidden] * 4):
         x = b.dense(x, units, activation="relu", normalise=True)
     return b.network("autoencoder", width, shape, 0, [b.dense(x, prod(shape))])

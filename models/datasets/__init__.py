@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from pathlib import Path
 
 from arenite.converters.errors import UsageError
 from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
@@ -11,6 +12,7 @@ from arenite.models.datasets.digits import digits
 from arenite.models.datasets.keywords import keywords
 from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.motions import motion_anomalies, motions
+from arenite.models.datasets.own import own_data
 from arenite.models.datasets.scenes import scenes
 
 DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
@@ -34,16 +36,18 @@ TASKS = {
 
 
 def dataset(name: str, resolution: int | None = None, *, progress: bool = True) -> TrainingData:
-    """The data called ``name``.
+    """The data called ``name``, or in the file ``name``, which ends in ``.npz``.
 
     Raises:
         UsageError: no such data, or a resolution that they cannot have.
         ToolError: they could not be fetched or made.
     """
+    if name.endswith(".npz"):
+        return own_data(Path(name), resolution)
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, 1)
         raise UsageError(
             f"There are no data called '{name}'.",
-            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(DATASETS)}.",
+            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(DATASETS)}, and files FILE.npz.",
         )
     return DATASETS[name](resolution, progress)

@@ -16,7 +16,7 @@ SIDES = (8, 224)
 def as_resolution(
     pixels: np.ndarray, resolution: int | None, *, largest: float
 ) -> tuple[np.ndarray, Preprocessing]:
-    """``pixels``, uint8 (samples, height, width, 1), 0 to ``largest``, as float32 of 0 to 1 with sides of
+    """``pixels``, uint8 (samples, height, width, 1 or 3), 0 to ``largest``, as float32 of 0 to 1 with sides of
     ``resolution``; and the preprocessing that does this.
 
     Raises ``UsageError`` for a resolution out of range.
@@ -26,13 +26,13 @@ def as_resolution(
             f"A resolution of {resolution} is outside {SIDES[0]} to {SIDES[1]} pixels.",
             "Give the side of the network's input.",
         )
-    scale = Normalise(divide=largest)
+    scale, order = Normalise(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
     if resolution is None or pixels.shape[1:3] == (resolution, resolution):
         # What preprocessing does to each of the pictures, at once.
-        return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource("grey"), (scale,))
-    spec = Preprocessing(ImageSource("grey"), (Resize(resolution, resolution), scale))
+        return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource(order), (scale,))
+    spec = Preprocessing(ImageSource(order), (Resize(resolution, resolution), scale))
     high, wide = pixels.shape[1:3]
-    return np.stack([preprocess_pixels(spec, p, "grey", wide, high) for p in pixels]), spec
+    return np.stack([preprocess_pixels(spec, p, order, wide, high) for p in pixels]), spec
 
 
 def resized(x: np.ndarray, side: int) -> np.ndarray:

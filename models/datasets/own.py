@@ -1,0 +1,82 @@
+"""A user's own labelled samples to train with, from one file."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
+from arenite.models.datasets.pictures import as_resolution
+from arenite.models.datasets.unsized import refuse_resolution
+
+_HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
+
+#: Steps to learn in, of ``Settings.batch`` samples: many passes over few samples, few over many.
+_STEPS = 3000
+
+
+def own_data(path: Path, resolution: int | None = None) -> TrainingData:
+    """Samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``; without these every
+    fifth sample is kept for the test. Pictures as uint8 are made 0 to 1, and resized to ``resolution``; other values
+    are taken as they are.
+
+    Raises ``UsageError`` for a file that has no such arrays.
+    """
+    arrays = _read(path)
+    x, y = arrays["x"], arrays["y"]
+    if "x_test" in arrays and "y_test" in arrays:
+        x_test, y_test = arrays["x_test"], arrays["y_test"]
+    else:
+        test = np.arange(len(x)) % 5 == 4
+        x, y, x_test, y_test = x[~test], y[~test], x[test], y[test]
+    _check(path, x, y, x_test, y_test)
+    spec = None
+    if x.dtype == np.uint8 and x.ndim == 4 and x.shape[3] in (1, 3):
+        x, spec = as_resolution(x, resolution, largest=255.0)
+        x_test, _ = as_resolution(x_test, resolution, largest=255.0)
+    else:
+        refuse_resolution(f"{path}, not uint8 (samples, height, width, channels),", resolution)
+    classes = int(max(y.max(), y_test.max())) + 1
+    return TrainingData(
+        name=str(path),
+        title=f"{len(x):,} samples of {path.name}",
+        task=CLASSIFY,
+        x_train=x.astype(np.float32),
+        y_train=y.astype(np.int64),
+        x_test=x_test.astype(np.float32),
+        y_test=y_test.astype(np.int64),
+        labels=tuple(str(c) for c in range(classes)),
+        licence="the user's",
+        settings=Settings(epochs=int(np.clip(_STEPS * 64 // len(x), 2, 200))),
+        preprocessing=spec,
+    )
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UsageError(f"Cannot read {path}: {error}.", _HINT) from error
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise UsageError(f"{path} has no array '{name}'; it has {', '.join(arrays) or 'none'}.", _HINT)
+    return arrays
+
+
+def _check(path: Path, x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> None:
+    for what, values, labels in (("x and y", x, y), ("x_test and y_test", x_test, y_test)):
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(values) != len(labels) or not len(labels):
+            raise UsageError(f"{path}: {what} are not samples with one class number each.", _HINT)
+        if labels.min() < 0 or labels.max() > 9999:
+            raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise UsageError(f"{path}: {what} have values that are no finite numbers.", _HINT)
+    if x.ndim < 2 or x.shape[1:] != x_test.shape[1:]:
+        raise UsageError(
+            f"{path}: training samples are {x.shape[1:]}, test samples {x_test.shape[1:]}.", _HINT
+        )
