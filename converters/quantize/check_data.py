@@ -181,8 +181,9 @@ def _sentence(c: ClippedTensor, base: Score) -> str:
     loss = "" if c.loss is None else f"; clipping it alone costs: {_lost(base, c.loss)}"
     return (
         f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' holds {f.low:.4g} to {f.high:.4g}; "
-        f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and "
-        f"clip {f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}. Add such samples to the calibration data."
+        f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip "
+        f"{f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}. "
+        "Add such samples to the calibration data."
     )
 
 
