@@ -15,7 +15,7 @@ _HINT = "See docs/processing.md for what each step takes."
 
 
 def build(kind: type[T], record: Mapping[str, Any], place: str) -> T:
-    """``record`` as a ``kind``, a dataclass of int, float, bool, str, mapping and tuple fields.
+    """``record`` as a ``kind``, a dataclass of int, float, bool, str and tuple fields.
 
     A single number stands for a tuple of one. ``place`` opens every error's sentence. Raises ``UsageError`` for a key
     that ``kind`` does not have, one that is missing, or a value of the wrong type.
@@ -36,16 +36,15 @@ def build(kind: type[T], record: Mapping[str, Any], place: str) -> T:
 
 
 def _value(value: Any, kind: str, place: str) -> Any:
+    if kind.endswith(" | None"):
+        return None if value is None else _value(value, kind.removesuffix(" | None"), place)
     if kind.startswith("tuple["):
         items = value if isinstance(value, (list, tuple)) else [value]
         if not items:
             raise UsageError(f"{place}: is empty.", _HINT)
         inner = kind[len("tuple[") : -len(", ...]")]
         return tuple(_value(item, inner, place) for item in items)
-    if kind.startswith("Mapping"):
-        if isinstance(value, Mapping):
-            return dict(value)
-    elif kind == "float":
+    if kind == "float":
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
     elif kind == "int":

@@ -1,0 +1,139 @@
+"""Postprocessing as data: what is recorded in an image under ``postprocessing``, from outputs to answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from arenite.converters.processing.fields import bad, one_of, record_of, within
+from arenite.converters.processing.spec import parts, read_record, read_steps
+
+SCHEMA = "arenite.postprocessing/1"
+#: The key of an image's ``extra``.
+KEY = "postprocessing"
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The ``k`` best classes of ``output``, best first, of equal ones the lower; only those of at least
+    ``threshold``. ``logits``: the threshold is a probability, the output is what comes before its sigmoid; the order
+    of classes needs no softmax."""
+
+    do: ClassVar[str] = "top_k"
+    k: int = 1
+    threshold: float | None = None
+    logits: bool = False
+    output: int = 0
+
+    def __post_init__(self) -> None:
+        within(self.k, 1, 1000, "Top-k: k")
+        within(self.output, 0, 255, "Top-k: output")
+        _check_threshold("Top-k", self.threshold, self.logits)
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of an SSD head: output ``boxes`` [1, n, 4 or more] relative to anchors, output ``scores`` [1, n, classes].
+
+    A box is centre and size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's); the centre over
+    ``centre_scale`` times the anchor's size is added to its centre, the size over ``size_scale`` (``exponential``: e to
+    that) times the anchor's size is the size. Coordinates are fractions of the input.
+
+    Anchors are ``anchors``: centre y, x, height, width each; or a ``grid`` of rows, columns and anchors per cell, all
+    of size 1; or none: then a box is what the output says. ``background``: class 0 is none.
+    """
+
+    do: ClassVar[str] = "boxes"
+    boxes: int = 0
+    scores: int = 1
+    order: str = "yxhw"
+    centre_scale: float = 1.0
+    size_scale: float = 1.0
+    exponential: bool = False
+    anchors: tuple[tuple[float, ...], ...] = ()
+    grid: tuple[tuple[int, ...], ...] = ()
+    threshold: float = 0.5
+    logits: bool = False
+    background: bool = False
+    candidates: int = 100
+
+    def __post_init__(self) -> None:
+        one_of(self.order, ("yxhw", "xywh"), "Boxes: order")
+        within(self.centre_scale, 1e-3, 1e6, "Boxes: centre_scale")
+        within(self.size_scale, 1e-3, 1e6, "Boxes: size_scale")
+        within(self.candidates, 1, 10_000, "Boxes: candidates")
+        for output in (self.boxes, self.scores):
+            within(output, 0, 255, "Boxes: boxes and scores")
+        _check_threshold("Boxes", self.threshold, self.logits)
+        if self.anchors and self.grid:
+            raise bad("Boxes takes anchors, or a grid, not both.")
+        for anchor in self.anchors:
+            if len(anchor) != 4 or not all(0 <= v < 2 for v in anchor):
+                raise bad(f"Boxes: the anchor {anchor} is not four numbers from 0 to 2.")
+        for cells in self.grid:
+            if len(cells) != 3 or not all(1 <= v <= 1024 for v in cells):
+                raise bad(f"Boxes: the grid {cells} is not rows, columns and anchors per cell.")
+
+
+@dataclass(frozen=True)
+class Nms:
+    """Of boxes that overlap by more than ``iou`` (intersection over union) the best stays; at most ``most`` in all.
+    ``by_class``: boxes of different classes leave each other alone."""
+
+    do: ClassVar[str] = "nms"
+    iou: float = 0.5
+    most: int = 20
+    by_class: bool = True
+
+    def __post_init__(self) -> None:
+        within(self.iou, 0.0, 1.0, "NMS: iou")
+        within(self.most, 1, 10_000, "NMS: most")
+
+
+@dataclass(frozen=True)
+class Mse:
+    """The mean squared error between ``output`` and ``input``, as real numbers; above ``threshold`` is an anomaly."""
+
+    do: ClassVar[str] = "mse"
+    threshold: float | None = None
+    output: int = 0
+    input: int = 0
+
+
+def _check_threshold(step: str, threshold: float | None, logits: bool) -> None:
+    if logits and threshold is not None and not 0 < threshold < 1:
+        raise bad(f"{step}: threshold is {threshold:g}, expected a probability between 0 and 1.")
+
+
+PostStep = TopK | Boxes | Nms | Mse
+_KNOWN: dict[str, type] = {kind.do: kind for kind in (TopK, Boxes, Nms, Mse)}
+
+
+@dataclass(frozen=True)
+class Postprocessing:
+    """``top_k``, ``mse``, or ``boxes`` and then ``nms``."""
+
+    steps: tuple[PostStep, ...]
+
+    def __post_init__(self) -> None:
+        kinds = [type(step) for step in self.steps]
+        if kinds not in ([TopK], [Mse], [Boxes, Nms]):
+            raise bad("Postprocessing is a step top_k, or mse, or boxes and then nms.")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "steps": [{"do": step.do, **record_of(step)} for step in self.steps]}
+
+    @staticmethod
+    def from_json(record: Any, place: str = "Postprocessing") -> Postprocessing:
+        """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
+        _, steps = parts(record, SCHEMA, place, ())
+        return Postprocessing(tuple(read_steps(steps, _KNOWN, place)))
+
+
+def load_postprocessing(path: str | Path) -> Postprocessing:
+    """The postprocessing in a file: the record itself, or a table ``postprocessing`` in it. Raises ``UsageError``."""
+    record = read_record(path)
+    return Postprocessing.from_json(
+        record.get(KEY, record) if isinstance(record, dict) else record, str(path)
+    )

@@ -1,0 +1,19 @@
+#include "post.h"
+
+#define MOST_DIFFERENCE (1 << 25)
+
+float ar_mse(const ar_squares *p, const void *input, const void *output)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        int64_t difference = (int64_t)ar_real(&p->output, output, p->output_dtype, i) -
+                             ar_real(&p->input, input, p->input_dtype, i);
+        if (difference < -MOST_DIFFERENCE) {
+            difference = -MOST_DIFFERENCE;
+        } else if (difference > MOST_DIFFERENCE) {
+            difference = MOST_DIFFERENCE;
+        }
+        sum += (uint64_t)(difference * difference);
+    }
+    return (float)sum * p->unit;
+}

@@ -1,0 +1,166 @@
+"""Postprocessing: what it means, and that C and Python agree to the byte."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import DTYPES, Quantization, Tensor
+from arenite.converters.processing import native
+from arenite.converters.processing.compiled_post import CompiledPost
+from arenite.converters.processing.post import Box, exponential, postprocess
+from arenite.converters.processing.post_plan import plan_post
+from arenite.converters.processing.steps_post import Postprocessing
+
+
+def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tensor:
+    quant = None if dtype == "float32" else Quantization((scale,), (zero,))
+    return Tensor(0, "t", shape, dtype, quant)
+
+
+def spec(*steps: dict[str, Any]) -> Postprocessing:
+    made = Postprocessing.from_json({"steps": list(steps)})
+    assert Postprocessing.from_json(made.to_json()) == made
+    return made
+
+
+def stored(t: Tensor, real: list[float]) -> np.ndarray:
+    values = np.array(real, np.float64)
+    if t.dtype != "float32":
+        values = np.round(values / t.scale) + t.zero_point
+    return values.astype(DTYPES[t.dtype]).reshape(t.shape)
+
+
+def random_values(t: Tensor, rng: np.random.Generator) -> np.ndarray:
+    if t.dtype == "float32":
+        special = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30], t.shape)
+        return np.where(rng.random(t.shape) < 0.05, special, rng.normal(0, 2, t.shape)).astype(np.float32)
+    info = np.iinfo(t.dtype)
+    return rng.integers(info.min, info.max, t.shape, t.dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
+def test_best_classes(dtype: str) -> None:
+    t = tensor(dtype, 1, 5)
+    outputs = [stored(t, [0.1, 2.0, 0.6, 2.0, 1.0])]
+    plan = plan_post(spec({"do": "top_k", "k": 4, "threshold": 0.5}), [], [t])
+    assert [s.index for s in postprocess(plan, [], outputs)] == [1, 3, 4, 2]
+    plan = plan_post(spec({"do": "top_k", "k": 5, "threshold": 0.7, "logits": True}), [], [t])
+    assert [s.index for s in postprocess(plan, [], outputs)] == [1, 3, 4]  # ln(0.7 / 0.3) = 0.85
+
+
+def test_mean_squared_error() -> None:
+    a, b = tensor("int8", 1, 4, scale=0.5, zero=-3), tensor("int8", 1, 4, scale=0.25, zero=7)
+    plan = plan_post(spec({"do": "mse"}), [a], [b])
+    inputs, outputs = [stored(a, [1, 2, 3, 4])], [stored(b, [1, 2.5, 3, 2])]
+    assert postprocess(plan, inputs, outputs) == pytest.approx((0.25 + 4) / 4)
+
+
+def test_boxes_of_a_tensorflow_head() -> None:
+    """The formula of TensorFlow's box coder, in floating point."""
+    anchors = [[0.5, 0.5, 0.2, 0.4], [0.52, 0.5, 0.2, 0.4], [0.2, 0.2, 0.1, 0.1]]
+    raw = np.array([[1.0, -2.0, 0.5, -0.5, 1.0, -2.0, 0.5, -0.5, 0, 0, 0, 0]], np.float32).reshape(1, 3, 4)
+    scores = np.array([[[0, 3.0], [0, 2.0], [0, 2.5]]], np.float32)
+    steps = (
+        {"do": "boxes", "centre_scale": 10, "size_scale": 5, "exponential": True, "anchors": anchors}
+        | {"threshold": 0.6, "logits": True, "background": True},
+        {"do": "nms", "iou": 0.5},
+    )
+    plan = plan_post(spec(*steps), [], [tensor("float32", 1, 3, 4), tensor("float32", 1, 3, 2)])
+    found = postprocess(plan, [], [raw, scores])
+    assert [b.anchor for b in found] == [0, 2]  # the second overlaps the first
+    best = found[0]
+    assert isinstance(best, Box) and best.index == 1
+    y, x = 1.0 / 10 * 0.2 + 0.5, -2.0 / 10 * 0.4 + 0.5
+    h, w = math.exp(0.5 / 5) * 0.2, math.exp(-0.5 / 5) * 0.4
+    want = (y - h / 2, x - w / 2, y + h / 2, x + w / 2)
+    got = [v / 65536 for v in (best.top, best.left, best.bottom, best.right)]
+    assert got == pytest.approx(want, abs=1e-4)
+
+
+def test_anchors_of_blazeface() -> None:
+    """896 anchors: the middles of 16x16 cells twice, then of 8x8 cells six times; boxes in pixels of 128."""
+    steps = (
+        {"do": "boxes", "order": "xywh", "centre_scale": 128, "size_scale": 128}
+        | {"grid": [[16, 16, 2], [8, 8, 6]], "threshold": 0.5, "logits": True},
+        {"do": "nms", "iou": 0.3},
+    )
+    boxes, scores = tensor("float32", 1, 896, 16), tensor("float32", 1, 896, 1)
+    plan = plan_post(spec(*steps), [], [boxes, scores])
+    raw = np.zeros((1, 896, 16), np.float32)
+    raw[0, 512 + 6 * 9, :4] = [4.0, -2.0, 32.0, 64.0]  # row 1, column 1 of the 8x8 cells
+    hit = np.full((1, 896, 1), -5, np.float32)
+    hit[0, 512 + 6 * 9] = 3
+    [found] = postprocess(plan, [], [raw, hit])
+    x, y, w, h = 1.5 / 8 + 4 / 128, 1.5 / 8 - 2 / 128, 32 / 128, 64 / 128
+    got = [v / 65536 for v in (found.left, found.top, found.right, found.bottom)]
+    assert got == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], abs=1e-4)
+
+
+@pytest.mark.parametrize("value", [-10.0, -3.3, -0.01, 0.0, 0.01, 1.0, 9.99])
+def test_exponential(value: float) -> None:
+    assert exponential(round(value * 65536)) / 65536 == pytest.approx(math.exp(value), rel=4e-5, abs=4e-5)
+
+
+TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), TYPES, TYPES, st.integers(0, 2**32))
+def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: int) -> None:
+    library = native.library()
+    if library is None:
+        pytest.skip(native.reason())
+    rng = np.random.default_rng(seed)
+    what = data.draw(st.sampled_from(["top_k", "mse", "boxes"]))
+    threshold = data.draw(st.none() | st.floats(-1, 1, width=32))
+    count, classes = data.draw(st.integers(1, 20)), data.draw(st.integers(2, 4))
+    inputs: list[Tensor] = []
+    if what == "top_k":
+        outputs = [tensor(first, 1, count)]
+        made = spec({"do": "top_k", "k": data.draw(st.integers(1, 10)), "threshold": threshold})
+    elif what == "mse":
+        inputs, outputs = [tensor(first, 1, count)], [tensor(second, 1, count)]
+        made = spec({"do": "mse"})
+    else:
+        outputs = [tensor(first, 1, count, 5), tensor(second, 1, count, classes)]
+        flags = {name: data.draw(st.booleans()) for name in ("exponential", "background")}
+        step: dict[str, Any] = {"do": "boxes", "threshold": threshold or 0.0, **flags}
+        step["order"] = data.draw(st.sampled_from(["yxhw", "xywh"]))
+        step["candidates"] = data.draw(st.integers(1, 20))
+        step["centre_scale"] = data.draw(st.floats(0.1, 10))
+        if data.draw(st.booleans()):
+            step["anchors"] = [list(map(float, rng.random(4))) for _ in range(count)]
+        nms = {"iou": data.draw(st.floats(0, 1)), "most": data.draw(st.integers(1, 20))}
+        made = spec(step, {"do": "nms", **nms, "by_class": data.draw(st.booleans())})
+    plan = plan_post(made, inputs, outputs)
+    given_, got = ([random_values(t, rng) for t in ts] for ts in (inputs, outputs))
+    want, have = postprocess(plan, given_, got), CompiledPost(library, plan).run(given_, got)
+    if what == "mse":
+        assert np.float32(want).tobytes() == np.float32(have).tobytes()
+    else:
+        assert have == want
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        ([], "is a step top_k"),
+        ([{"do": "top_k", "k": 0}], "k is 0"),
+        ([{"do": "top_k", "k": 1, "best": 2}], "does not take 'best'"),
+        ([{"do": "top_k", "output": 3}], "speaks of output 3"),
+        ([{"do": "boxes"}], "boxes and then nms"),
+        ([{"do": "boxes", "grid": [[2, 2]]}, {"do": "nms"}], "is not rows, columns"),
+        ([{"do": "top_k", "threshold": 1.5, "logits": True}], "expected a probability"),
+        ([{"do": "boxes", "boxes": 0, "scores": 0, "grid": [[3, 3, 1]]}, {"do": "nms"}], "9 anchors"),
+    ],
+)
+def test_what_cannot_be_done_is_said(steps: list[dict[str, Any]], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        plan_post(Postprocessing.from_json({"steps": steps}), [], [tensor("int8", 1, 5)])
