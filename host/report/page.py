@@ -6,30 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from arenite.host.report.html_parts import document, head
 from arenite.host.report.segments import segment_sentences
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d6dce4; --page: #fff; --a: #2f6fb5;
-  --b: #c06a1b; --c: #4d8a3d; --d: #8a5bb0; --good: #2b7a3d; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --soft: #9aa7b8; --line: #38424f; --page: #14181e;
-  --a: #6fa8e6; --b: #e39a52; --c: #86c373; --d: #bd93e0; --good: #7fcf91; --bad: #ff8a80; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1080px;
-  margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
-p.sub, .kind { color: var(--soft) }
-.scroll { overflow-x: auto }
-table { border-collapse: collapse; width: 100% } th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line);
-  text-align: left; vertical-align: top } th { color: var(--soft); font-weight: 600 }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.cards { display: flex; flex-wrap: wrap; gap: .8rem } .card { border: 1px solid var(--line); border-radius: 8px;
-  padding: .6rem .9rem; min-width: 9rem } .card b { display: block; font-size: 1.25rem }
-.bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden; background: var(--line) }
-.bar span { display: block } .key { margin-right: 1rem; white-space: nowrap } .key i { display: inline-block;
-  width: .8em; height: .8em; border-radius: 2px; margin-right: .35em }
-.meter { display: inline-block; height: .7em; background: var(--a); border-radius: 2px; vertical-align: middle }
-.yes { color: var(--good); font-weight: 600 } .no { color: var(--bad); font-weight: 600 }
-svg { max-width: 100%; height: auto }
-"""
 
 _COLOURS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
 
@@ -72,7 +50,7 @@ def bench_page(
         parts += pareto_section(builds, pareto_svg)
     if fits:
         parts += ["<h2>Boards</h2>", _fits(fits)]
-    return _document(f"{name} on {board['name']}", parts)
+    return document(f"{name} on {board['name']}", parts)
 
 
 def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
@@ -102,7 +80,7 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         '<div class="scroll"><table><tr><th class="n">#</th><th>operator</th><th>inputs</th><th>outputs</th>'
         f'<th class="n">MACs</th><th>arena of outputs</th></tr>{rows}</table></div>',
     ]
-    return _document(name, parts)
+    return document(name, parts)
 
 
 def pareto_page(described: Mapping[str, Any], picture: str) -> str:
@@ -115,7 +93,7 @@ def pareto_page(described: Mapping[str, Any], picture: str) -> str:
         f"SHA-256 {escape(described['model']['sha256'][:16])}…</p>",
         *pareto_section(described["builds"], picture),
     ]
-    return _document(f"{name}: builds for {board['name']}", parts)
+    return document(f"{name}: builds for {board['name']}", parts)
 
 
 def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[str]:
@@ -129,12 +107,12 @@ def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[st
             f'<td class="n">{b["ram"]:,}</td><td class="n">{b["flash"]:,}</td>'
             f'<td class="n">{about}{b["instructions"]:,}</td><td>{escape(b["dominated_by"] or "")}</td></tr>'
         )
-    head = _head("#:n", "build", "fits", "RAM B:n", "flash B:n", "instructions:n", "dominated by")
+    first = head("#:n", "build", "fits", "RAM B:n", "flash B:n", "instructions:n", "dominated by")
     kinds = {b["kind"] for b in builds}
     return [
         f"<h2>Ways to build it ({' and '.join(sorted(kinds))})</h2>",
         f'<div class="scroll">{picture}</div>',
-        f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>',
+        f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>',
         '<p class="kind">Open marks are dominated: another build takes no more of RAM, flash and instructions, and '
         "less of one. Squares take their input in rows, and can only dominate squares. ~ estimated.</p>",
     ]
@@ -153,18 +131,8 @@ def _passes(passes: Sequence[Mapping[str, Any]]) -> str:
         return ""
     return (
         '<h2>Graph optimisations (exact)</h2><div class="scroll"><table>'
-        + _head("layer:n", "operator", "output channels removed:n", "MACs before:n", "MACs after:n")
+        + head("layer:n", "operator", "output channels removed:n", "MACs before:n", "MACs after:n")
         + f"{rows}</table></div>"
-    )
-
-
-def _document(title: str, parts: Sequence[str]) -> str:
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body>\n{body}\n</body></html>\n"
     )
 
 
@@ -200,12 +168,6 @@ def _stack_bar(parts: Mapping[str, int]) -> str:
     return f'<div class="bar">{"".join(spans)}</div><p>{"".join(keys)}<b>total {total:,} B</b></p>'
 
 
-def _head(*columns: str) -> str:
-    """A table's first row; a column that ends in ":n" is numeric."""
-    cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
-    return f"<tr>{''.join(cells)}</tr>"
-
-
 def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
     largest = max((layer["instructions"] or 0 for layer in layers), default=0) or 1
     if all(layer["instructions"] is None for layer in layers):
@@ -222,11 +184,12 @@ def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
             f"<td>{escape((layer.get('kernel') or '-').removeprefix('ar_'))}</td><td>{layer.get('tier') or '-'}</td>"
             f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
         )
-    head = _head(
+    first = head(
         *("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "est. cycles:n"),
         *("kernel", "tier", ""),
     )
-    return f'<h2>Layers (measured; cycles estimated)</h2><div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+    table = f"<table>{first}{''.join(rows)}</table>"
+    return f'<h2>Layers (measured; cycles estimated)</h2><div class="scroll">{table}</div>'
 
 
 def _number(value: int | None) -> str:
@@ -245,8 +208,8 @@ def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
             f"<td>{escape(f['optimise'])}</td>"
             f'<td class="n">~{f["latency_ms"]["value"]:,.1f}</td><td>{escape("; ".join(f["reasons"]))}</td></tr>'
         )
-    head = _head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
+    first = head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
     return (
-        f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+        f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
         '<p class="kind">~ estimated: real boards add their framework\'s start-up code; times are estimates.</p>'
     )

@@ -1,0 +1,45 @@
+"""What all HTML pages share: style, document, tables. No script, no font, no picture from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d6dce4; --page: #fff; --a: #2f6fb5;
+  --b: #c06a1b; --c: #4d8a3d; --d: #8a5bb0; --good: #2b7a3d; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --soft: #9aa7b8; --line: #38424f; --page: #14181e;
+  --a: #6fa8e6; --b: #e39a52; --c: #86c373; --d: #bd93e0; --good: #7fcf91; --bad: #ff8a80; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1080px;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+p.sub, .kind { color: var(--soft) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; width: 100% } th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line);
+  text-align: left; vertical-align: top } th { color: var(--soft); font-weight: 600 }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+.cards { display: flex; flex-wrap: wrap; gap: .8rem } .card { border: 1px solid var(--line); border-radius: 8px;
+  padding: .6rem .9rem; min-width: 9rem } .card b { display: block; font-size: 1.25rem }
+.bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden; background: var(--line) }
+.bar span { display: block } .key { margin-right: 1rem; white-space: nowrap } .key i { display: inline-block;
+  width: .8em; height: .8em; border-radius: 2px; margin-right: .35em }
+.meter { display: inline-block; height: .7em; background: var(--a); border-radius: 2px; vertical-align: middle }
+.yes { color: var(--good); font-weight: 600 } .no { color: var(--bad); font-weight: 600 }
+svg { max-width: 100%; height: auto }
+"""
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
+def head(*columns: str) -> str:
+    """A table's first row; a column that ends in ":n" is numeric."""
+    cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
+    return f"<tr>{''.join(cells)}</tr>"
