@@ -41,9 +41,8 @@ def corrected_biases(
         graph.tensors[op.outputs[0]].elements * _inputs(graph.tensors[op.inputs[1]].shape) for op in ops
     )
     count = int(np.clip(_WORK / max(macs * len(ops), 1) * 4, 8, _SAMPLES))
-    some = [
-        samples[k] for k in (np.arange(min(count, len(samples))) * len(samples)) // min(count, len(samples))
-    ]
+    count = min(count, len(samples))
+    some = [samples[k * len(samples) // count] for k in range(count)]
     wanted = {op.outputs[0] for op in ops}
     exact = _means(flatbuffer, some, {i: i for i in wanted}, Model(model.subgraphs))
     for op in ops:

@@ -89,7 +89,7 @@ class Observations:
             "tensors": [[s.index, s.name, s.count, s.low, s.high, s.mean, s.rms, s.exponent] for s in stats],
             "kept": len(self.inputs),
         }
-        arrays = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
+        arrays: dict[str, np.ndarray] = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
         arrays["bins"] = np.array([s.bins for s in stats], np.int64).reshape(len(stats), BINS)
         for s in stats:
             arrays[f"channels_{s.index}"] = np.array([s.channel_low, s.channel_high, s.channel_mean])
@@ -111,7 +111,7 @@ class Observations:
             tensors = {}
             for row, bins in zip(head["tensors"], arrays["bins"], strict=True):
                 low, high, mean = arrays[f"channels_{row[0]}"]
-                tensors[row[0]] = TensorStats(*row, bins, low, high, mean)
+                tensors[row[0]] = TensorStats(*row[:8], bins, low, high, mean)  # type: ignore[call-arg]
             columns = [arrays[f"input_{i}"] for i in range(sum(n.startswith("input_") for n in arrays))]
             kept = tuple(tuple(c[k] for c in columns) for k in range(head["kept"]))
             return Observations(tensors, head["samples"], head["model_sha256"], head["data_sha256"], kept)
@@ -230,5 +230,4 @@ def observe(
 def _kept(samples: Sequence[Sequence[np.ndarray]]) -> tuple[tuple[np.ndarray, ...], ...]:
     size = max(sum(a.nbytes for a in samples[0]), 1)
     count = max(1, min(len(samples), KEPT_SAMPLES, KEPT_BYTES // size))
-    places = (np.arange(count) * len(samples)) // count
-    return tuple(tuple(samples[k]) for k in places)
+    return tuple(tuple(samples[k * len(samples) // count]) for k in range(count))

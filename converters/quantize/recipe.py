@@ -61,6 +61,13 @@ class LayerRule:
     match: str
     settings: Mapping[str, Any]
 
+    def applied(self, settings: Settings) -> Settings:
+        """``settings`` with those of the rule; another calibrator starts without the parameters of the first."""
+        new = dict(self.settings)
+        if "calibrator" in new:
+            new.setdefault("calibrator_parameters", {})
+        return replace(settings, **new)
+
     def covers(self, graph: Subgraph, op: Op) -> bool:
         if span := _span(self.match):
             return span[0] <= op.index <= span[1]
@@ -88,13 +95,14 @@ class Recipe:
         found = self.settings
         for rule in self.layers:
             if rule.covers(graph, op):
-                found = replace(found, **rule.settings)
+                found = rule.applied(found)
         return found
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
         """The recipe with further rules, which win over its own. Raises ``UsageError`` for a bad rule."""
         for rule in rules:
             _check_settings(f"the layers '{rule.match}'", rule.settings)
+            _check_calibrator(rule.applied(self.settings))
         return replace(self, layers=(*self.layers, *rules))
 
     @property
@@ -127,14 +135,17 @@ class Recipe:
         _check_settings(where, whole, whole_model=True)
         own = {f.name for f in fields(Settings)}
         settings = Settings(**{k: v for k, v in whole.items() if k in own})
-        check_calibrator(settings.calibrator, settings.calibrator_parameters)
+        _check_calibrator(settings)
         rest = {k: v for k, v in whole.items() if k not in own}
         for edge in ("inputs", "outputs"):
             rest.setdefault(edge, settings.activations)
         rules = table.get("layers", [])
         if not isinstance(rules, list) or not all(isinstance(r, dict) for r in rules):
             raise UsageError(f"{where}: 'layers' is not a list of tables.", "Write each as [[layers]].")
-        return Recipe(settings=settings, layers=tuple(_rule(where, r) for r in rules), **rest)
+        layers = tuple(_rule(where, r) for r in rules)
+        for rule in layers:
+            _check_calibrator(rule.applied(settings))
+        return Recipe(settings=settings, layers=layers, **rest)
 
 
 def shipped() -> dict[str, Recipe]:
@@ -214,7 +225,7 @@ def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: boo
         if not isinstance(value, known[key]):
             wanted = {bool: "true or false", str: "a text", dict: "a table of numbers"}[known[key]]
             raise UsageError(f"{where}: {key} is {value!r}.", f"Give {wanted}.")
-    if "calibrator" in settings or "calibrator_parameters" in settings:
-        parameters = settings.get("calibrator_parameters", {})
-        if "calibrator" in settings:
-            check_calibrator(settings["calibrator"], parameters)
+
+
+def _check_calibrator(settings: Settings) -> None:
+    check_calibrator(settings.calibrator, settings.calibrator_parameters)
