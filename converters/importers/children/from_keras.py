@@ -1,0 +1,158 @@
+"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimisation toolkit."""
+
+import json
+import zipfile
+from contextlib import ExitStack
+
+import h5py
+import tensorflow as tf
+from protocol import Converted, Refusal, fixed_shapes, main
+from tf_tools import to_tflite
+
+_WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
+
+
+def convert(job):
+    model, ran_by, notes, quantised = load(job)
+    job.stage = f"convert {job.source}"
+    tensors = list(getattr(model, "inputs", None) or [])
+    if not tensors:
+        raise Refusal(
+            f"The model in {job.source} does not say which inputs it takes.",
+            "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
+            "model",
+        )
+    names = _names(tensors)
+    shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
+    dtypes = [tf.as_dtype(t.dtype) for t in tensors]
+
+    def call(**values):
+        flat = [values[n] for n in names]
+        result = model(_structured(model, flat), training=False)
+        return {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
+
+    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantised)
+    compiled = tf.function(call)
+    outputs = [f"output_{i}" for i in range(len(tf.nest.flatten(model.outputs)))]
+
+    def run(sample):
+        values = {n: tf.constant(sample[n], d) for n, d in zip(names, dtypes, strict=True)}
+        return {name: y.numpy() for name, y in compiled(**values).items()}
+
+    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantised)
+
+
+def load(job):
+    """(model, what loaded it, notes, whether it was trained with quantisation)."""
+    version, config = _saved_by(job)
+    if config is None:
+        raise Refusal(
+            f"{job.source} holds weights but no model.",
+            "Save the whole model: model.save('model.keras').",
+            "model",
+        )
+    wrapped = [w for w in _WRAPPERS if f'"{w}"' in config]
+    if version.startswith("3") and not wrapped:
+        import keras
+
+        with _explained(job):
+            return keras.saving.load_model(job.source, compile=False), f"keras {keras.__version__}", [], False
+    import tf_keras
+
+    ran_by = f"tf_keras {tf_keras.__version__}"
+    with _explained(job):
+        if not wrapped:
+            return tf_keras.models.load_model(job.source, compile=False), ran_by, [], False
+        model, notes, quantised = _load_wrapped(job, wrapped)
+        return model, ran_by, notes, quantised
+
+
+def _saved_by(job):
+    """(version of Keras, the model's configuration as JSON text or None for weights alone)."""
+    if job.kind == "keras":
+        with zipfile.ZipFile(job.source) as archive:
+            metadata = json.loads(archive.read("metadata.json"))
+            return str(metadata.get("keras_version", "3")), archive.read("config.json").decode()
+    with h5py.File(job.source, "r") as file:
+        version, config = file.attrs.get("keras_version", "2"), file.attrs.get("model_config")
+    decode = lambda v: v.decode() if isinstance(v, bytes) else v  # noqa: E731
+    return decode(version), decode(config)
+
+
+def _load_wrapped(job, wrapped):
+    import tensorflow_model_optimization as tfmot
+    import tf_keras
+
+    quantised = any(w.startswith("Quantize") for w in wrapped)
+    if quantised and job.kind == "keras":
+        raise Refusal(
+            f"{job.source} was trained with quantisation, and tf_keras cannot read back its own .keras files of such "
+            "models.",
+            "Save it as .h5 or with tf.saved_model.save instead.",
+            "model",
+        )
+    with ExitStack() as scopes:
+        scopes.enter_context(tfmot.sparsity.keras.prune_scope())
+        scopes.enter_context(tfmot.clustering.keras.cluster_scope())
+        scopes.enter_context(tfmot.quantization.keras.quantize_scope())
+        model = tf_keras.models.load_model(job.source, compile=False)
+    notes = []
+    if "PruneLowMagnitude" in wrapped:
+        model = tfmot.sparsity.keras.strip_pruning(model)
+        notes.append("The wrappers of pruning were taken off; the zeros stay.")
+    if "ClusterWeights" in wrapped:
+        model = tfmot.clustering.keras.strip_clustering(model)
+        notes.append("The wrappers of clustering were taken off; the shared values stay.")
+    if quantised:
+        notes.append("The model was trained with quantisation: its trained ranges became int8.")
+    return model, notes, quantised
+
+
+class _explained:
+    """Turns the errors of loading that have a remedy into sentences."""
+
+    def __init__(self, job):
+        self.job = job
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        text = str(error)
+        if isinstance(error, (TypeError, ValueError)) and (
+            "Could not locate" in text or "Unknown layer" in text or "custom" in text.lower()
+        ):
+            raise Refusal(
+                f"{self.job.source} uses a class that Keras does not have: {text.strip().splitlines()[0][:200]}",
+                "Save it with model.export() as a SavedModel, which needs no Python classes.",
+                "model",
+            ) from error
+        if isinstance(error, ValueError) and "safe_mode" in text:
+            raise Refusal(
+                f"{self.job.source} has a Lambda layer with Python code in it, which is not run.",
+                "Save it with model.export() as a SavedModel.",
+                "model",
+            ) from error
+
+
+def _names(tensors):
+    """A name for each input that can be a Python argument, unique."""
+    made = []
+    for i, t in enumerate(tensors):
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in t.name.split(":")[0]) or f"input_{i}"
+        made.append(name if name not in made and not name[0].isdigit() else f"input_{i}_{name}")
+    return made
+
+
+def _structured(model, flat):
+    """``flat`` as the model takes its inputs: alone, in a list or by name."""
+    structure = getattr(model, "_inputs_struct", None)
+    if structure is None:
+        structure = getattr(model, "_nested_inputs", None)
+    if structure is None:
+        return flat[0] if len(flat) == 1 else flat
+    return tf.nest.pack_sequence_as(structure, flat)
+
+
+if __name__ == "__main__":
+    main(convert, ["tensorflow", "keras", "tf_keras", "tensorflow-model-optimization"])

@@ -1,0 +1,125 @@
+"""ONNX files to TFLite by onnx2tf. Runs in the environment "onnx"."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
+
+_PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
+
+
+def convert(job):
+    model = _read(job)
+    constants = {i.name for i in model.graph.initializer}
+    inputs = [i for i in model.graph.input if i.name not in constants]
+    names = [i.name for i in inputs]
+    shapes = fixed_shapes(job, [(i.name, _open_shape(i)) for i in inputs])
+    _fix(inputs, shapes)
+    job.stage = f"convert {job.source}"
+    images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
+    turned = [] if job.keep_layout else images
+    keras_model = _by_onnx2tf(model, names, shapes, turned, images)
+
+    import tensorflow as tf
+    from tf_tools import to_tflite
+
+    safe = [f"input_{k}" if not n.isidentifier() else n for k, n in enumerate(names)]
+    dtypes = [tf.as_dtype(onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)) for i in inputs]
+    last = [
+        tuple(s[a] for a in channels_last(s)) if n in turned else s
+        for n, s in zip(names, shapes, strict=True)
+    ]
+    outputs = [o.name for o in model.graph.output]
+    safe_out = [f"output_{k}" if not n.isidentifier() else n for k, n in enumerate(outputs)]
+
+    def call(**values):
+        result = tf.nest.flatten(keras_model([values[n] for n in safe], training=False))
+        return dict(zip(safe_out, result, strict=True))
+
+    flatbuffer = to_tflite(call, list(zip(safe, last, dtypes, strict=True)), keras_model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    out_shapes = [tuple(t.shape) for t in keras_model.outputs]
+
+    def run(sample):
+        feed = {n: sample[s] for n, s in zip(names, safe, strict=True)}
+        feed = {n: np.transpose(v, CHANNELS_FIRST) if n in turned else v for n, v in feed.items()}
+        result = session.run(outputs, feed)
+        return {n: _in_layout(y, s) for n, y, s in zip(safe_out, result, out_shapes, strict=True)}
+
+    notes = [
+        f"Input '{n}' is NHWC {list(s)}; the ONNX model has it as NCHW."
+        for n, s in zip(names, last, strict=True)
+        if n in turned
+    ]
+    ran_by = f"onnxruntime {onnxruntime.__version__}"
+    return Converted(flatbuffer, safe, safe_out, run, ran_by, notes, input_names=names, output_names=outputs)
+
+
+def _read(job):
+    try:
+        model = onnx.load(job.source)
+        onnx.checker.check_model(model)
+    except Exception as error:
+        words = str(error).strip().splitlines()
+        raise Refusal(
+            f"{job.source} is not a valid ONNX model: {words[0][:200].rstrip('.') if words else type(error).__name__}.",
+            "Export or download it again; weights in files beside it must stay beside it.",
+            "model",
+        ) from error
+    return model
+
+
+def _open_shape(value):
+    """Dimensions of a graph input, None for what is open."""
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+        raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
+    return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
+
+
+def _fix(inputs, shapes):
+    for value, shape in zip(inputs, shapes, strict=True):
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+            dim.ClearField("dim_param")
+            dim.dim_value = size
+
+
+def _by_onnx2tf(model, names, shapes, turned, images):
+    """The Keras model that onnx2tf makes, with fixed shapes."""
+    import onnx2tf
+
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        # It runs both models on pictures that it looks for here before it asks the network for them.
+        os.chdir(folder)
+        np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
+        path = Path(folder) / "model.onnx"
+        onnx.save(model, path)
+        kept = [n for n in images if n not in turned]
+        plain = [n for n in names if n not in images]
+        return onnx2tf.convert(
+            input_onnx_file_path=str(path),
+            output_folder_path=str(Path(folder) / "out"),
+            overwrite_input_shape=[
+                f"{n}:{','.join(map(str, s))}" for n, s in zip(names, shapes, strict=True) if s
+            ],
+            keep_ncw_or_nchw_or_ncdhw_input_names=kept or None,
+            keep_shape_absolutely_input_names=plain or None,
+            onnxruntime_output_memmap=False,
+            disable_model_save=True,
+            non_verbose=True,
+            verbosity="error",
+        )
+
+
+def _in_layout(value, shape):
+    """``value`` of ONNX in the layout that the converter chose for an output of ``shape``."""
+    if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:
+        return np.transpose(value, (0, 2, 3, 1))
+    return value
+
+
+if __name__ == "__main__":
+    main(convert, ["onnx2tf", "onnx", "onnxruntime", "tensorflow"])

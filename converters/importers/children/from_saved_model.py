@@ -1,0 +1,61 @@
+"""SavedModel folders to TFLite. Runs in the environment "tensorflow"."""
+
+import tensorflow as tf
+from protocol import Converted, Refusal, fixed_shapes, main
+from tf_tools import has_fake_quantisation, to_tflite
+
+
+def convert(job):
+    loaded = tf.saved_model.load(job.source)
+    job.stage = f"convert {job.source}"
+    key = _signature(job, sorted(loaded.signatures))
+    function = loaded.signatures[key]
+    specs = function.structured_input_signature[1]
+    names, outputs = sorted(specs), sorted(function.structured_outputs)  # a signature has no order of its own
+    shapes = fixed_shapes(job, [(n, _open_shape(n, specs[n])) for n in names])
+    quantised = has_fake_quantisation(function)
+    call = lambda **values: function(**values)  # noqa: E731
+    inputs = [(n, shape, specs[n].dtype) for n, shape in zip(names, shapes, strict=True)]
+    flatbuffer = to_tflite(call, inputs, loaded, quantised)
+
+    def run(sample):
+        values = {n: tf.constant(sample[n], specs[n].dtype) for n in names}
+        return {name: y.numpy() for name, y in function(**values).items()}
+
+    notes = ["The model was trained with quantisation: its trained ranges became int8."] if quantised else []
+    return Converted(flatbuffer, names, outputs, run, f"tensorflow {tf.__version__}", notes, quantised)
+
+
+def _signature(job, keys):
+    if not keys:
+        raise Refusal(
+            f"{job.source} has no signature, so nothing says what its inputs are.",
+            "Save it with signatures, for example with model.export().",
+            "model",
+        )
+    if job.signature:
+        if job.signature not in keys:
+            raise Refusal(f"{job.source} has no signature '{job.signature}'.", f"It has {', '.join(keys)}.")
+        return job.signature
+    if "serving_default" in keys:  # Keras exports the same function as "serve" too
+        keys = [k for k in keys if k != "serve"]
+    if len(keys) > 1:
+        raise Refusal(
+            f"{job.source} has {len(keys)} signatures: {', '.join(keys)}.",
+            f"Say which one to convert, for example --signature {keys[0]}.",
+        )
+    return keys[0]
+
+
+def _open_shape(name, spec):
+    if spec.shape.rank is None:
+        raise Refusal(
+            f"Input '{name}' has no shape at all, not even a number of dimensions.",
+            "Export the model with an input signature that has one.",
+            "model",
+        )
+    return tuple(spec.shape.as_list())
+
+
+if __name__ == "__main__":
+    main(convert, ["tensorflow", "keras", "tf_keras", "tensorflow-model-optimization"])

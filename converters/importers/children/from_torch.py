@@ -1,0 +1,155 @@
+"""PyTorch programs (.pt2) and factories (module:function) to TFLite. Runs in the environment "torch"."""
+
+import importlib
+import inspect
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import litert_torch
+import numpy as np
+import torch
+from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
+
+
+def convert(job):
+    if job.kind == "torch-export":
+        module, names, shapes, dtypes = _program(job)
+    else:
+        module, names, shapes, dtypes = _factory(job)
+    job.stage = f"convert {job.source}"
+    values = tuple(_example(s, d) for s, d in zip(shapes, dtypes, strict=True))
+    with torch.no_grad():
+        results = _flat(module(*values))
+    turned = [] if job.keep_layout else [i for i, s in enumerate(shapes) if channels_last(s)]
+    turned_out = [] if job.keep_layout else [i for i, y in enumerate(results) if channels_last(y.shape)]
+    last = _ChannelsLast(module, turned, turned_out).eval()
+    arguments = tuple(v.permute(channels_last(v.shape)) if i in turned else v for i, v in enumerate(values))
+    edge = litert_torch.convert(last, arguments)
+    inputs = [f"args_{i}" for i in range(len(shapes))]
+    outputs = [f"output_{i}" for i in range(len(results))]
+
+    def run(sample):
+        given = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
+        with torch.no_grad():
+            made = _flat(last(*given))
+        return {n: y.numpy() for n, y in zip(outputs, made, strict=True)}
+
+    notes = [
+        f"Input '{names[i]}' is NHWC {list(arguments[i].shape)}; the PyTorch model has it as NCHW."
+        for i in turned
+    ]
+    return Converted(
+        _exported(edge), inputs, outputs, run, f"torch {torch.__version__}", notes, input_names=names
+    )
+
+
+class _ChannelsLast(torch.nn.Module):
+    """A model with NHWC in place of NCHW at the given inputs and outputs."""
+
+    def __init__(self, module, inputs, outputs):
+        super().__init__()
+        self.module, self.inputs, self.outputs = module, inputs, outputs
+
+    def forward(self, *values):
+        first = [v.permute(*CHANNELS_FIRST) if i in self.inputs else v for i, v in enumerate(values)]
+        made = _flat(self.module(*first))
+        return tuple(y.permute(0, 2, 3, 1) if i in self.outputs else y for i, y in enumerate(made))
+
+
+def _exported(edge):
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        path = Path(folder) / "model.tflite"
+        edge.export(str(path))
+        return path.read_bytes()
+
+
+def _program(job):
+    """(module, names, shapes, dtypes) of a file of torch.export.save."""
+    try:
+        program = torch.export.load(job.source)
+    except Exception as error:
+        raise Refusal(
+            f"torch {torch.__version__} cannot read {job.source}: {str(error).strip().splitlines()[0][:200]}",
+            "Export and save it anew with torch.export.save, if need be in that version.",
+            "model",
+        ) from error
+    names = list(program.graph_signature.user_inputs)
+    fakes = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
+    tensors = [fakes[n] for n in names]
+    shapes = fixed_shapes(job, [(n, _open_shape(t.shape)) for n, t in zip(names, tensors, strict=True)])
+    module = program.module()
+    # An exported program is what it is, and refuses to be asked for one or the other mode.
+    module.train = module.eval = lambda *_: module
+    return module, names, shapes, [t.dtype for t in tensors]
+
+
+def _open_shape(shape):
+    return tuple(d if isinstance(d, int) else None for d in shape)
+
+
+def _factory(job):
+    """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
+    made = _called(job.source)
+    module, examples = (
+        (made[0], _flat(made[1])) if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    )
+    if not isinstance(module, torch.nn.Module):
+        raise Refusal(
+            f"{job.source} returned {type(module).__name__}, not a torch.nn.Module.",
+            "Let the function return the model, or the model and a tuple of example inputs.",
+        )
+    module.eval()
+    known = list(inspect.signature(module.forward).parameters)
+    if examples is None:
+        if not job.shapes:
+            raise Refusal(
+                f"{job.source} returned a model without example inputs, so their shapes are not known.",
+                "Give --input-shape 1,3,96,96 (the model's own layout), or return (model, (example,)).",
+            )
+        names = [n or (known or ["x"])[0] for n in job.shapes]
+        return module, names, list(job.shapes.values()), [torch.float32] * len(names)
+    names = [known[i] if len(known) >= len(examples) else f"args_{i}" for i in range(len(examples))]
+    shapes = fixed_shapes(
+        job, [(n, (None, *e.shape[1:]) if e.ndim else ()) for n, e in zip(names, examples, strict=True)]
+    )
+    return module, names, shapes, [e.dtype for e in examples]
+
+
+def _called(source):
+    sys.path.insert(0, os.getcwd())
+    name, _, function = source.partition(":")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name.split(".")[0]:
+            raise Refusal(
+                f"There is no module '{name}' here.", "Start Arenite in the folder that has it."
+            ) from error
+        raise Refusal(
+            f"The module '{name}' needs '{error.name}', which the environment for PyTorch does not have.",
+            "Install torch and litert-torch beside it in the Python that runs Arenite; that one is then used.",
+        ) from error
+    if not callable(getattr(module, function, None)):
+        raise Refusal(f"The module '{name}' has no function '{function}'.", "Check the name.")
+    return getattr(module, function)()
+
+
+def _example(shape, dtype):
+    if dtype.is_floating_point:
+        generator = torch.Generator().manual_seed(0)
+        return torch.rand(shape, generator=generator, dtype=dtype)
+    return torch.zeros(shape, dtype=dtype)
+
+
+def _flat(value):
+    """Tensors of nested lists, tuples and dictionaries, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value
+    return [t for part in parts for t in _flat(part)]
+
+
+if __name__ == "__main__":
+    main(convert, ["torch", "litert-torch", "litert-converter"])

@@ -1,0 +1,174 @@
+"""The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
+
+Runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The job folder
+(the only argument) has ``job.json``; what comes back is ``model.tflite``, ``outputs.npz``, ``result.json`` or
+``error.json``. See ``frameworks.py`` for the parent's side.
+"""
+
+import json
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+
+class Refusal(Exception):
+    """What is wrong and what to do, for the user. ``kind``: "usage" for a question, "model" for a bad model."""
+
+    def __init__(self, problem, hint, kind="usage"):
+        super().__init__(problem)
+        self.kind, self.problem, self.hint = kind, problem, hint
+
+
+class Converted:
+    """A flatbuffer, and the source as a function.
+
+    ``inputs`` and ``outputs`` are names of the flatbuffer's signature in the order of the source, ``input_names`` and
+    ``output_names`` what the source calls them (by default the same). ``run`` takes {signature name: array} in the
+    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantised``: its
+    outputs are close to the flatbuffer's, not equal.
+    """
+
+    def __init__(
+        self,
+        flatbuffer,
+        inputs,
+        outputs,
+        run,
+        ran_by,
+        notes=(),
+        quantised=False,
+        input_names=(),
+        output_names=(),
+    ):
+        self.flatbuffer, self.inputs, self.outputs = flatbuffer, list(inputs), list(outputs)
+        self.input_names, self.output_names = (
+            list(input_names) or self.inputs,
+            list(output_names) or self.outputs,
+        )
+        self.run, self.ran_by = run, ran_by
+        self.notes, self.quantised = list(notes), quantised
+
+
+class Job:
+    """What the parent wants. ``stage`` says what is being done, for the sentence when it fails."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        values = json.loads((self.folder / "job.json").read_text("utf-8"))
+        self.source, self.kind = values["source"], values["kind"]
+        self.shapes = {k: tuple(v) for k, v in values["shapes"].items()}
+        self.signature, self.keep_layout = values["signature"], values["keep_layout"]
+        self.stage = f"read {self.source}"
+
+
+def main(convert, packages):
+    """Run ``convert(job) -> Converted`` and talk with the parent. ``packages``: whose versions to report."""
+    talk = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what frameworks print goes to the log
+    job = Job(sys.argv[1])
+    try:
+        made = convert(job)
+        (job.folder / "model.tflite").write_bytes(made.flatbuffer)
+        names = ("inputs", "outputs", "input_names", "output_names")
+        order = json.dumps({name: getattr(made, name) for name in names})
+        (job.folder / "order.json").write_text(order, "utf-8")
+        job.stage = f"run {job.source}"
+        print("converted", file=talk, flush=True)
+        if sys.stdin.readline().strip() != "go":
+            return
+        with np.load(job.folder / "inputs.npz") as file:
+            samples = [
+                {name: file[f"{k}_{i}"] for i, name in enumerate(made.inputs)}
+                for k in range(int(file["samples"]))
+            ]
+        outputs: dict = {}
+        for k, sample in enumerate(samples):
+            result = made.run(sample)
+            for i, name in enumerate(made.outputs):
+                outputs[f"{k}_{i}"] = np.asarray(result[name])
+        np.savez(job.folder / "outputs.npz", **outputs)
+        report = {
+            "versions": _versions(packages),
+            "ran_by": made.ran_by,
+            "notes": made.notes,
+            "quantised": made.quantised,
+        }
+        (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
+    except Refusal as refusal:
+        _fail(job, refusal.kind, refusal.problem, refusal.hint)
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        words = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+        said = words[0][:300].rstrip(".") if words else "it gave no reason"
+        _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {said}.", "")
+
+
+def _fail(job, kind, problem, hint):
+    text = json.dumps({"kind": kind, "stage": job.stage, "problem": problem, "hint": hint})
+    (job.folder / "error.json").write_text(text, "utf-8")
+    sys.exit(3)
+
+
+def _versions(packages):
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def fixed_shapes(job, inputs):
+    """Static shapes for ``inputs``, a list of (name, shape with None for what is open); the batch becomes 1.
+
+    ``job.shapes`` answers what is open; a wrong or missing answer is a ``Refusal``.
+    """
+    given = dict(job.shapes)
+    if "" in given and len(inputs) == 1:
+        given[inputs[0][0]] = given.pop("")
+    names = [name for name, _ in inputs]
+    for name in given:
+        if name not in names:
+            wrong = f"no input '{name}'" if name else f"{len(inputs)} inputs"
+            raise Refusal(
+                f"The model has {wrong}; its inputs are {', '.join(names)}.", "Write --input-shape NAME=..."
+            )
+    return [_fixed(name, shape, given.get(name), len(inputs) > 1) for name, shape in inputs]
+
+
+def _fixed(name, shape, given, several):
+    shown = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+    if given is not None:
+        if len(given) != len(shape) or any(
+            d is not None and d != g for d, g in zip(shape, given, strict=True)
+        ):
+            raise Refusal(
+                f"The shape {list(given)} does not go with input '{name}', which is {shown}.",
+                "Give as many numbers, and the fixed ones as they are.",
+            )
+        return tuple(given)
+    shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
+    if None not in shape:
+        return shape
+    place = shape.index(None)
+    wanted = ",".join("?" if d is None else str(d) for d in shape)
+    prefix = f"{name}=" if several else ""
+    raise Refusal(
+        f"Dimension {place} of input '{name}' {shown} is not fixed, and a microcontroller needs to know it.",
+        f"Say how large it is: --input-shape {prefix}{wanted}, with numbers for the question marks.",
+    )
+
+
+def channels_last(shape):
+    """The permutation from NCHW to NHWC for an image's shape, None for what has no image layout."""
+    return (0, 2, 3, 1) if len(shape) == 4 else None
+
+
+#: From NHWC back to NCHW.
+CHANNELS_FIRST = (0, 3, 1, 2)

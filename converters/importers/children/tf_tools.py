@@ -1,0 +1,59 @@
+"""From a TensorFlow function with fixed shapes to TFLite. Runs in the environment "tensorflow"."""
+
+import tempfile
+
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+
+def to_tflite(function, inputs, trackable, quantised=False):
+    """``function(**{name: tensor}) -> {name: tensor}`` as a flatbuffer with a signature of those names.
+
+    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantised``: it has trained ranges,
+    which become int8.
+    """
+    specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
+    module = tf.Module()
+    concrete = tf.function(lambda **kwargs: function(**kwargs)).get_concrete_function(**specs)
+    if any(n.op.startswith("Assign") for n in _nodes(concrete)):
+        module.tracked = trackable  # state between calls: its variables stay variables
+    else:
+        concrete = _frozen(concrete, specs)
+    module.call = concrete
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        tf.saved_model.save(module, folder, signatures={"serving_default": concrete})
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["serving_default"])
+        if quantised:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.inference_input_type = converter.inference_output_type = tf.int8
+        return converter.convert()
+
+
+def _frozen(concrete, specs):
+    """The same concrete function with constants for variables; converters do not find those of Keras 3."""
+    names = sorted(concrete.structured_outputs)
+    order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
+    frozen = convert_variables_to_constants_v2(concrete)
+    # Inputs that nothing reads are gone from the frozen function.
+    kept = [t.name.split(":")[0] for t in frozen.inputs]
+
+    def call(**values):
+        by_node = dict(zip(order, (values[n] for n in _argument_order(concrete, specs)), strict=True))
+        return dict(zip(names, frozen(*(by_node[n] for n in kept)), strict=True))
+
+    return tf.function(call).get_concrete_function(**specs)
+
+
+def _argument_order(concrete, specs):
+    """Names of the arguments in the order of the function's input tensors."""
+    return [t.op.get_attr("_user_specified_name").decode() for t in concrete.inputs[: len(specs)]]
+
+
+def _nodes(concrete):
+    graph = concrete.graph.as_graph_def()
+    return [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+
+
+def has_fake_quantisation(concrete):
+    """Whether the graph of a concrete function, or a function that it calls, simulates quantisation."""
+    return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))
