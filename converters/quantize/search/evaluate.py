@@ -1,0 +1,63 @@
+"""Try one recipe: quantise, ask what the image takes, score it. Runs in any process or on any machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ArenaError
+from arenite.converters.quantize.data import Dataset
+from arenite.converters.quantize.metrics import Score, drop
+from arenite.converters.quantize.observe import Observations
+from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.score import score_outputs
+from arenite.converters.quantize.search.outcome import BuildCost, Outcome
+from arenite.converters.quantize.search.space import Space
+
+#: What a quantised flatbuffer takes on the board, in every way to build it.
+Costs = Callable[[bytes], tuple[BuildCost, ...]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that trying a recipe needs; can be sent to another process.
+
+    ``reference``: the float model's outputs on ``dataset``; ``base``: its score.
+    """
+
+    flatbuffer: bytes
+    space: Space
+    observations: Observations
+    dataset: Dataset
+    costs: Costs
+    reference: list[np.ndarray] = field(repr=False)
+    base: Score
+
+    def quantised(self, params: Mapping[str, Any]) -> Quantised:
+        return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
+
+    def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
+        """On the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
+        outputs = run_all(flatbuffer, self.dataset, reference=exact)
+        return score_outputs(outputs, self.dataset, self.base.metric, reference=self.reference)
+
+
+def evaluate(task: Task, params: Mapping[str, Any]) -> Outcome:
+    """The outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
+
+    Scores with LiteRT's fast kernels, which differ from the firmware's by single steps; whoever takes the recipe scores
+    it again.
+    """
+    try:
+        made = task.quantised(params)
+        digest = hashlib.sha256(made.flatbuffer).hexdigest()
+        builds = task.costs(made.flatbuffer)
+    except ArenaError as error:
+        return Outcome(dict(params), "", (), 0.0, 0.0, str(error))
+    score = task.score(made.flatbuffer, exact=False)
+    return Outcome(dict(params), digest, builds, score.value, drop(task.base, score))

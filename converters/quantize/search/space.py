@@ -1,0 +1,148 @@
+"""The recipes among which is searched: a type per layer, a calibrator, bias correction, equalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arenite.converters.graph import Model
+from arenite.converters.quantize.recipe import LayerRule, Recipe
+from arenite.converters.quantize.rules import WEIGHTS
+from arenite.converters.quantize.sensitivity import Sensitivity
+
+#: Calibrator and its parameters, by the name of the choice.
+CALIBRATORS: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "minmax": ("minmax", {}),
+    "percentile 99.99": ("percentile", {"percentile": 99.99}),
+    "percentile 99.9": ("percentile", {"percentile": 99.9}),
+    "mse": ("mse", {}),
+    "entropy": ("entropy", {}),
+}
+
+#: Settings of a layer by the name of the choice.
+LAYERS: Mapping[str, Mapping[str, Any]] = {
+    "int8": {"activations": "int8", "weights": "int8"},
+    "int4": {"activations": "int8", "weights": "int4", "weight_scale": "mse", "rounding": "gptq"},
+    "int16": {"activations": "int16", "weights": "int8"},
+}
+
+#: A layer with less than this share of the weights saves nothing worth its loss in int4.
+_WORTH_PACKING = 0.01
+
+
+@dataclass(frozen=True)
+class LayerChoice:
+    """A layer with constant weights: ``kinds`` of ``LAYERS`` that it may have."""
+
+    layer: int
+    kinds: tuple[str, ...]
+    elements: int  # of its weights
+
+
+@dataclass(frozen=True)
+class Space:
+    """``base``: what is not searched. Parameters are called ``layer 3``, ``calibrator``, ``bias_correction``,
+    ``equalisation``."""
+
+    base: Recipe
+    layers: tuple[LayerChoice, ...]
+    calibrators: tuple[str, ...] = tuple(CALIBRATORS)
+
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """Every parameter with its values, the plain one first."""
+        found: dict[str, tuple[Any, ...]] = {
+            f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
+        }
+        found["calibrator"] = self.calibrators
+        return found | {"bias_correction": (False, True), "equalisation": (False, True)}
+
+    def plain(self) -> dict[str, Any]:
+        """Every parameter at its first value: int8 throughout."""
+        return {name: values[0] for name, values in self.choices().items()}
+
+    def recipe(self, params: Mapping[str, Any]) -> Recipe:
+        """The recipe behind ``params``."""
+        name, parameters = CALIBRATORS[params["calibrator"]]
+        settings = replace(
+            self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYERS["int8"]
+        )
+        rules = [
+            LayerRule(f"#{c.layer}", dict(LAYERS[kind]))
+            for c in self.layers
+            if (kind := params.get(f"layer {c.layer}", c.kinds[0])) != "int8"
+        ]
+        made = replace(
+            self.base,
+            name=f"{self.base.name} (searched)",
+            description="",
+            settings=settings,
+            bias_correction=params["bias_correction"],
+            equalisation=params["equalisation"],
+        )
+        return made.with_layers(*rules)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"base": self.base.to_json(), "choices": {k: list(v) for k, v in self.choices().items()}}
+
+
+def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYERS)) -> Space:
+    """The choices that the layers of a float model have."""
+    found = []
+    for op in model.main.ops:
+        rule = WEIGHTS.get(op.name)
+        if rule is None or not model.main.tensors[op.inputs[rule.weights]].is_constant:
+            continue
+        found.append((op.index, rule, model.main.tensors[op.inputs[rule.weights]].elements))
+    total = sum(elements for *_, elements in found)
+    layers = []
+    for index, rule, elements in found:
+        possible = ["int8"]
+        if "int4" in kinds and rule.int4 and elements >= _WORTH_PACKING * total:
+            possible.append("int4")
+        if "int16" in kinds:
+            possible.append("int16")
+        layers.append(LayerChoice(index, tuple(possible), elements))
+    return Space(base, tuple(layers))
+
+
+def first_tries(space: Space, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
+    """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
+    order of error per byte saved, int16 where int8 hurts most.
+
+    ``saving``: bytes of flash that plain int8 has too many of, when that is known: the first mixture that saves them is
+    tried too.
+    """
+    plain = space.plain()
+    tries = [plain]
+    tries += [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]
+    packable = [c for c in space.layers if "int4" in c.kinds]
+    noise = {s.layer: 10 ** (-s.sqnr_db / 10) for s in sensitivity.layers if s.kind == "int4"}
+    packable.sort(key=lambda c: noise.get(c.layer, 0.0) / max(c.elements, 1))
+
+    def packed(count: int, calibrator: str) -> dict[str, Any]:
+        return {**plain, "calibrator": calibrator} | {f"layer {c.layer}": "int4" for c in packable[:count]}
+
+    counts = {len(packable), *(round(len(packable) * part) for part in (0.25, 0.5, 0.75))} - {0}
+    if saving is not None and saving > 0:
+        saved, needed = 0, 0
+        while needed < len(packable) and saved < saving:
+            saved += packable[needed].elements // 2
+            needed += 1
+        counts |= {needed, min(needed + 1, len(packable))} - {0}
+    calibrator = "mse" if "mse" in space.calibrators else space.calibrators[0]
+    tries += [packed(count, calibrator) for count in sorted(counts)]
+    tries += [{**packed(count, calibrator), "bias_correction": True} for count in sorted(counts)[-1:]]
+    wide = [
+        s.layer
+        for s in sensitivity.worst("int8")
+        if any("int16" in c.kinds for c in space.layers if c.layer == s.layer)
+    ]
+    for count in (1, 3):
+        if len(wide) >= count:
+            tries.append(plain | {f"layer {layer}": "int16" for layer in wide[:count]})
+    unique: list[dict[str, Any]] = []
+    for params in tries:
+        if params not in unique:
+            unique.append(params)
+    return unique

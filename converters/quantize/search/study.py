@@ -1,0 +1,133 @@
+"""The search's memory: an Optuna study, in a file where one is given, so that a search goes on where it stopped.
+
+This process alone asks and tells; workers never see the study. The file is an SQLite database: every outcome is one
+transaction, and an interruption at any time loses no more than what was being tried. The sampler's random numbers
+follow from the seed and the trial's number alone: a search with one worker that was interrupted ends as if it had not
+been.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from arenite.converters.errors import UsageError
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.outcome import Outcome
+
+_OUTCOME, _IDENTITY = "outcome", "identity"
+
+#: Trials before the sampler draws conclusions from them.
+_RANDOM_TRIALS = 8
+
+
+class Study:
+    """Asks Optuna what to try next, and remembers outcomes.
+
+    ``choices``: parameters and their values; ``over``: objectives; ``identity``: what makes a search this one.
+    ``first``: parameters to try before others.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        choices: Mapping[str, Sequence[Any]],
+        over: Sequence[str],
+        budget: Budget,
+        identity: Mapping[str, Any],
+        seed: int,
+        first: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self._optuna = _optuna()
+        self._choices, self._over, self._budget, self._seed = choices, over, budget, seed
+        storage = None if path is None else _storage(self._optuna, path)
+        key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self._study = self._optuna.create_study(
+            study_name="arenite", storage=storage, directions=["minimize"] * len(over), load_if_exists=True
+        )
+        known = self._study.user_attrs.get(_IDENTITY)
+        if known is None:
+            self._study.set_user_attr(_IDENTITY, key)
+        elif known != key:
+            raise UsageError(
+                f"{path} is of another search: the model, the data, the board, the budget or the seed was another.",
+                "Give another file, or delete it to begin anew.",
+            )
+        state = self._optuna.trial.TrialState
+        # They were being tried when the search was interrupted, and come first now.
+        self._left = [t._trial_id for t in self._study.get_trials(deepcopy=False, states=(state.RUNNING,))]
+        self.resumed = len(self.outcomes())
+        if not self._study.get_trials(deepcopy=False):
+            for params in first:
+                self._study.enqueue_trial(dict(params))
+        self._asked: dict[int, Any] = {}
+
+    def outcomes(self) -> list[Outcome]:
+        """Of all finished trials, in the order of their numbers."""
+        state = self._optuna.trial.TrialState
+        done = self._study.get_trials(deepcopy=False, states=(state.COMPLETE,))
+        return [Outcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
+
+    def ask(self) -> tuple[int, dict[str, Any]]:
+        """The number and the parameters of what to try next."""
+        done = len(self.outcomes()) + len(self._asked)
+        self._study.sampler = self._sampler(done)
+        if self._left:
+            trial = self._optuna.trial.Trial(self._study, self._left.pop(0))
+        else:
+            trial = self._study.ask()
+        params = {name: trial.suggest_categorical(name, list(v)) for name, v in self._choices.items()}
+        self._asked[trial.number] = trial
+        return trial.number, params
+
+    def tell(self, number: int, outcome: Outcome) -> None:
+        trial = self._asked.pop(number)
+        trial.set_user_attr(_OUTCOME, outcome.to_json())
+        with (
+            warnings.catch_warnings()
+        ):  # it was set already when an interruption came between here and the end
+            warnings.simplefilter("ignore")
+            trial.set_constraint("budget", sum(outcome.violations(self._budget)))
+        if outcome.builds:
+            figures = outcome.figures(self._budget)
+            self._study.tell(trial, [figures[k] for k in self._over])
+        else:  # as bad as can be, so that the sampler learns to avoid it
+            self._study.tell(trial, [1e12] * len(self._over))
+
+    def _sampler(self, number: int) -> Any:
+        return self._optuna.samplers.TPESampler(
+            n_startup_trials=_RANDOM_TRIALS,
+            multivariate=True,
+            constant_liar=True,
+            seed=(self._seed * 1_000_003 + number) % 2**32,
+        )
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise UsageError(
+            "The package optuna is not installed.", "Install it with pip install 'arenite[search]'."
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _storage(optuna: Any, path: Path) -> Any:
+    """The database at ``path``. Raises ``UsageError`` for a file that is something else, or cannot be written."""
+    if path.exists() and path.stat().st_size and not path.read_bytes()[:16].startswith(b"SQLite format 3"):
+        raise UsageError(f"{path} is no file of a search.", "Give a new file.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return optuna.storages.RDBStorage(f"sqlite:///{quote(str(path.resolve()))}")
+    except Exception as error:  # SQLAlchemy's, Optuna's and the file system's errors have no common base
+        raise UsageError(
+            f"Cannot keep the search in {path}: {str(error).splitlines()[0]}.",
+            "Give a file in a folder that you may write to.",
+        ) from error

@@ -1,0 +1,174 @@
+"""Where recipes are tried: in this process, in several on this machine, or on a Dask cluster that is already there.
+
+All have the same three verbs: ``submit`` a choice of parameters, ``wait`` for one that is done, ``close``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.converters.quantize.search.evaluate import Task, evaluate
+from arenite.converters.quantize.search.outcome import Outcome
+
+#: Seconds after which a silent cluster counts as absent.
+_CONNECT_SECONDS = 10
+
+
+class Workers(Protocol):
+    """``slots``: how many recipes are tried at a time."""
+
+    slots: int
+
+    def submit(self, number: int, params: Mapping[str, Any]) -> None: ...
+
+    def wait(self) -> tuple[int, Outcome]:
+        """The number and outcome of one that is done. What it raised is raised here."""
+        ...
+
+    def close(self) -> None:
+        """Drop what is not done."""
+        ...
+
+
+class InThisProcess:
+    """One after the other, in the order in which they are submitted: the same results in every run."""
+
+    slots = 1
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._queue: deque[tuple[int, Mapping[str, Any]]] = deque()
+
+    def submit(self, number: int, params: Mapping[str, Any]) -> None:
+        self._queue.append((number, params))
+
+    def wait(self) -> tuple[int, Outcome]:
+        number, params = self._queue.popleft()
+        return number, evaluate(self._task, params)
+
+    def close(self) -> None:
+        self._queue.clear()
+
+
+_task: Task | None = None  # of a worker process
+
+
+def _start(task: Task) -> None:
+    global _task
+    _task = task
+
+
+def _evaluate_here(params: Mapping[str, Any]) -> Outcome:
+    assert _task is not None
+    return evaluate(_task, params)
+
+
+class Processes:
+    """``count`` processes on this machine, each with a copy of the task."""
+
+    def __init__(self, task: Task, count: int) -> None:
+        self.slots = count
+        # Not forked: LiteRT and NumPy have threads, which a fork would lose.
+        self._pool = ProcessPoolExecutor(
+            count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(task,)
+        )
+        self._running: dict[Future[Outcome], int] = {}
+
+    def submit(self, number: int, params: Mapping[str, Any]) -> None:
+        self._running[self._pool.submit(_evaluate_here, dict(params))] = number
+
+    def wait(self) -> tuple[int, Outcome]:
+        done, _ = wait_for(self._running, return_when=FIRST_COMPLETED)
+        future = min(done, key=lambda f: self._running[f])
+        number = self._running.pop(future)
+        try:
+            return number, future.result()
+        except BrokenProcessPool as error:
+            raise ToolError(
+                "A worker process of the search died.",
+                "Memory may be short: search with fewer workers or samples; the search goes on where it stopped.",
+            ) from error
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Dask:
+    """The workers of the Dask scheduler at ``address``; each must have Arenite installed."""
+
+    def __init__(self, task: Task, address: str) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise UsageError(
+                "The package distributed is not installed.", "Install it with pip install 'arenite[dask]'."
+            ) from error
+        try:
+            self._client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"There is no Dask scheduler at {address}: {error or 'no answer'}.",
+                "Give the address that the scheduler prints, such as tcp://10.0.0.7:8786.",
+            ) from error
+        self.slots = sum(self._client.nthreads().values())
+        if not self.slots:
+            self._client.close()
+            raise UsageError(
+                f"The Dask scheduler at {address} has no workers.", f"Start one: dask worker {address}."
+            )
+        self._check_workers(address)
+        self._as_completed = distributed.as_completed(loop=self._client.loop, raise_errors=False)
+        self._task = self._client.scatter(task, broadcast=True, hash=False)
+        self._numbers: dict[str, int] = {}
+
+    def _check_workers(self, address: str) -> None:
+        versions = self._client.run(_version_there, on_error="return")
+        here = _version_there()
+        for worker, version in versions.items():
+            if version != here:
+                self._client.close()
+                raise UsageError(
+                    f"The Dask worker {worker} has no Arenite like this one: {version}.",
+                    f"Install this Arenite ({here}) where the workers of {address} run.",
+                )
+
+    def submit(self, number: int, params: Mapping[str, Any]) -> None:
+        future = self._client.submit(evaluate, self._task, dict(params), pure=False)
+        self._numbers[str(future.key)] = number
+        self._as_completed.add(future)
+
+    def wait(self) -> tuple[int, Outcome]:
+        future = next(self._as_completed)
+        number = self._numbers.pop(str(future.key))
+        if future.status == "lost" or future.cancelled():
+            raise ToolError(
+                "The Dask scheduler was lost.", "Start it anew; the search goes on where it stopped."
+            )
+        return number, future.result()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _version_there() -> str:
+    from importlib.metadata import version
+
+    import arenite.converters.quantize.search.evaluate  # noqa: F401  (a worker must be able to run it)
+
+    return version("arenite")
+
+
+def start_workers(task: Task, count: int, address: str | None) -> Workers:
+    """Workers for ``task``: of a cluster, or ``count`` on this machine. Raises ``UsageError``."""
+    if address is not None:
+        return Dask(task, address)
+    if count < 1:
+        raise UsageError(f"{count} workers cannot search.", "Give at least one.")
+    return InThisProcess(task) if count == 1 else Processes(task, count)

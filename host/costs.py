@@ -1,0 +1,46 @@
+"""What a quantised model takes on a board, in every way to build it, without building."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+from arenite.converters.quantize.search.outcome import BuildCost
+from arenite.firmware.generator.target import Target
+from arenite.host.fit import AUTOMATIC, needs
+from arenite.host.prepare import prepare
+from arenite.profiles.boards import Board
+
+
+@dataclass(frozen=True)
+class BoardCosts:
+    """Called with a quantised flatbuffer: its builds, in the order of ``modes``.
+
+    ``stream_input``: also those that take their input row by row, where the model can; they ask more of the program
+    around it. Can be sent to other processes and machines.
+    """
+
+    board: Board
+    modes: tuple[str, ...] = AUTOMATIC
+    stream_input: bool = False
+
+    def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
+        with tempfile.TemporaryDirectory(prefix="arenite-costs-") as folder:
+            path = Path(folder) / "model.tflite"
+            path.write_bytes(flatbuffer)
+            prepared = prepare(path)
+        found = []
+        for streamed in (False, True) if self.stream_input else (False,):
+            for mode in self.modes:
+                try:
+                    planned = prepared.retarget(Target.of(self.board.core, mode, streamed))
+                except UsageError:
+                    if not streamed:
+                        raise
+                    continue
+                n = needs(planned.generated, self.board, mode)
+                options = f"--optimise {mode}" + (" --stream-input" if streamed else "")
+                found.append(BuildCost(options, n.ram, n.flash, round(n.instructions)))
+        return tuple(found)

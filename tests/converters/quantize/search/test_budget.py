@@ -1,0 +1,58 @@
+"""Budgets as a person writes them, and every way to write them wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.converters.errors import UsageError
+from arenite.converters.quantize.search.budget import Budget, parse_budget
+
+
+def test_units() -> None:
+    made = parse_budget("ram=48k, flash=256K,instructions=5M,drop=1%")
+    assert made == Budget(48 * 1024, 256 * 1024, 5_000_000, 0.01)
+    assert parse_budget("ram=1.5kB,flash=1M") == Budget(1536, 1 << 20)
+    assert parse_budget("accuracy=90.5%").accuracy == pytest.approx(0.905)
+    assert parse_budget("drop=0%").drop == 0
+    assert parse_budget("ram=1000") == Budget(1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        (" , ", "empty"),
+        ("ram", "'ram' in the budget has no value"),
+        ("ram=", "no value"),
+        ("rom=5k", "no 'rom'"),
+        ("ram=5k,ram=6k", "ram twice"),
+        ("ram=lots", "no amount"),
+        ("ram=-5k", "no amount"),
+        ("ram=5q", "no amount"),
+        ("ram=0", "leaves nothing"),
+        ("drop=1", "no percentage"),
+        ("drop=0.01", "no percentage"),
+        ("drop=-1%", "no percentage"),
+        ("accuracy=120%", "more than all"),
+        ("ram=5k,,flash=1M", "no value"),
+    ],
+)
+def test_mistakes(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        parse_budget(text)
+    assert caught.value.hint
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_budget_or_a_sentence(text: str) -> None:
+    try:
+        made = parse_budget(text)
+    except UsageError as error:
+        assert error.hint
+    else:
+        assert Budget.of_json(made.to_json()) == made
+
+
+def test_a_board_limits_further() -> None:
+    assert parse_budget("ram=48k").within(64 << 10, 1 << 20) == Budget(48 << 10, 1 << 20)
+    assert Budget(drop=0.01).within(5, 6) == Budget(5, 6, None, 0.01)

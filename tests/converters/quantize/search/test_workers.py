@@ -1,0 +1,74 @@
+"""Recipes tried on a real Dask cluster: a scheduler and workers in processes of their own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.run import Options
+from tests.converters.quantize.search.test_search import plain_flash, run
+from tests.converters.quantize.search.weighing import Dying, Weighing
+
+pytest.importorskip("optuna")
+distributed = pytest.importorskip("distributed")
+
+ROOT = Path(__file__).parents[4]
+
+
+def start(*arguments: str) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(
+        [sys.executable, "-m", "dask", *arguments], cwd=ROOT, env=environment, stdout=quiet, stderr=quiet
+    )
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    common = ("--scheduler-file", str(file), "--no-dashboard")
+    processes = [start("scheduler", "--host", "127.0.0.1", "--port", "0", *common)]
+    try:
+        worker = ("--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
+        processes += [start("worker", *worker, *common) for _ in range(2)]
+        with distributed.Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+            address = client.scheduler.address
+        yield address
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_a_search_on_the_cluster(scheduler: str, tmp_path: Path) -> None:
+    limit = plain_flash() - 3500
+    made = run(Budget(flash=limit, drop=0.03), Options(trials=8, dask=scheduler), Weighing(tmp_path))
+    assert made.chosen is not None and made.chosen.build.flash <= limit
+    # One call was made here, by the first look at plain int8; the others by the workers, in processes of their own.
+    callers = {name.split("-")[1] for name in os.listdir(tmp_path)}
+    assert len(callers) >= 2 and len(os.listdir(tmp_path)) >= 6
+    alone = {o.sha256: o for o in run(Budget(flash=limit, drop=0.03), Options(trials=8)).trials}
+    assert all(alone[o.sha256] == o for o in made.trials if o.sha256 in alone)
+
+
+def test_no_scheduler_is_a_sentence() -> None:
+    began = time.monotonic()
+    with pytest.raises(UsageError, match="no Dask scheduler at tcp"):
+        run(Budget(), Options(trials=2, dask="tcp://127.0.0.1:9"))
+    with pytest.raises(UsageError, match="no Dask scheduler at nonsense"):
+        run(Budget(), Options(trials=2, dask="nonsense://"))
+    assert time.monotonic() - began < 60
+
+
+def test_a_dying_worker_process_is_a_sentence() -> None:
+    with pytest.raises(ToolError, match="worker process of the search died"):
+        run(Budget(), Options(trials=6, workers=2), Dying(os.getpid()))
