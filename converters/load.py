@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arenite.converters.errors import ModelError
+from arenite.converters.errors import ArenaError, ModelError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, load_image
 
-#: Other model files by their first bytes or their ending, and how to turn them into .tflite.
-_OTHERS = {
-    ".onnx": "an ONNX model: convert it with onnx2tf first",
-    ".h5": "a Keras model: convert it with tf.lite.TFLiteConverter.from_keras_model first",
-    ".keras": "a Keras model: convert it with tf.lite.TFLiteConverter.from_keras_model first",
-    ".pt": "a PyTorch model: convert it with litert-torch first",
-    ".pth": "a PyTorch model: convert it with litert-torch first",
-    ".pb": "a TensorFlow graph: convert it with tf.lite.TFLiteConverter first",
+#: Kinds of sources (``importers.kinds``) as a person calls them.
+_KINDS = {
+    "keras": "a Keras model",
+    "keras-h5": "a Keras model",
+    "saved_model": "a SavedModel",
+    "onnx": "an ONNX model",
+    "torch-export": "a PyTorch program",
 }
 
 
@@ -29,13 +28,33 @@ def load_any(path: str | Path) -> Model:
 
 def load_any_image(path: str | Path) -> Image:
     """Like ``load_any``, with the plan (None for a plain ``.tflite``) and the file's hash."""
-    if Path(path).is_dir():
-        raise ModelError(f"{path} is a folder.", "Give a TensorFlow Lite (.tflite) file.")
+    folder = Path(path).is_dir()
     try:
+        if folder:
+            raise ModelError(f"{path} is a folder.", "Give a TensorFlow Lite (.tflite) file.")
         return load_image(path)
     except ModelError as error:
-        other = _OTHERS.get(Path(path).suffix.lower())
-        if other is None or not Path(path).exists():
+        other = _other_source(path)
+        if other is None:
             raise
-        kind, hint = other.split(": ")
-        raise ModelError(f"{path} is {kind}.", f"{hint[:1].upper()}{hint[1:]}.") from error
+        raise other from error
+
+
+def _other_source(path: str | Path) -> ArenaError | None:
+    """What to say about a file or folder that is a model of another kind; None when it is not."""
+    from arenite.converters.importers.kinds import source_kind
+
+    given = Path(path)
+    if not given.exists() or given.suffix.lower() == ".tflite":
+        return None
+    try:
+        kind = _KINDS.get(source_kind(str(path)))
+    except UsageError as error:  # a checkpoint, weights alone, or no model at all
+        return None if given.is_dir() else ModelError(error.problem, error.hint)
+    except ModelError as error:
+        return error
+    if kind is None:
+        return None
+    return ModelError(
+        f"{path} is {kind}.", f"Make an image of it first: arenite convert {path} --calibration DATA."
+    )

@@ -53,8 +53,9 @@ def test_a_model_that_is_not_quantised(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("m.onnx", b"\x08\x07\x12\x07pytorch", "onnx2tf"),
-        ("m.keras", b"PK\x03\x04", "TFLiteConverter"),
+        ("m.onnx", b"\x08\x07\x12\x07pytorch", "arenite convert"),
+        ("m.keras", b"PK\x03\x04", "damaged archive"),
+        ("m.pth", b"\x80\x02pickle", "module:function"),
         ("m.tflite", b"not a flatbuffer at all", "m.tflite"),
     ],
 )
