@@ -11,6 +11,7 @@ from typing import Any
 from arenite.converters.errors import UsageError
 from arenite.firmware.generator.generate import lower_model
 from arenite.firmware.generator.target import Target
+from arenite.firmware.library.processing import processing_of
 from arenite.firmware.library.write import write_library
 from arenite.host.prepare import Prepared
 
@@ -54,4 +55,9 @@ def generate_library(
             )
         )
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
-    return write_library(directory, name, lowered, target, origins, accept)
+    found = {
+        g.prefix: processing_of(g, prepared.extra)
+        for g, prepared in zip(lowered, models.values(), strict=True)
+    }
+    steps = {prefix: made for prefix, made in found.items() if made is not None}
+    return write_library(directory, name, lowered, target, origins, accept, steps)

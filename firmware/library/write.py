@@ -14,6 +14,7 @@ from arenite.firmware.generator.target import Target
 from arenite.firmware.generator.tree import MANIFEST, write_tree
 from arenite.firmware.library.examples import examples
 from arenite.firmware.library.manifests import Library, manifests
+from arenite.firmware.library.processing import Processing, processing_files
 from arenite.firmware.library.sources import library_sources, share_arena
 
 SCHEMA = "arenite.library/1"
@@ -29,6 +30,7 @@ def write_library(
     target: Target,
     origins: Sequence[Mapping[str, Any]],
     accept: Callable[[dict[str, Any]], None],
+    processing: Mapping[str, Processing] | None = None,
 ) -> dict[str, Any]:
     """Write the library; equal arguments give equal bytes.
 
@@ -39,6 +41,7 @@ def write_library(
         target: of all models.
         origins: for each model what the manifest tells of it beside its sizes: ``path``, ``sha256``.
         accept: is given the manifest before anything is written; what it raises ends the matter.
+        processing: by prefix, what the images of models record of their pre- and postprocessing.
 
     Returns:
         The manifest, ``arenite.json`` without its list of files.
@@ -47,12 +50,16 @@ def write_library(
         UsageError: the directory holds something else.
     """
     models, shared = share_arena(models)
+    steps = processing or {}
     own = library_sources(models, shared, any_core=not target.core)
+    for g in models:
+        if g.prefix in steps:
+            own.update(processing_files(g, steps[g.prefix]))
     sources = {f"src/{path}": text for path, text in own.items()}
     library = Library(
         name,
         sorted(path for path in sources if path.endswith(".c")),
-        [f"{g.prefix}model.h" for g in models],
+        [f"{g.prefix}{'processing' if g.prefix in steps else 'model'}.h" for g in models],
         (*optimise_flags(target.optimise), *_OPTIONS),
     )
     described = {
@@ -69,6 +76,7 @@ def write_library(
                 "shares_arena": g.shared is not None,
                 "weights": sum(c.nbytes for c in g.constants if c.is_weight),
                 "stateful": bool(g.variables),
+                "processing": f"{g.prefix}processing.h" if g.prefix in steps else None,
             }
             for g, origin in zip(models, origins, strict=True)
         ],

@@ -1,0 +1,354 @@
+"""A model's own pre- and postprocessing in a library: NAME_processing.h and .c, and the C sources that they call.
+
+Tables are worked out here, from the steps that the image records; scratch memory lies in the arena beside the inputs,
+which nothing else uses before an inference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arenite.firmware.processing as sources_package
+from arenite.converters.graph import Tensor
+from arenite.converters.processing import native_structs as structs
+from arenite.converters.processing.audio_plan import AudioPlan, plan_audio
+from arenite.converters.processing.colour import PIXEL_BYTES, buffer_bytes
+from arenite.converters.processing.compiled_post import boxes_fields, squares_fields, values_fields
+from arenite.converters.processing.fields import bad
+from arenite.converters.processing.image_plan import ImagePlan, source_plan
+from arenite.converters.processing.post_plan import (
+    BoxesPlan,
+    MsePlan,
+    PostPlan,
+    TopKPlan,
+    exp_table,
+    plan_post,
+)
+from arenite.converters.processing.spec import KEY as PRE_KEY
+from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_image import ImageSource
+from arenite.converters.processing.steps_post import KEY as POST_KEY
+from arenite.converters.processing.steps_post import Postprocessing
+from arenite.firmware.generator.constants import C_TYPES
+from arenite.firmware.generator.emit import arena_bytes
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.header import memory_symbol
+
+FOLDER = Path(next(iter(sources_package.__path__)))
+_INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True)
+class Processing:
+    """What a model's image records, bound to the model."""
+
+    before: ImagePlan | AudioPlan | None
+    after: PostPlan | None
+
+
+def processing_of(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
+    """The steps recorded in an image's ``extra``, for input 0 and the outputs of ``g``; None when there are none.
+
+    A model that takes its input row by row has no place for a whole one, and gets no preprocessing.
+    Raises ``UsageError`` for steps that do not fit the model.
+    """
+    graph = g.model.main
+    inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
+    before: ImagePlan | AudioPlan | None = None
+    after = None
+    if PRE_KEY in extra and g.pushed is None:
+        spec = Preprocessing.from_json(extra[PRE_KEY]).bound(inputs[0])
+        before = _image(spec, inputs[0]) if isinstance(spec.source, ImageSource) else _audio(spec, inputs[0])
+    if POST_KEY in extra:
+        after = plan_post(Postprocessing.from_json(extra[POST_KEY]), inputs, outputs)
+    return Processing(before, after) if before or after else None
+
+
+def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
+    shape = tensor.shape
+    if len(shape) == 3:
+        shape = (*shape, 1) if shape[0] == 1 else (1, *shape)
+    if len(shape) != 4:
+        raise bad(f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is no picture.")
+    return source_plan(spec, shape[3], shape[2], shape[1])
+
+
+def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
+    plan = plan_audio(spec)
+    if plan.frames * plan.features != tensor.elements:
+        raise bad(
+            f"Preprocessing makes {plan.frames}x{plan.features} values, "
+            f"the input '{tensor.name}' has {tensor.elements}."
+        )
+    return plan
+
+
+def processing_files(g: Generated, made: Processing) -> dict[str, str]:
+    """File name below ``src/`` to text."""
+    writer = _Writer(g)
+    if isinstance(made.before, ImagePlan):
+        _write_image(writer, made.before)
+    elif made.before is not None:
+        _write_audio(writer, made.before)
+    if made.after is not None:
+        _write_post(writer, made.after)
+    return writer.files()
+
+
+class _Writer:
+    """The text of the two files as it grows."""
+
+    def __init__(self, g: Generated) -> None:
+        self.g, self.p, self.upper = g, g.prefix, g.prefix.upper()
+        self.header: list[str] = []
+        self.source: list[str] = []
+        self.includes: set[str] = set()
+        self.kernels: set[str] = set()
+        self._tables: dict[tuple[str, bytes], str] = {}
+
+    def table(self, hint: str, values: np.ndarray | None) -> str:
+        """The name of a constant array, which equal ones share; 0 for None."""
+        if values is None:
+            return "0"
+        flat = np.ascontiguousarray(values).reshape(-1)
+        if flat.dtype == np.float32:
+            flat = flat.view(np.uint32)
+        key = (flat.dtype.name, flat.tobytes())
+        if key not in self._tables:
+            name = f"{self.p}{hint}"
+            self._tables[key] = name
+            rows = [", ".join(map(_number, flat[k : k + 12].tolist())) for k in range(0, len(flat), 12)]
+            body = ",\n".join("    " + row for row in rows)
+            self.source.append(
+                f"static const {C_TYPES[flat.dtype.name]} {name}[{len(flat)}] = {{\n{body},\n}};"
+            )
+        return self._tables[key]
+
+    def scratch(self, nbytes: int) -> str:
+        """An expression for memory that is free before an inference."""
+        at = free_in_arena(self.g, nbytes)
+        if at is not None:
+            return f"{memory_symbol(self.g)}.arena + {at}"
+        name = f"{self.p}scratch"
+        self.source.append(f"static uint64_t {name}[{-(-nbytes // 8)}];")
+        return name
+
+    def address(self, tensor: int) -> str:
+        return f"{memory_symbol(self.g)}.arena + {self.g.plan.offsets[tensor]}"
+
+    def files(self) -> dict[str, str]:
+        guard = f"AR_{self.upper}PROCESSING_H"
+        includes = "\n".join(f'#include "arenite/{name}"' for name in sorted(self.includes))
+        banner = "/* Generated by Arenite: do not edit."
+        header = (
+            f"{banner} What comes before and after the model, as its image records it. */\n"
+            f"#ifndef {guard}\n#define {guard}\n\n{_OPEN}\n\n"
+            f'#include "{self.p}model.h"\n{includes}\n\n'
+            + "\n\n".join(self.header)
+            + f"\n\n{_CLOSE}\n\n#endif\n"
+        )
+        own = "\n".join(f'#include "arenite/{name}"' for name in sorted(self._own_headers()))
+        source = f'{banner} */\n#include "{self.p}processing.h"\n{own}\n\n' + "\n\n".join(self.source) + "\n"
+        return {
+            f"{self.p}processing.h": header,
+            f"{self.p}processing.c": source,
+            **{f"arenite/{n}": t for n, t in source_files([*self.kernels, *self.includes]).items()},
+        }
+
+    def _own_headers(self) -> set[str]:
+        return {"image_rows.h", "image_steps.h"} if "image.h" in self.includes else set()
+
+
+_OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif'
+_CLOSE = "#ifdef __cplusplus\n}\n#endif"
+
+
+def source_files(names: Sequence[str]) -> dict[str, str]:
+    """File name to text of sources of ``firmware/processing``, and of the headers that they need."""
+    found: dict[str, str] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = (FOLDER / name).read_text("utf-8")
+            waiting += _INCLUDE.findall(found[name])
+    return found
+
+
+def free_in_arena(g: Generated, nbytes: int) -> int | None:
+    """Where ``nbytes`` lie in the arena beside inputs and state; None where there is no such place."""
+    graph = g.model.main
+    taken = [(g.plan.offsets[i], graph.tensors[i].nbytes) for i in graph.inputs if i in g.plan.offsets]
+    taken += [(v.offset, v.nbytes) for v in g.variables]
+    end = g.shared.nbytes if g.shared is not None else arena_bytes(g)
+    at = 0
+    for start, size in [*sorted(taken), (end, 0)]:
+        if start - at >= nbytes:
+            return at
+        at = max(at, -(-(start + size) // _ALIGNMENT) * _ALIGNMENT)
+    return None
+
+
+def _write_image(w: _Writer, plan: ImagePlan) -> None:
+    row, column, finish = structs.kernels(plan)
+    w.includes.add("image.h")
+    format_ = row.rpartition("_")[2]
+    w.kernels |= {"image_run.c", f"image_row_{format_}.c", f"{column.removeprefix('ar_')}.c"}
+    w.kernels |= {f"{finish.removeprefix('ar_')}.c", "image_rows.h", "image_steps.h"}
+    axes = {
+        side: {
+            "start": w.table(f"{side}_start", axis.start.astype(np.uint16)),
+            "weights": w.table(f"{side}_weights", axis.weights),
+            "outputs": axis.outputs,
+            "taps": axis.taps,
+        }
+        for side, axis in (("across", plan.across), ("down", plan.down))
+    }
+    fields = {
+        "row": row,
+        "column": column,
+        "finish": finish,
+        **axes,
+        "table": w.table("levels", plan.table),
+        "affine": structs.affine_fields(plan.affine, plan.dtype),
+        **structs.image_fields(plan),
+    }
+    w.source.append(f"static const ar_image {w.p}image = {_struct(fields)};")
+    scratch = w.scratch(structs.image_scratch(plan))
+    stride = plan.width * PIXEL_BYTES.get(plan.format, 1)
+    second = f"image + {plan.width * plan.height}" if plan.format == "nv12" else "0"
+    name = f"{w.p}preprocess"
+    w.header.append(
+        f"/* A picture of {plan.width}x{plan.height} pixels, {plan.format}, to input 0; it is only read. */\n"
+        f"#define {w.upper}IMAGE_WIDTH {plan.width}\n#define {w.upper}IMAGE_HEIGHT {plan.height}\n"
+        f"#define {w.upper}IMAGE_BYTES {buffer_bytes(plan.format, plan.width, plan.height)}\n"
+        f"void {name}(const uint8_t *image);\n"
+        f"/* The same with planes and strides of your own. */\nvoid {name}_picture(const ar_picture *picture);"
+    )
+    w.source.append(
+        f"void {name}_picture(const ar_picture *picture)\n{{\n"
+        f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n}}\n\n"
+        f"void {name}(const uint8_t *image)\n{{\n"
+        f"    const ar_picture picture = {{{{image, {second}}}, {{{stride}, {plan.width}}}}};\n"
+        f"    {name}_picture(&picture);\n}}"
+    )
+
+
+def _write_audio(w: _Writer, plan: AudioPlan) -> None:
+    w.includes.add("audio.h")
+    w.kernels |= {"audio.c", "fft.c", "logarithm.c"}
+    fields = {
+        **{name: w.table(name, values) for name, values in structs.audio_tables(plan).items()},
+        **structs.audio_fields(plan),
+        "affine": structs.affine_fields(plan.affine, plan.dtype),
+    }
+    w.source.append(f"static const ar_audio {w.p}audio = {_struct(fields)};")
+    scratch = w.scratch(structs.audio_scratch(plan))
+    w.header.append(
+        f"/* {plan.samples} samples of 16 bits to input 0; of fewer, the rest is silence. They are only read. */\n"
+        f"#define {w.upper}SAMPLES {plan.samples}\n"
+        f"void {w.p}preprocess(const int16_t *samples, uint32_t count);"
+    )
+    w.source.append(
+        f"void {w.p}preprocess(const int16_t *samples, uint32_t count)\n{{\n"
+        f"    ar_audio_run(&{w.p}audio, samples, count, {w.address(w.g.model.main.inputs[0])}, {scratch});\n}}"
+    )
+
+
+def _write_post(w: _Writer, plan: PostPlan) -> None:
+    w.includes.add("post.h")
+    outputs = w.g.model.main.outputs
+    name = f"{w.p}postprocess"
+    if isinstance(plan, TopKPlan):
+        w.kernels.add("top_k.c")
+        code = structs_dtype(plan.dtype)
+        w.header.append(
+            f"/* After an inference: the best classes, best first; how many there are. */\n"
+            f"#define {w.upper}BEST {plan.step.k}\n"
+            f"uint32_t {name}(ar_scored best[{w.upper}BEST]);"
+        )
+        w.source.append(
+            f"uint32_t {name}(ar_scored best[{w.upper}BEST])\n{{\n"
+            f"    return ar_top_k({w.address(outputs[plan.step.output])}, {code}, {plan.count}, {plan.step.k}, "
+            f"{_number(plan.least)}, best);\n}}"
+        )
+    elif isinstance(plan, MsePlan):
+        w.kernels |= {"mse.c", "post_real.c"}
+        fields = {
+            "input": values_fields(plan.input),
+            "output": values_fields(plan.output),
+            **squares_fields(plan),
+        }
+        w.source.append(f"static const ar_squares {w.p}squares = {_struct(fields)};")
+        limit = ""
+        if plan.step.threshold is not None:
+            limit = f"#define {w.upper}ANOMALY {float(np.float32(plan.step.threshold))!r}f\n"
+        w.header.append(
+            "/* After an inference: the mean squared error between the output and `input`, which you kept: an\n"
+            f" * inference writes over its own. */\n{limit}float {name}(const void *input);"
+        )
+        w.source.append(
+            f"float {name}(const void *input)\n{{\n"
+            f"    return ar_mse(&{w.p}squares, input, {w.address(outputs[plan.step.output])});\n}}"
+        )
+    else:
+        _write_boxes(w, plan, name)
+
+
+def _write_boxes(w: _Writer, plan: BoxesPlan, name: str) -> None:
+    w.kernels |= {"boxes.c", "post_real.c"}
+    outputs = w.g.model.main.outputs
+    fields = {
+        "anchors": w.table("anchors", plan.anchors),
+        "powers": w.table("powers", exp_table() if plan.step.exponential else None),
+        "centres": values_fields(plan.centres),
+        "sizes": values_fields(plan.sizes),
+        **boxes_fields(plan),
+    }
+    w.source.append(f"static const ar_boxes {w.p}boxes = {_struct(fields)};")
+    w.header.append(
+        f"/* After an inference: boxes, best first; how many there are, at most {plan.nms.most}. */\n"
+        f"#define {w.upper}BOXES {plan.step.candidates}\n"
+        f"uint32_t {name}(ar_box found[{w.upper}BOXES]);"
+    )
+    w.source.append(
+        f"uint32_t {name}(ar_box found[{w.upper}BOXES])\n{{\n"
+        f"    return ar_detect(&{w.p}boxes, {w.address(outputs[plan.step.boxes])}, "
+        f"{w.address(outputs[plan.step.scores])}, found);\n}}"
+    )
+
+
+def structs_dtype(dtype: str) -> str:
+    """The constant of post.h."""
+    return f"AR_POST_{dtype.upper()}"
+
+
+def _struct(fields: Mapping[str, Any], depth: int = 1) -> str:
+    pad = "    " * depth
+    rows = [f"{pad}.{name} = {_value(value, depth)}," for name, value in fields.items()]
+    return "{\n" + "\n".join(rows) + "\n" + "    " * (depth - 1) + "}"
+
+
+def _value(value: Any, depth: int) -> str:
+    if isinstance(value, Mapping):
+        return _struct(value, depth + 1)
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(_value(item, depth) for item in value) + "}"
+    return value if isinstance(value, str) else _number(value)
+
+
+def _number(value: int | float) -> str:
+    if isinstance(value, float):
+        return f"{value!r}f"
+    if value == -(2**31):
+        return "INT32_MIN"
+    if -(2**31) < value < 2**31:
+        return str(value)
+    return f"{value}u" if 0 <= value < 2**32 else f"INT64_C({value})"
