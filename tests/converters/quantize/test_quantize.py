@@ -1,0 +1,317 @@
+"""Quantised models: near the float ones in LiteRT's reference kernels, and taken by the firmware generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model, Subgraph
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.assign import activation_quantization
+from arenite.converters.quantize.bias_correction import quantised_input
+from arenite.converters.quantize.observe import observe
+from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped
+from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.weights import sqnr_db, unpack_int4
+from arenite.firmware.generator.needs import check_supported
+from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
+
+
+def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bool = True) -> np.ndarray:
+    """The first output's real values for real inputs, by the reference kernels unless not ``exact``: [samples, ...]."""
+    g = parse(flatbuffer).main
+    ins = [g.tensors[i] for i in g.inputs]
+    fed = [
+        [
+            quantised_input(v, t.scale, t.zero_point, t.dtype) if t.quant else v
+            for v, t in zip(s, ins, strict=True)
+        ]
+        for s in samples
+    ]
+    out = g.tensors[g.outputs[0]]
+    found = np.array([o[0] for o in outputs(flatbuffer, fed, exact=exact)], np.float64)
+    return (found - out.zero_point) * out.scale if out.quant else found
+
+
+def quantised(model: Model, recipe: Recipe, **more: Any) -> tuple[Quantised, Samples]:
+    flatbuffer, data = to_flatbuffer(model), samples_for(model)
+    return quantize(flatbuffer, recipe, observe(flatbuffer, data), **more), data
+
+
+def quality(model: Model, recipe: Recipe, **more: Any) -> float:
+    """SQNR in dB of the first output over the calibration samples."""
+    made, data = quantised(model, recipe, **more)
+    return sqnr_db(run(to_flatbuffer(model), data.inputs), run(made.flatbuffer, data.inputs))
+
+
+def dtypes(graph: Subgraph) -> set[str]:
+    return {graph.tensors[i].dtype for op in graph.ops for i in op.outputs}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "least"),
+    [
+        ("int8", 28), ("int8_per_tensor", 24), ("int8_mse", 28), ("int8_percentile", 28), ("int8_entropy", 12),
+        ("int16x8", 38), ("w4", 12), ("w4_mixed", 12), ("float16", 55), ("dynamic", 28), ("weight_only", 38),
+    ],
+)  # fmt: skip
+def test_every_shipped_recipe_stays_near_the_float_model(recipe: str, least: float) -> None:
+    assert quality(classifier(), load_recipe(recipe)) > least
+
+
+@pytest.mark.parametrize("recipe", [n for n, r in shipped().items() if r.needs_observations])
+def test_recipes_for_firmware_have_integers_from_edge_to_edge(recipe: str) -> None:
+    made, _ = quantised(classifier(), load_recipe(recipe))
+    model = parse(made.flatbuffer)
+    wanted = "int16" if recipe == "int16x8" else "int8"
+    assert dtypes(model.main) == {wanted}
+    assert {model.main.tensors[i].dtype for i in (*model.main.inputs, *model.main.outputs)} == {wanted}
+    assert model.repairs == ()
+    check_supported(model)
+
+
+def test_the_same_arguments_give_the_same_bytes() -> None:
+    for recipe in ("int8", "w4", "int8_per_tensor"):
+        first, second = (quantised(classifier(), load_recipe(recipe))[0] for _ in range(2))
+        assert first.flatbuffer == second.flatbuffer
+        assert first.layers == second.layers
+
+
+def test_one_layer_alone_leaves_all_others_float() -> None:
+    model = classifier()
+    whole = quality(model, load_recipe("int8"))
+    for layer in (0, 1, 2, 3, 6):
+        made, data = quantised(model, load_recipe("int8"), only=[layer])
+        g = parse(made.flatbuffer).main
+        assert {g.tensors[i].dtype for i in (*g.inputs, *g.outputs)} == {"float32"}
+        assert [f.index for f in made.layers if f.activations == "int8"] == [layer]
+        integer = [
+            o for o, op in zip(made.origins, g.ops, strict=True) if g.tensors[op.outputs[0]].dtype == "int8"
+        ]
+        assert set(integer) == {-1, layer}
+        exact = run(to_flatbuffer(model), data.inputs)
+        assert whole < sqnr_db(exact, run(made.flatbuffer, data.inputs)) < 100
+
+
+def test_rules_mix_types_and_conversions_stand_between_them() -> None:
+    model = classifier()
+    recipe = load_recipe("int8").with_layers(
+        LayerRule("DEPTHWISE_CONV_2D", {"activations": "int16"}), LayerRule("#2", {"weights": "int4"})
+    )
+    made, _ = quantised(model, recipe)
+    g = parse(made.flatbuffer).main
+    assert [op.name for op in g.ops].count("QUANTIZE") == 2  # into int16, and back
+    assert [(f.activations, f.weights) for f in made.layers[:3]] == [
+        ("int8", "int8"), ("int16", "int8"), ("int8", "int4"),
+    ]  # fmt: skip
+    assert quality(model, recipe) > 15
+
+
+def test_int4_weights_take_half_a_byte_and_come_back() -> None:
+    made, _ = quantised(classifier(), load_recipe("w4"))
+    g = parse(made.flatbuffer).main
+    packed = [t for t in g.tensors if t.dtype == "int4"]
+    assert len(packed) == 4
+    for t in packed:
+        assert t.data is not None
+        assert t.data.nbytes == (t.elements + 1) // 2
+        values = unpack_int4(t.data, t.shape)
+        assert values.min() >= -7
+        assert values.max() == 7 or values.min() == -7
+    assert all(f.weight_bytes < 0.3 * f.weight_bytes_before for f in made.layers if f.name == "CONV_2D")
+
+
+def test_weights_that_lie_on_a_grid_keep_it() -> None:
+    n = FloatNet(5)
+    x = n.input((1, 24), "float32")
+    grid = np.random.default_rng(0).integers(-40, 41, (6, 24))
+    steps = np.linspace(0.01, 0.03, 6)[:, None]
+    w = n.real(grid * steps)
+    y = n.layer("FULLY_CONNECTED", [x, w, n.random(6)], (1, 6), "FullyConnectedOptions")
+    made, _ = quantised(n.model([y]), load_recipe("int8"))
+    stored = next(t for t in parse(made.flatbuffer).main.tensors if t.shape == (6, 24))
+    assert stored.data is not None
+    assert stored.quant is not None
+    assert np.allclose(stored.data * np.array(stored.quant.scale)[:, None], grid * steps, rtol=1e-5)
+
+
+def test_a_bias_beyond_32_bits_gets_coarser_weights() -> None:
+    n = FloatNet(6)
+    x = n.input((1, 8), "float32")
+    w = np.full((2, 8), 1e-9)
+    w[0] = np.linspace(-1, 1, 8)
+    y = n.layer("FULLY_CONNECTED", [x, n.real(w), n.real([0.5, 100.0])], (1, 2), "FullyConnectedOptions")
+    made, data = quantised(n.model([y]), load_recipe("int8"))
+    assert run(made.flatbuffer, data.inputs)[..., 1] == pytest.approx(100, rel=0.01)
+
+
+def test_what_is_constant_zero_has_a_scale_all_the_same() -> None:
+    n = FloatNet(7)
+    x = n.input((1, 8), "float32")
+    y = n.layer(
+        "FULLY_CONNECTED", [x, n.real(np.zeros((3, 8))), n.real(np.zeros(3))], (1, 3), "FullyConnectedOptions"
+    )
+    made, data = quantised(n.model([y]), load_recipe("int8"))
+    assert not run(made.flatbuffer, data.inputs).any()
+
+
+def test_a_joined_softmax_is_read_in_a_form_that_does_not_clip() -> None:
+    n = FloatNet(8)
+    x = n.input((1, 6), "float32")
+    a = n.layer("SOFTMAX", [x], (1, 6), "SoftmaxOptions", beta=1.0)
+    b = n.dense(x, 6)
+    y = n.layer("CONCATENATION", [a, b], (1, 12), "ConcatenationOptions", axis=1)
+    model = n.model([y])
+    made, _ = quantised(model, load_recipe("int8"))
+    g = parse(made.flatbuffer).main
+    joined = next(op for op in g.ops if op.name == "CONCATENATION")
+    assert len({g.tensors[i].quant for i in (*joined.inputs, *joined.outputs)}) == 1
+    softmax = next(op for op in g.ops if op.name == "SOFTMAX")
+    assert g.tensors[softmax.outputs[0]].scale == 1 / 256
+    assert quality(model, load_recipe("int8")) > 30
+
+
+def test_layers_without_an_integer_kernel_stay_float_and_are_named() -> None:
+    n = FloatNet(9)
+    x = n.input((1, 6), "float32")
+    y = n.dense(n.layer("SIN", [n.dense(x, 6)], (1, 6)), 4)
+    made, _ = quantised(n.model([y]), load_recipe("int8"))
+    assert made.notes == ("Layer 1 SIN has no integer kernel: it stays float32.",)
+    names = [op.name for op in parse(made.flatbuffer).main.ops]
+    assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "SIN", "QUANTIZE", "FULLY_CONNECTED"]
+
+
+def test_bad_arguments_are_usage_errors() -> None:
+    model = classifier()
+    flatbuffer = to_flatbuffer(model)
+    seen = observe(flatbuffer, samples_for(model))
+    made = quantize(flatbuffer, load_recipe("int8"), seen)
+    with pytest.raises(UsageError, match="quantised already"):
+        quantize(made.flatbuffer, load_recipe("int8"), seen)
+    with pytest.raises(UsageError, match="another model"):
+        quantize(to_flatbuffer(classifier(seed=3)), load_recipe("int8"), seen)
+    with pytest.raises(UsageError, match="needs calibration samples"):
+        quantize(flatbuffer, load_recipe("int8"), None)
+
+
+def test_activation_quantisation_holds_zero_exactly() -> None:
+    for low, high in ((-1.0, 3.0), (0.0, 6.0), (-2.5, 0.0), (0.0, 0.0), (-1e-9, 1e9)):
+        q = activation_quantization(low, high, "int8")
+        assert -128 <= q.zero_point[0] <= 127
+        assert q.scale[0] == float(np.float32(q.scale[0])) > 0
+        top = (127 - q.zero_point[0]) * q.scale[0]
+        assert top >= high - q.scale[0]
+    assert activation_quantization(-2.0, 1.0, "int16") == activation_quantization(0.0, 2.0, "int16")
+
+
+Build = Callable[[FloatNet, int], int]
+_POSITIVE = {"LOG", "SQRT", "RSQRT"}
+
+
+def _unary(name: str, options: str = "", **values: Any) -> Build:
+    return lambda n, x: n.layer(name, [x], n.tensors[x].shape, options, **values)
+
+
+def _binary(name: str, options: str, constant: bool = False) -> Build:
+    def build(n: FloatNet, x: int) -> int:
+        shape = n.tensors[x].shape
+        other = n.random(*shape) if constant else n.layer("RELU", [x], shape)
+        return n.layer(name, [x, other], shape, options)
+
+    return build
+
+
+def _pool(name: str) -> Build:
+    return lambda n, x: n.layer(
+        name,
+        [x],
+        (1, 3, 3, 4),
+        "Pool2DOptions",
+        stride_w=2,
+        stride_h=2,
+        filter_width=2,
+        filter_height=2,
+        padding=0,
+    )
+
+
+OPERATORS: dict[str, Build] = {
+    "ABS": _unary("ABS"),
+    "RELU": _unary("RELU"),
+    "RELU6": _unary("RELU6"),
+    "LEAKY_RELU": _unary("LEAKY_RELU", "LeakyReluOptions", alpha=0.2),
+    "ELU": _unary("ELU"),
+    "GELU": _unary("GELU", "GeluOptions", approximate=False),
+    "HARD_SWISH": _unary("HARD_SWISH", "HardSwishOptions"),
+    "EXP": _unary("EXP", "ExpOptions"),
+    "LOG": _unary("LOG"),
+    "SQRT": _unary("SQRT"),
+    "RSQRT": _unary("RSQRT"),
+    "LOGISTIC": _unary("LOGISTIC"),
+    "TANH": _unary("TANH"),
+    "SOFTMAX": _unary("SOFTMAX", "SoftmaxOptions", beta=1.0),
+    "LOG_SOFTMAX": _unary("LOG_SOFTMAX", "LogSoftmaxOptions"),
+    "L2_NORMALIZATION": _unary("L2_NORMALIZATION", "L2NormOptions"),
+    "ADD": _binary("ADD", "AddOptions"),
+    "ADD constant": _binary("ADD", "AddOptions", True),
+    "SUB": _binary("SUB", "SubOptions"),
+    "MUL": _binary("MUL", "MulOptions"),
+    "MUL constant": _binary("MUL", "MulOptions", True),
+    "SQUARED_DIFFERENCE": _binary("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
+    "MAXIMUM": _binary("MAXIMUM", "MaximumMinimumOptions", True),
+    "MINIMUM": _binary("MINIMUM", "MaximumMinimumOptions"),
+    "MAX_POOL_2D": _pool("MAX_POOL_2D"),
+    "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
+    "MEAN": lambda n, x: n.layer("MEAN", [x, n.ints([1, 2])], (1, 4), "ReducerOptions", keep_dims=False),
+    "REDUCE_MAX": lambda n, x: n.layer("REDUCE_MAX", [x, n.ints([1])], (1, 6, 4), "ReducerOptions", keep_dims=False),
+    "TRANSPOSE": lambda n, x: n.layer("TRANSPOSE", [x, n.ints([0, 3, 1, 2])], (1, 4, 6, 6), "TransposeOptions"),
+    "PAD": lambda n, x: n.layer(
+        "PAD", [x, n.tensor((4, 2), "int32", data=[[0, 0], [1, 1], [1, 1], [0, 0]])], (1, 8, 8, 4), "PadOptions"
+    ),
+    "CONCATENATION": lambda n, x: n.layer(
+        "CONCATENATION", [x, n.layer("RELU", [x], (1, 6, 6, 4))], (1, 6, 6, 8), "ConcatenationOptions", axis=3
+    ),
+    "RESIZE_BILINEAR": lambda n, x: n.layer(
+        "RESIZE_BILINEAR", [x, n.ints([12, 12])], (1, 12, 12, 4), "ResizeBilinearOptions", half_pixel_centers=True
+    ),
+    "RESIZE_NEAREST_NEIGHBOR": lambda n, x: n.layer(
+        "RESIZE_NEAREST_NEIGHBOR", [x, n.ints([12, 12])], (1, 12, 12, 4), "ResizeNearestNeighborOptions"
+    ),
+    "PRELU": lambda n, x: n.layer("PRELU", [x, n.random(1, 1, 4)], (1, 6, 6, 4)),
+    "BATCH_MATMUL": lambda n, x: n.layer(
+        "BATCH_MATMUL", [x, n.random(1, 1, 4, 5)], (1, 6, 6, 5), "BatchMatMulOptions"
+    ),
+    "TRANSPOSE_CONV": lambda n, x: n.layer(
+        "TRANSPOSE_CONV", [n.ints([1, 12, 12, 3]), n.random(3, 2, 2, 4), x, n.random(3)], (1, 12, 12, 3),
+        "TransposeConvOptions", stride_w=2, stride_h=2, padding=0,
+    ),
+    "STRIDED_SLICE": lambda n, x: n.layer(
+        "STRIDED_SLICE", [x, n.ints([0, 1, 0, 0]), n.ints([1, 5, 6, 4]), n.ints([1, 2, 1, 1])], (1, 2, 6, 4),
+        "StridedSliceOptions",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_operators_behind_a_convolution(name: str, activations: str) -> None:
+    n = FloatNet(len(name))
+    x = n.input((1, 6, 6, 3), "float32")
+    a = n.conv(x, 4, relu=name in _POSITIVE)
+    if name in _POSITIVE:
+        a = n.layer("ADD", [a, n.real(np.full((1, 1, 1, 4), 0.5))], (1, 6, 6, 4), "AddOptions")
+    model = n.model([OPERATORS[name](n, a)])
+    recipe = load_recipe("int8" if activations == "int8" else "int16x8")
+    made, data = quantised(model, recipe)
+    found = parse(made.flatbuffer)
+    assert "float32" not in dtypes(found.main)
+    check_supported(found)
+    exact = run(to_flatbuffer(model), data.inputs)
+    least = 22 if activations == "int8" or made.notes else 36
+    assert sqnr_db(exact, run(made.flatbuffer, data.inputs)) > least

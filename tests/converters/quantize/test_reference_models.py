@@ -1,0 +1,74 @@
+"""The float twins of the MLPerf Tiny models: as accurate as the reference models that their makers quantised."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.importers.modernise import to_float32
+from arenite.converters.importers.tflite import load, parse
+from arenite.converters.quantize.observe import Observations, observe
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipe import load_recipe
+from arenite.firmware.generator.needs import check_supported
+from tests.converters.quantize.float_models import Samples, samples_for
+from tests.converters.quantize.test_quantize import run
+from tests.shared import SHARED, shared_model
+
+#: Every fifth sample calibrates, the others count.
+_EVERY = 5
+
+
+@cache
+def keywords() -> tuple[list[np.ndarray], np.ndarray]:
+    path = SHARED / "data" / "kws01.npz"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    t = load(shared_model("kws01_int8")).main
+    x = t.tensors[t.inputs[0]]
+    with np.load(path) as file:
+        real = (file["x"].astype(np.float32) - x.zero_point) * np.float32(x.scale)
+        return [row[None] for row in real], file["y"]
+
+
+@cache
+def observed() -> tuple[bytes, Observations]:
+    flatbuffer = to_flatbuffer(to_float32(load(shared_model("kws01_float32")))[0])
+    return flatbuffer, observe(flatbuffer, Samples([[x] for x in keywords()[0][::_EVERY]]))
+
+
+@cache
+def accuracy(flatbuffer: bytes) -> float:
+    """Over the samples that did not calibrate; by the optimised kernels, which are many times faster."""
+    x, y = keywords()
+    kept = [k for k in range(len(x)) if k % _EVERY]
+    found = run(flatbuffer, [[x[k]] for k in kept], exact=False)
+    return float(np.mean(found.reshape(len(kept), -1).argmax(axis=1) == y[kept]))
+
+
+@pytest.mark.parametrize("recipe", ["int8", "int8_percentile", "int8_per_tensor", "int16x8"])
+def test_keywords_int8_is_at_least_as_accurate_as_the_reference(recipe: str) -> None:
+    flatbuffer, seen = observed()
+    made = accuracy(quantize(flatbuffer, load_recipe(recipe), seen).flatbuffer)
+    assert made >= accuracy(shared_model("kws01_int8").read_bytes())
+    assert made >= accuracy(flatbuffer) - 0.005
+
+
+def test_keywords_with_int4_weights_lose_at_most_one_point() -> None:
+    flatbuffer, seen = observed()
+    made = quantize(flatbuffer, load_recipe("w4"), seen)
+    assert {f.weights for f in made.layers if f.weights} == {"int4"}
+    assert accuracy(made.flatbuffer) >= accuracy(flatbuffer) - 0.01
+
+
+@pytest.mark.parametrize("name", ["ic01", "vww01"])
+def test_pictures_convert(name: str) -> None:
+    flatbuffer = to_flatbuffer(to_float32(load(shared_model(f"{name}_float32")))[0])
+    data = samples_for(parse(flatbuffer), 12)
+    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
+    model = parse(made.flatbuffer)
+    check_supported(model)
+    assert {model.main.tensors[i].dtype for op in model.main.ops for i in op.outputs} == {"int8"}
