@@ -1,0 +1,201 @@
+"""Rewrite a float graph into one that quantises better, and computes the same.
+
+Layers that are only affine steps behind a convolution (what is left of a batch normalisation) go into its weights,
+which are quantised once instead of twice. Activations become the clamp of the layer before, so that the range that the
+clamp removes costs no precision. Operators that have no integer kernel, or one that disagrees with real arithmetic,
+become such as have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model, Op, Subgraph, Tensor
+from arenite.converters.importers.tflite import parse
+from arenite.converters.importers.verify import defaults_of
+from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1
+from arenite.converters.quantize.rules import WEIGHTS
+
+#: Activations that other layers can take over, and the layers that can.
+_ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
+_CLAMPING = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL"})
+
+#: Layers whose weights can take over an affine step behind them.
+_AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+
+
+def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The rewritten float model, and a sentence for each change; the same bytes when there is nothing to change."""
+    model = parse(flatbuffer)
+    notes: list[str] = []
+    while True:
+        changed = _step(model, notes)
+        if changed is None:
+            break
+        model = changed
+    return (to_flatbuffer(replace(model, repairs=())), tuple(notes)) if notes else (flatbuffer, ())
+
+
+class _Draft:
+    """The main subgraph while one of its operators is replaced."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.graph = model, model.main
+        self.tensors = list(self.graph.tensors)
+        self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
+        self.renamed: dict[int, int] = {}
+
+    def constant(self, name: str, values: np.ndarray) -> int:
+        data = np.ascontiguousarray(values)
+        data.flags.writeable = False
+        self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
+        return len(self.tensors) - 1
+
+    def computed(self, like: Tensor, name: str) -> int:
+        self.tensors.append(replace(like, index=len(self.tensors), name=name))
+        return len(self.tensors) - 1
+
+    def finish(self) -> Model:
+        ops = [op for made in self.ops.values() for op in made]
+        main = replace(self.graph, tensors=tuple(self.tensors))
+        numbered = [replace(op, index=k) for k, op in enumerate(ops)]
+        model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
+        return with_ops(model, numbered, self.renamed)
+
+
+def _step(model: Model, notes: list[str]) -> Model | None:
+    """The model with the first change that is possible; None when none is."""
+    graph = model.main
+    made, count = makers(graph), readers(graph)
+    for op in graph.ops:
+        if not op.outputs or graph.tensors[op.outputs[0]].dtype != "float32":
+            continue
+        draft = _Draft(model)
+        before = made.get(op.inputs[0]) if op.inputs else None
+        alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
+        note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else None
+        if note is None and alone and before is not None:
+            note = _fuse(draft, before, op) or _fold(draft, before, op)
+        if note is not None:
+            notes.append(note)
+            return draft.finish()
+    return None
+
+
+def _named(op: Op) -> str:
+    return f"Operator {op.index} {op.name}"
+
+
+def _binary(name: str, inputs: tuple[int, int], outputs: tuple[int, ...], activation: int = NONE) -> Op:
+    table = f"{name.title()}Options"
+    return Op(
+        0, name, inputs, outputs, {**defaults_of(table), "fused_activation_function": activation}, table
+    )
+
+
+def _negate(draft: _Draft, op: Op) -> str:
+    factor = draft.constant("minus_one", np.full((1,), -1, np.float32))
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs)]
+    return f"{_named(op)} became a multiplication by -1: its integer kernel ignores the zero point."
+
+
+def _square(draft: _Draft, op: Op) -> str:
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], op.inputs[0]), op.outputs)]
+    return f"{_named(op)} became a multiplication: it has no integer kernel."
+
+
+def _divide(draft: _Draft, op: Op) -> str | None:
+    divisor = draft.graph.tensors[op.inputs[1]]
+    if divisor.data is None or divisor.dtype != "float32" or not np.all(divisor.data):
+        return None
+    with np.errstate(over="ignore"):
+        inverse = (1.0 / divisor.data.astype(np.float64)).astype(np.float32)
+    if not np.all(np.isfinite(inverse)):
+        return None
+    factor = draft.constant(f"{divisor.name}/inverse", inverse)
+    activation = op.options.get("fused_activation_function", NONE)
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs, activation)]
+    return f"{_named(op)} by a constant became a multiplication."
+
+
+def _sum(draft: _Draft, op: Op) -> str | None:
+    source, out = draft.graph.tensors[op.inputs[0]], draft.graph.tensors[op.outputs[0]]
+    if draft.graph.tensors[op.inputs[1]].data is None or not out.elements:
+        return None
+    mean = draft.computed(out, f"{out.name}/mean")
+    terms = source.elements / out.elements
+    factor = draft.constant(f"{out.name}/terms", np.full((1,), terms, np.float32))
+    draft.ops[op.index] = [
+        replace(op, name="MEAN", outputs=(mean,), version=1),
+        _binary("MUL", (mean, factor), op.outputs),
+    ]
+    return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
+
+
+_REPLACED: dict[str, Callable[[_Draft, Op], str | None]] = {
+    "NEG": _negate,
+    "SQUARE": _square,
+    "DIV": _divide,
+    "SUM": _sum,
+}
+
+
+def _fuse(draft: _Draft, before: Op, op: Op) -> str | None:
+    """An activation becomes the clamp of the layer before."""
+    if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
+        return None
+    if before.options.get("fused_activation_function") != NONE:
+        return None
+    options = {**before.options, "fused_activation_function": _ACTIVATIONS[op.name]}
+    draft.ops[before.index] = [replace(before, options=options, outputs=op.outputs)]
+    draft.ops[op.index] = []
+    return f"{_named(op)} is now the clamp of operator {before.index} {before.name}."
+
+
+def _fold(draft: _Draft, before: Op, op: Op) -> str | None:
+    """MUL, ADD or SUB by a constant per channel goes into the weights and bias of the layer before."""
+    if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
+        return None
+    if before.options.get("fused_activation_function") != NONE:
+        return None
+    factor = _per_channel(draft.graph, op)
+    rule = WEIGHTS[before.name]
+    weights = draft.graph.tensors[before.inputs[rule.weights]]
+    index = before.input(rule.bias)
+    bias = draft.graph.tensors[index] if index >= 0 else None
+    floats = [t for t in (weights, bias) if t is not None]
+    if factor is None or any(t.data is None or t.dtype != "float32" for t in floats):
+        return None
+    assert weights.data is not None
+    old = np.zeros(len(factor)) if bias is None or bias.data is None else bias.data.astype(np.float64)
+    inputs = [*before.inputs, *([-1] * (rule.bias + 1 - len(before.inputs)))]
+    if op.name == "MUL":
+        shape = [-1 if k == rule.axis else 1 for k in range(weights.data.ndim)]
+        scaled = weights.data * factor.reshape(shape)
+        inputs[rule.weights] = draft.constant(weights.name, scaled.astype(np.float32))
+        new = old * factor
+    else:
+        new = old + (factor if op.name == "ADD" else -factor)
+    name = bias.name if bias is not None else f"{weights.name}/bias"
+    inputs[rule.bias] = draft.constant(name, new.astype(np.float32))
+    options = {**before.options, "fused_activation_function": op.options["fused_activation_function"]}
+    draft.ops[before.index] = [replace(before, inputs=tuple(inputs), outputs=op.outputs, options=options)]
+    draft.ops[op.index] = []
+    return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
+
+
+def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
+    """The constant second operand as one float64 per channel of the first; None when it is not that."""
+    value, constant = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    out = graph.tensors[op.outputs[0]]
+    if constant.data is None or constant.dtype != "float32" or out.shape != value.shape or not value.shape:
+        return None
+    channels = value.shape[-1]
+    if constant.elements == 1 or (constant.elements == channels and constant.shape[-1] == channels):
+        return np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (channels,)).copy()
+    return None

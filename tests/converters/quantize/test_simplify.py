@@ -1,0 +1,119 @@
+"""Rewritten float graphs: the same values, fewer or other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.observe import observe
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipe import load_recipe
+from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.simplify import simplify
+from arenite.converters.quantize.weights import sqnr_db
+from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
+from tests.converters.quantize.test_quantize import run
+
+SHAPE = (1, 4, 4, 6)
+
+Build = Callable[[FloatNet, int], int]
+
+
+def _step(name: str, options: str = "", **values: Any) -> Build:
+    return lambda n, x: n.layer(name, [x], SHAPE, options, **values)
+
+
+def _with(name: str, constant: Callable[[FloatNet], int], **values: Any) -> Build:
+    return lambda n, x: n.layer(name, [x, constant(n)], SHAPE, f"{name.title()}Options", **values)
+
+
+def _batch_norm(n: FloatNet, x: int) -> int:
+    y = _with("MUL", lambda n: n.random(6))(n, x)
+    y = _with("SUB", lambda n: n.random(1, 1, 1, 6))(n, y)
+    return n.layer("RELU6", [y], SHAPE)
+
+
+def _sum(n: FloatNet, x: int) -> int:
+    return n.layer("SUM", [x, n.ints([1, 2])], (1, 6), "ReducerOptions", keep_dims=False)
+
+
+CASES: dict[str, tuple[Build, list[str]]] = {
+    "negation": (_step("NEG", "NegOptions"), ["CONV_2D"]),
+    "square": (_step("SQUARE", "SquareOptions"), ["CONV_2D", "MUL"]),
+    "division": (_with("DIV", lambda n: n.real(np.linspace(1, 3, 6))), ["CONV_2D"]),
+    "sum": (_sum, ["CONV_2D", "MEAN", "MUL"]),
+    "relu": (_step("RELU"), ["CONV_2D"]),
+    "batch normalisation": (_batch_norm, ["CONV_2D"]),
+    "scalar": (_with("ADD", lambda n: n.real(0.25), fused_activation_function=1), ["CONV_2D"]),
+    "a map stays": (_with("ADD", lambda n: n.random(4, 4, 6)), ["CONV_2D", "ADD"]),
+}
+
+
+def _names(flatbuffer: bytes) -> list[str]:
+    return [op.name for op in parse(flatbuffer).main.ops]
+
+
+def _model(build: Build) -> Model:
+    n = FloatNet(11)
+    x = n.input((1, 4, 4, 3), "float32")
+    return n.model([build(n, n.conv(x, 6, relu=False))])
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_values_stay_and_operators_go(case: str) -> None:
+    build, names = CASES[case]
+    model = _model(build)
+    flatbuffer = to_flatbuffer(model)
+    made, notes = simplify(flatbuffer)
+    assert _names(made) == names
+    assert bool(notes) == (case != "a map stays")
+    data = samples_for(model).inputs
+    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+        assert before.shape == after.shape
+        assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
+    assert simplify(made) == (made, ())
+
+
+def test_depthwise_and_dense_layers_take_over_too() -> None:
+    n = FloatNet(12)
+    x = n.input((1, 4, 4, 6), "float32")
+    a = _batch_norm(n, n.depthwise(x, relu=False))
+    flat = n.flat(a)
+    w = n.random(5, 96, scale=0.1)
+    b = n.layer("FULLY_CONNECTED", [flat, w, -1], (1, 5), "FullyConnectedOptions")
+    y = n.layer("ADD", [b, n.random(5)], (1, 5), "AddOptions")
+    model = n.model([y])
+    flatbuffer = to_flatbuffer(model)
+    made, _ = simplify(flatbuffer)
+    assert _names(made) == ["DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED"]
+    data = samples_for(model).inputs
+    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+        assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
+
+
+def test_a_value_with_other_readers_is_left_alone() -> None:
+    n = FloatNet(13)
+    x = n.input((1, 4, 4, 3), "float32")
+    a = n.conv(x, 6, relu=False)
+    b = n.layer("RELU", [a], SHAPE)
+    c = n.layer("ADD", [a, b], SHAPE, "AddOptions")
+    for flatbuffer in (n.bytes(c), n.bytes(c, a)):
+        assert simplify(flatbuffer) == (flatbuffer, ())
+    plain = to_flatbuffer(classifier())
+    assert simplify(plain) == (plain, ())
+
+
+def test_batch_normalisation_quantises_better_in_the_weights() -> None:
+    model = _model(_batch_norm)
+    flatbuffer, data = to_flatbuffer(model), samples_for(model)
+    quality = []
+    for source in (flatbuffer, simplify(flatbuffer)[0]):
+        made = quantize(source, load_recipe("int8"), observe(source, data))
+        quality.append(sqnr_db(run(flatbuffer, data.inputs), run(made.flatbuffer, data.inputs)))
+    assert quality[1] > quality[0] + 2
