@@ -163,10 +163,11 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below
     if kind == "fraction":
         return values
-    half = 1 << (FRACTION_BITS - 1)
-    odd = (values >> FRACTION_BITS) & 1
-    return ((values + (half - 1 + odd if ties_to_even else half)) >> FRACTION_BITS).astype(np.uint8)
-
+    # With 12 fractional bits a tie is one, whatever the last bits of its weights.
+    values = (values + 8) >> 4
+    half = 1 << 11
+    odd = (values >> 12) & 1
+    return ((values + (half - 1 + odd if ties_to_even else half)) >> 12).astype(np.uint8)
 
 def _weight(side: Axis, tap: int) -> np.ndarray:
     return side.weights[:, tap].astype(np.int64)[:, np.newaxis, np.newaxis]

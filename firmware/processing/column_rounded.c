@@ -5,11 +5,11 @@ void ar_column_rounded(const ar_image *p, const void *rows, uint32_t first, cons
                        void *line)
 {
     const uint32_t values = p->across.outputs * ar_working_channels(p);
-    const uint32_t half = 1u << (AR_FRACTION_BITS - 1);
     uint8_t *out = line;
     for (uint32_t k = 0; k < values; k++) {
-        const uint32_t value = ar_column_exact(rows, values, k, p->down.taps, first, weights);
-        const uint32_t nudge = p->ties_to_even ? half - 1 + (value >> AR_FRACTION_BITS & 1u) : half;
-        out[k] = (uint8_t)((value + nudge) >> AR_FRACTION_BITS);
+        /* With 12 fractional bits a tie is one, whatever the last bits of its weights. */
+        const uint32_t value = (ar_column_exact(rows, values, k, p->down.taps, first, weights) + 8u) >> 4;
+        const uint32_t nudge = p->ties_to_even ? 2047u + (value >> 12 & 1u) : 2048u;
+        out[k] = (uint8_t)((value + nudge) >> 12);
     }
 }
