@@ -74,7 +74,13 @@ _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 def _model(g: Generated) -> str:
     p = g.prefix
     headers = sorted(
-        {call.header for layer in g.calls if layer.call for call in layer.call.all}
+        {
+            h
+            for layer in g.calls
+            if layer.call
+            for call in layer.call.all
+            for h in (call.header, *call.headers)
+        }
         | ({"state.h"} if g.variables else set())
         | {segment.call.header for segment in g.segments}
     )
@@ -135,14 +141,38 @@ _TIERS = {
     "mve": ("__ARM_FEATURE_MVE", "Helium: compile with -mcpu=cortex-m55 -mfloat-abi=hard"),
 }
 
+#: Kernels that know by the compiler how their weights lie; of their fields that tell it as well, a value, and where it
+#: is the one.
+_LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
+    "ar_fully_connected_s8_scalar": {"words": (1, "defined(__arm__) || defined(__xtensa__)")},
+    "ar_conv_2d_s8_scalar": {
+        "together": (1, "defined(__arm__)"),
+        "biased": (1, "defined(AR_NO_SIGNED_BYTES)"),
+    },
+}
+
 
 def _demands(g: Generated) -> list[str]:
     """An error of the compiler where it would take the slow stand-ins of the kernels that the model was planned for.
 
     A host build (``AR_HOST``) wants the stand-ins.
     """
-    used = {tier for layer in g.calls if layer.call for tier in _TIERS if f"_{tier}" in layer.call.kernel}
-    return [
+    kernels = [layer.call.kernel for layer in g.calls if layer.call]
+    kernels += [run.text for layer in g.calls if layer.call and (run := layer.call.fields.get("run"))]
+    used = {tier for kernel in kernels for tier in _TIERS if f"_{tier}" in kernel}
+    layouts = {
+        f"({macro})" if call.fields[name] == value else f"!({macro})"
+        for layer in g.calls
+        if layer.call
+        for call in layer.call.all
+        for name, (value, macro) in _LAYOUTS.get(call.kernel, {}).items()
+    }
+    other = [
+        f"#if !({' && '.join(sorted(layouts))}) && !defined(AR_ANY_CORE) && !defined(AR_HOST)\n"
+        '#error "The weights lie as another kind of core wants them: generate this model for your core."\n'
+        "#endif"
+    ]
+    return (other if layouts else []) + [
         f"#if !defined({macro}) && !defined(AR_HOST)\n"
         f'#error "This model was generated for {what}, or generate it for your core. (-DAR_HOST to try it on a PC.)"\n'
         "#endif"

@@ -46,7 +46,10 @@ def library_sources(
     needed = sorted({name for g in models for name in g.engine_sources})
     engine = engine_files(list(own.values()), needed)
     if any_core:
-        engine = {n: f"#define {ANY_CORE}\n{t}" if ANY_CORE in t else t for n, t in engine.items()}
+        own, engine = (
+            {n: f"#define {ANY_CORE}\n{t}" if ANY_CORE in t else t for n, t in files.items()}
+            for files in (own, engine)
+        )
 
     def found(match: re.Match[str]) -> str:
         return f'#include "{ENGINE}/{match[1]}"' if match[1] in engine else match[0]

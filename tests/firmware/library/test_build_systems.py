@@ -95,6 +95,36 @@ def test_a_core_without_the_instructions_is_an_error_that_says_so(
     subprocess.run([*command, "-DAR_HOST"], check=True)
 
 
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("core", "other"),
+    [
+        ("cortex-m3", "rv32imc"),
+        ("cortex-m3", "cortex-m0"),
+        ("rv32imc", "cortex-m3"),
+        ("xtensa-lx106", "rv32imc"),
+    ],
+)
+def test_weights_laid_out_for_another_kind_of_core_are_an_error(
+    core: str, other: str, models: dict[str, Prepared], tmp_path: Path
+) -> None:
+    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+
+    def compiled(name: str) -> subprocess.CompletedProcess[str]:
+        made = cores.core_named(name)
+        command = [
+            f"{made.prefix}gcc",
+            *made.architecture,
+            "-fsyntax-only",
+            str(library / "src/large_model.c"),
+        ]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert compiled(core).returncode == 0
+    done = compiled(other)
+    assert done.returncode != 0 and "generate this model for your core" in done.stderr
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
 def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp_path: Path) -> None:
     """All headers in one program, in both languages, with everything used."""
