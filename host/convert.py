@@ -31,6 +31,7 @@ from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
 from arenite.converters.quantize.search.run import SearchResult, search
 from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
+from arenite.converters.quantize.simplify import simplify
 from arenite.host.attachments import Attachments
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare_image
@@ -125,6 +126,9 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     model = parse(imported.flatbuffer)
     if imported.quantised:
         return _as_is(request, imported, wanted, progress)
+    flatbuffer, changes = simplify(imported.flatbuffer)
+    imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
+    model = parse(flatbuffer)
     recipe = wanted or load_recipe("int8")
     if request.calibration is None and recipe.needs_observations:
         raise UsageError(
