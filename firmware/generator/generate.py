@@ -20,6 +20,7 @@ from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
 from arenite.firmware.generator.lower.rows import one_row
+from arenite.firmware.generator.lower.unpacked_weights import unpacked_row
 from arenite.firmware.generator.lower.variant import variant_of
 from arenite.firmware.generator.needs import lowering_of, op_macs
 from arenite.firmware.generator.shared_arena import SharedArena
@@ -94,6 +95,7 @@ class _Context(LowerContext):
         self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool, target: Target
     ) -> None:
         self.graph, self.op, self.target = graph, op, target
+        self._whole = graph
         self._layer, self._plan, self._pool = layer, plan, pool
         self._state: int | None = None  # offset of the accumulators
 
@@ -102,6 +104,10 @@ class _Context(LowerContext):
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
+
+    @property
+    def whole(self) -> Subgraph:
+        return self._whole
 
     def input_ptr(self, position: int) -> Expr:
         index = self.op.input(position)
@@ -169,7 +175,7 @@ def lower_model(
             )
         call = chosen.lower(context)
         if call is not None and rows is not None:
-            call = replace(call, kernel=rows.function, sources=rows.sources or call.sources)
+            call = by_rows(call, rows)
         comment = layer_comment(graph, op, plan)
         layers.append(Layer(position, op, call, op_macs(graph, op), comment, rows is not None))
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
@@ -180,6 +186,12 @@ def lower_model(
     used |= {symbol for segment in segments for symbol in symbols(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+
+
+def by_rows(call: KernelCall, rows: RowNeeds) -> KernelCall:
+    """The call of a layer's kernel as that of its function for one row."""
+    made = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
+    return made if call.before is None else unpacked_row(call.before, made)
 
 
 def segment_code(
@@ -212,8 +224,10 @@ def segment_code(
         window = rows.inputs[0]
         read = [numbers[op.inputs[i.position]] for i in rows.inputs]
         assert all(replace(i, position=0) == replace(window, position=0) for i in rows.inputs)
+        call = layers[first + n].call
+        assert call is not None
         items.append(
-            {"run": Expr(rows.function), "params": Expr(f"&{prefix}layer_{first + n}_params")}
+            {"run": Expr(call.kernel), "params": Expr(f"&{prefix}layer_{first + n}_params")}
             | tensor(op.outputs[0])
             | ({"slots": 0} if rows.accumulates else {})
             | {
@@ -239,8 +253,8 @@ def segment_code(
         "source_count": len(segment.sources),
         "arriving": numbers[segment.pushed] if segment.pushed is not None else NO_STAGE,
     }
-    call = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
-    return SegmentCode(first, call, pushed)
+    whole = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
+    return SegmentCode(first, whole, pushed)
 
 
 def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:

@@ -48,6 +48,7 @@ class KernelCall:
     params_type: str  # e.g. "ar_conv_2d_params"
     fields: Mapping[str, Any] = field(default_factory=dict)
     before: KernelCall | None = None
+    headers: tuple[str, ...] = ()  # others that declare what is in ``fields``
 
     @property
     def all(self) -> tuple[KernelCall, ...]:
@@ -61,6 +62,11 @@ class LowerContext(ABC):
     graph: Subgraph
     op: Op
     target: Target
+
+    @property
+    def whole(self) -> Subgraph:
+        """The graph as it was when its kernels were chosen; ``graph`` may show images of one row instead."""
+        return self.graph
 
     def input(self, position: int) -> Tensor | None:
         """The input tensor at ``position``; None when it is absent."""

@@ -40,7 +40,7 @@ class ConvolutionDsp(Variant):
     """What all convolutions over all channels share; ``axis`` is the weights' axis of output channels."""
 
     tiers = (DSP,)
-    kernels = SOURCES
+    kernels: ClassVar[tuple[str, ...]] = SOURCES
     row_function = "ar_conv_2d_s8_dsp_row"
     axis: ClassVar[int]
 

@@ -11,6 +11,7 @@ from arenite.firmware.generator.lower.conv_2d_dsp import ConvolutionDsp, dsp_fie
 from arenite.firmware.generator.lower.fully_connected_dsp import FullyConnectedRowsDsp
 from arenite.firmware.generator.lower.pack_pairs import TapOrder, channel_pairs
 from arenite.firmware.generator.lower.pair_form import PairForm, pair_form
+from arenite.firmware.generator.lower.unpacked_weights import choice
 from arenite.firmware.generator.lower.variant import variant
 from arenite.firmware.generator.target import Target
 
@@ -24,6 +25,10 @@ SOURCES = (
 )
 #: Where each of the four inputs of a group stands in a word's bytes.
 _BYTES = np.array([0, 2, 1, 3])
+#: Pixels from which on whole weights save more instructions than it takes to make them.
+_PIXELS = 16
+#: Weights of a small FULLY_CONNECTED.
+_SMALL = 2048
 #: AR_DOT_TWO_SIDED of dot_s8_dsp.h.
 _TWO_SIDED = 2
 
@@ -79,7 +84,11 @@ class _Convolution(ConvolutionDsp):
     row_function = "ar_conv_2d_w4_dsp_row"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return is_int4(graph, op, target) and super().suits(graph, op, target)
+        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+            return False
+        # To make weights whole takes RAM; where only speed counts it pays if they are used often enough.
+        _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
+        return target.optimise != "speed" or out_h * out_w < _PIXELS or choice(graph, op, target) is None
 
     def storable(self, folded: Folded) -> bool:
         return True
@@ -109,7 +118,11 @@ class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
     kernels = SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return is_int4(graph, op, target) and super().suits(graph, op, target)
+        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+            return False
+        # A small layer is no reason for more code where others want whole weights.
+        small = graph.tensors[op.inputs[1]].elements < _SMALL
+        return target.optimise != "speed" or not small or choice(graph, op, target) is None
 
     def storable(self, folded: Folded) -> bool:
         return True

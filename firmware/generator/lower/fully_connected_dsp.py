@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded, fold_convolution, fold_fully_connected
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
@@ -54,7 +56,7 @@ class FullyConnectedRowsDsp(Variant):
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
     priority = 200
-    kernels = SOURCES
+    kernels: ClassVar[tuple[str, ...]] = SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         folded = _folded(graph, op)

@@ -23,6 +23,8 @@ from arenite.firmware.generator.target import TIERS, Target
 #: own parameters. To save less is not worth the instructions.
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
+#: Unpacking costs instructions: a layer must save one part in so many of its weights.
+_LEAST_PART = 8
 #: Graphs whose decision is kept.
 _REMEMBERED = 32
 
@@ -44,10 +46,12 @@ class _Packed(Variant):
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
     def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[Codes, int]:
-        """The weights as codes, channel after channel, and the bytes that they save."""
+        """The weights as codes, channel after channel, and the bytes that they save; 0 where that is not worth it."""
         (values,) = weights_of(graph, op, target, None)
         codes = best_codes(np.moveaxis(values, self.axis, 0))
-        return codes, -(-values.nbytes // 4) * 4 - codes.nbytes - _LAYER
+        whole = -(-values.nbytes // 4) * 4
+        saved = whole - codes.nbytes - _LAYER
+        return codes, saved if saved * _LEAST_PART >= whole else 0
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         w = graph.tensors[op.inputs[1]]

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
-from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.base import LOWERINGS, Expr, KernelCall, LowerContext, StructArray
 from arenite.firmware.generator.lower.redirect import Redirected, lowered, weights_of
+from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.variant import Variant, suitable, variant
 from arenite.firmware.generator.packing import Halves, pack_halves
-from arenite.firmware.generator.target import TIERS, Target
+from arenite.firmware.generator.target import MVE, TIERS, Target
 
 #: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
 _ALIGNMENT = 16
@@ -20,6 +21,10 @@ _ALIGNMENT = 16
 _LITTLE = {"ram": 1024, "flash": 0}
 #: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
 _MOST = 1.25
+#: The C function of one row of such a layer.
+ROW_FUNCTION = "ar_unpacked_row"
+#: Instructions of ``ar_unpack4``, about.
+_CALL, _PER_BYTE = 40, 1.3
 #: Layers that are kept: several questions are asked about each.
 _REMEMBERED = 512
 
@@ -39,7 +44,7 @@ class _Unpacked(Variant):
     tiers = TIERS
     priority = 1000
     packed = True
-    kernels = ("unpack4.c",)
+    kernels = ("unpack4.c", "unpacked_row.c")
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[1]].stored == "int4" and choice(graph, op, target) is not None
@@ -55,11 +60,22 @@ class _Unpacked(Variant):
         return kernel.in_place(graph, op, target)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
-        """Never: the whole weights would have to stay while other layers run."""
-        return None
+        """As the kernel does, but that the weights are made whole for each row: others use the memory in between."""
+        chosen = _choice(graph, op, target)
+        if chosen.kernel is None:
+            found = LOWERINGS[op.name].rows(graph, op)
+        else:
+            found = chosen.kernel.rows(graph, op, target)
+        if found is None or found.accumulates:
+            return None
+        seen = one_row(graph, op) if found.row_alone else graph
+        scratch = _offset(seen, op, target, chosen.kernel) + chosen.halves.unpacked
+        rows = graph.tensors[op.outputs[0]].shape[1]
+        extra = found.extra + round(rows * (_CALL + _PER_BYTE * chosen.halves.unpacked))
+        return replace(found, scratch=scratch, extra=extra)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        chosen = _choice(ctx.graph, ctx.op, ctx.target)
+        chosen = _choice(ctx.whole, ctx.op, ctx.target)
         halves, packed = chosen.halves, chosen.halves.words
         whole = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
         call = lowered(Redirected(ctx, lambda _: whole), chosen.kernel)
@@ -73,7 +89,7 @@ class _Unpacked(Variant):
             "count": halves.count,
         }
         return replace(
-            call, before=KernelCall("ar_unpack4", "unpack4.h", self.kernels, "ar_unpack4_params", fields)
+            call, before=KernelCall("ar_unpack4", "unpack4.h", ("unpack4.c",), "ar_unpack4_params", fields)
         )
 
 
@@ -115,6 +131,8 @@ def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     # For int16 activations there is no other way.
     most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
+    if target.tier == MVE and target.optimise == "ram":
+        most = None  # the kernel that unpacks one channel at a time has none of Helium's speed
     kernels: list[Variant | None] = []
     if target.optimise != "flash":
         kernels += suitable(graph, op, target)
@@ -130,3 +148,17 @@ def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
 def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> int:
     own = LOWERINGS[op.name].scratch(graph, op) if kernel is None else kernel.scratch(graph, op, target)
     return -(-own // _ALIGNMENT) * _ALIGNMENT
+
+
+def unpacked_row(before: KernelCall, row: KernelCall) -> KernelCall:
+    """The function of one row that first makes the weights whole, as ``before`` does, and then calls ``row``'s."""
+    fields = {
+        "unpack": before.fields,
+        "run": Expr(row.kernel),
+        "params": StructArray(row.params_type, [row.fields]),
+    }
+    sources = (*row.sources, *before.sources, "unpacked_row.c")
+    headers = (row.header, before.header)
+    return KernelCall(
+        ROW_FUNCTION, "unpacked_row.h", sources, "ar_unpacked_row_params", fields, headers=headers
+    )

@@ -1,0 +1,9 @@
+/* One row of a layer whose weights are half bytes in flash. */
+#include "unpacked_row.h"
+
+void ar_unpacked_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_unpacked_row_params *p = params;
+    ar_unpack4(&p->unpack);
+    p->run(p->params, rows, out);
+}

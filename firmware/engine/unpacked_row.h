@@ -1,0 +1,17 @@
+/* A layer with half bytes as weights in a segment that runs row by row: they are made whole before each row. */
+#ifndef ARENITE_UNPACKED_ROW_H
+#define ARENITE_UNPACKED_ROW_H
+
+#include "stream.h"
+#include "unpack4.h"
+
+typedef struct {
+    ar_unpack4_params unpack;
+    ar_row_fn run;
+    const void *params; /* of `run` */
+} ar_unpacked_row_params;
+
+/* `params` is an ar_unpacked_row_params: see ar_row_fn in stream.h. */
+void ar_unpacked_row(const void *params, const int8_t *const *rows, int8_t *out);
+
+#endif
