@@ -11,6 +11,7 @@ from arenite.converters.errors import UsageError
 from arenite.converters.importers.sources import ImportOptions, parse_shapes
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.host.cli.again import command_line
 from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.cli.progress import Stages
@@ -116,7 +117,8 @@ def convert(
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
 
-        write_atomic(html, conversion_page(made, verdicts).encode())
+        again = command_line(click.get_current_context(), without=("html", "as_json"))
+        write_atomic(html, conversion_page(made, verdicts, again).encode())
     if as_json:
         print_json(conversion_text.to_json(made, target, verdicts))
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
 STYLE = """
@@ -26,6 +27,13 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .meter { display: inline-block; height: .7em; background: var(--a); border-radius: 2px; vertical-align: middle }
 .yes { color: var(--good); font-weight: 600 } .no { color: var(--bad); font-weight: 600 }
 svg { max-width: 100%; height: auto }
+.track { display: inline-block; position: relative; width: 9rem; height: .7em; background: var(--line);
+  border-radius: 2px; vertical-align: middle } .track span { position: absolute; top: 0; bottom: 0; border-radius: 2px }
+td.name { overflow-wrap: anywhere; min-width: 11rem; max-width: 24rem } td.keep { white-space: nowrap }
+pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem; font-size: .87rem }
+summary { cursor: pointer; color: var(--soft) }
+@media (max-width: 600px) { body { margin: 1rem auto } h1 { font-size: 1.3rem; overflow-wrap: anywhere }
+  .card { flex: 1 1 40% } th, td { padding: .25rem .4rem } }
 """
 
 
@@ -43,3 +51,63 @@ def head(*columns: str) -> str:
     """A table's first row; a column that ends in ":n" is numeric."""
     cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def text(value: object) -> str:
+    """``value`` escaped, without the control characters that HTML and XML forbid."""
+    return escape("".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in str(value)))
+
+
+def table(first: str, rows: Iterable[str]) -> str:
+    """A table that scrolls sideways where the page is narrow; ``first`` is of ``head``."""
+    return f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
+
+
+def row(*cells: object) -> str:
+    """Numbers, and texts that begin with a sign, a digit or "~", stand right; ``Raw`` cells are HTML already."""
+    return "<tr>" + "".join(c if isinstance(c, Raw) else _cell(c) for c in cells) + "</tr>"
+
+
+class Raw(str):
+    """A whole cell as HTML."""
+
+
+def name_cell(value: object) -> Raw:
+    """A name that may be long, and may break after a slash or underscore."""
+    breakable = re.sub("([/_])", r"\1<wbr>", text(value))
+    return Raw(f'<td class="name">{breakable}</td>')
+
+
+def number_cell(value: object) -> Raw:
+    """A figure, or the word that stands for one."""
+    return Raw(f'<td class="n">{text(value)}</td>')
+
+
+def span_cell(low: float, high: float) -> Raw:
+    """A range of real values."""
+    return Raw(f'<td class="keep">{low:.4g} to {high:.4g}</td>')
+
+
+def track(*spans: tuple[float, float, str]) -> Raw:
+    """A cell with a bar: spans from start to end, as shares of its width, with a colour."""
+    drawn = "".join(
+        f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{colour}"></span>'
+        for a, b, colour in spans
+    )
+    return Raw(f'<td><span class="track">{drawn}</span></td>')
+
+
+def cards(cells: Sequence[tuple[str, str]]) -> str:
+    """Figures, each (value, what it is)."""
+    made = "".join(f'<div class="card"><b>{text(v)}</b>{text(k)}</div>' for v, k in cells)
+    return f'<div class="cards">{made}</div>'
+
+
+def listed(texts: Iterable[str]) -> str:
+    items = "".join(f"<li>{text(t)}</li>" for t in texts)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _cell(value: object) -> str:
+    numeric = isinstance(value, int) or str(value).lstrip("~+-\u2212\u00b1")[:1].isdigit()
+    return f'<td class="n">{text(value)}</td>' if numeric else f"<td>{text(value)}</td>"

@@ -49,7 +49,7 @@ def bench_page(
     if builds:
         parts += pareto_section(builds, pareto_svg)
     if fits:
-        parts += ["<h2>Boards</h2>", _fits(fits)]
+        parts += ["<h2>Boards</h2>", fits_table(fits)]
     return document(f"{name} on {board['name']}", parts)
 
 
@@ -73,7 +73,7 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         f"multiply-accumulates, arena {plan['arena_bytes']:,} B ({escape(plan['status'])}, lower bound "
         f"{plan['lower_bound']:,} B), constants {described['constant_bytes']:,} B</p>",
         f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
-        _passes(described["passes"]),
+        passes_section(described["passes"]),
         "<h2>The arena over time (planned)</h2>",
         f'<div class="scroll">{arena_svg}</div>',
         "<h2>Operators</h2>",
@@ -118,7 +118,7 @@ def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[st
     ]
 
 
-def _passes(passes: Sequence[Mapping[str, Any]]) -> str:
+def passes_section(passes: Sequence[Mapping[str, Any]]) -> str:
     """What graph optimisations took from each layer; layers numbered as in the model before them."""
     rows = "".join(
         f'<tr><td class="n">{c["index"]}</td><td>{escape(c["op"])}</td>'
@@ -196,7 +196,8 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _fits(fits: Sequence[Mapping[str, Any]]) -> str:
+def fits_table(fits: Sequence[Mapping[str, Any]]) -> str:
+    """Entries of ``arenite.fit/1``, those that fit first."""
     rows = []
     for f in sorted(fits, key=lambda f: (not f["fits"], f["latency_ms"]["value"])):
         about = "~" if f["ram"].get("kind") else ""

@@ -1,0 +1,26 @@
+"""The command line that gives the same result again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+
+import click
+
+
+def command_line(context: click.Context, without: Collection[str] = ()) -> str:
+    """What was asked for, with every option that differs from its default; ``without``: names of those left out."""
+    words = ["arenite", *([context.info_name] if context.info_name else [])]
+    for parameter in context.command.params:
+        given = context.params.get(parameter.name or "")
+        if parameter.name in without or given is None or given == parameter.get_default(context):
+            continue
+        if isinstance(parameter, click.Argument):
+            words.append(str(given))
+        elif getattr(parameter, "is_flag", False):
+            words.append(parameter.opts[0])
+        else:
+            option = max(parameter.opts, key=len)
+            for value in given if parameter.multiple else [given]:
+                words += [option, str(value)]
+    return shlex.join(words)

@@ -1,0 +1,182 @@
+"""Sections of the report of a conversion: each layer's error and bytes, and how tensors use their scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from arenite.converters.quantize.coverage import TensorCoverage, short_name
+from arenite.converters.quantize.layer_errors import LayerError
+from arenite.converters.quantize.quantize import LayerFigures
+from arenite.converters.quantize.sensitivity import Sensitivity
+from arenite.host.report.html_parts import (
+    Raw,
+    head,
+    listed,
+    name_cell,
+    number_cell,
+    row,
+    span_cell,
+    table,
+    track,
+)
+
+#: Below this an error is a fifth of the values, in amplitude.
+_LOW_DB = 14.0
+#: The bars' full length.
+_FULL_DB = 60.0
+
+
+def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) -> list[str]:
+    """How far each layer's output is from the source's."""
+    if not errors:
+        return []
+    figures = {f.index: f for f in layers}
+    lowest = {e.layer for e in sorted(errors, key=lambda e: e.sqnr_db)[:3]}
+    rows = []
+    for e in errors:
+        f = figures.get(e.layer)
+        colour = "var(--bad)" if e.sqnr_db < _LOW_DB else "var(--b)" if e.layer in lowest else "var(--a)"
+        types = (f.activations, f.weights) if f is not None else ("", "")
+        figure = number_cell(decibels(e.sqnr_db)), _bar(e.sqnr_db, colour), f"{e.max_abs:.4g}", _steps(e)
+        rows.append(row(e.layer, e.op, name_cell(e.name), *types, *figure))
+    columns = (
+        "layer:n",
+        "operator",
+        "output",
+        "values",
+        "weights",
+        "SQNR dB:n",
+        "",
+        "max diff:n",
+        "in steps:n",
+    )
+    return [
+        "<h2>Error by layer</h2>",
+        '<p class="kind">SQNR: energy of the source\'s values over that of the difference, with the errors of all '
+        "layers before it; the three lowest are marked. Max diff in real units, and in steps of its scale.</p>",
+        table(head(*columns), rows),
+    ]
+
+
+def sensitivity_section(found: Sensitivity) -> list[str]:
+    """What it costs to quantise each layer alone, the worst first."""
+    rows = [
+        row(
+            s.layer,
+            s.op,
+            name_cell(short_name(s.name)),
+            Raw(f"<td>{s.kind}</td>"),
+            number_cell(decibels(s.sqnr_db)),
+            _bar(s.sqnr_db, "var(--bad)" if s.sqnr_db < _LOW_DB else "var(--a)"),
+            f"{s.drop:+.1%}" if found.base.metric == "mse" else f"{100 * s.drop:+.2f}",
+            f"{s.weight_bytes_before:,}",
+            f"{s.weight_bytes:,}",
+        )
+        for s in sorted(found.layers, key=lambda s: s.sqnr_db)
+    ]
+    unit = "lost:n" if found.base.metric == "mse" else "points lost:n"
+    columns = ("layer:n", "operator", "output", "as", "SQNR dB:n", "", unit, "source B:n", "image B:n")
+    return [
+        "<h2>Each layer quantised alone</h2>",
+        '<p class="kind">Error at the model\'s output (before a final softmax or sigmoid) while all other layers stay '
+        f"float32, and what the metric loses, on {found.base.samples:,} samples.</p>",
+        table(head(*columns), rows),
+    ]
+
+
+def decibels(value: float) -> str:
+    return "exact" if math.isinf(value) and value > 0 else f"{value:.1f}"
+
+
+def _bar(sqnr_db: float, colour: str) -> Raw:
+    return track((0, min(max(sqnr_db / _FULL_DB, 0.0), 1.0), colour))
+
+
+def _steps(e: LayerError) -> str:
+    return "-" if not e.step else f"{e.max_abs / e.step:.1f}"
+
+
+def size_section(layers: Sequence[LayerFigures]) -> list[str]:
+    """Weights and biases of each layer, before and after."""
+    with_weights = [f for f in layers if f.weight_bytes_before]
+    if not with_weights:
+        return []
+    before, after = (
+        sum(f) for f in zip(*((f.weight_bytes_before, f.weight_bytes) for f in with_weights), strict=True)
+    )
+    largest = max(f.weight_bytes_before for f in with_weights)
+    rows = [
+        row(
+            f.index,
+            f.name,
+            name_cell(short_name(f.output)),
+            f.weights,
+            f"{f.weight_bytes_before:,}",
+            f"{f.weight_bytes:,}",
+            track(
+                (0, f.weight_bytes_before / largest, "var(--soft)"),
+                (0, f.weight_bytes / largest, "var(--a)"),
+            ),
+            number_cell("-" if f.weight_sqnr_db is None else decibels(f.weight_sqnr_db)),
+        )
+        for f in with_weights
+    ]
+    rows.append(row("", Raw("<th>all</th>"), "", "", f"{before:,}", f"{after:,}", "", ""))
+    columns = (
+        "layer:n",
+        "operator",
+        "output",
+        "weights",
+        "source B:n",
+        "image B:n",
+        "",
+        "weights' SQNR dB:n",
+    )
+    return [
+        "<h2>Size by layer: weights and biases</h2>",
+        '<p class="kind">Of the source as float32 (grey) and quantised (coloured). Graph optimisations and packing for '
+        "one board's flash come on top of it.</p>",
+        table(head(*columns), rows),
+    ]
+
+
+def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
+    """How much of each scale's range the calibration data use."""
+    if not tensors:
+        return []
+    rows = []
+    for c in tensors:
+        mark = Raw('<td class="no">outliers</td>') if c.warning is not None else ""
+        rows.append(
+            row(
+                c.index,
+                c.made_by,
+                name_cell(short_name(c.name)),
+                span_cell(c.low, c.high),
+                span_cell(c.seen_low, c.seen_high),
+                _range_bar(c),
+                f"{c.bulk:.0%}",
+                f"{c.outlier:.1f}",
+                f"{c.clipped:.2%}",
+                f"~{c.sqnr_db:.1f}",
+                mark,
+            )
+        )
+    columns = ["tensor:n", "made by", "name", "scale holds", "values seen", "", "bulk uses:n", "outliers ×:n"]
+    columns += ["clipped:n", "SQNR dB:n", ""]
+    warnings = [w for c in tensors if (w := c.warning) is not None]
+    return [
+        "<h2>Calibration: how values use their scales</h2>",
+        '<p class="kind">The bar is the range that the scale holds, coloured where values were seen. Bulk: all values '
+        "but the outermost 0.05 % on each side. Outliers: the largest magnitude over that of the bulk. "
+        "~ estimated from histograms.</p>",
+        listed(warnings),
+        table(head(*columns), rows),
+    ]
+
+
+def _range_bar(c: TensorCoverage) -> Raw:
+    width = max(c.high - c.low, 1e-30)
+    start, end = (min(max((v - c.low) / width, 0.0), 1.0) for v in (c.seen_low, c.seen_high))
+    return track((start, end, "var(--bad)" if c.warning is not None else "var(--c)"))

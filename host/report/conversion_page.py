@@ -1,0 +1,157 @@
+"""The report of a conversion as one self-contained HTML page: how the image was made, and what it lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from arenite.converters.fit import Verdict
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.recipe_toml import to_toml
+from arenite.host.attachments import LABELS, MADE_FROM
+from arenite.host.convert import Calibrated, Conversion
+from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.conversion_layers import (
+    coverage_section,
+    error_section,
+    sensitivity_section,
+    size_section,
+)
+from arenite.host.report.conversion_scores import field_section, lost_text, score_section, score_text
+from arenite.host.report.conversion_search import search_section
+from arenite.host.report.graph_svg import graph_svg
+from arenite.host.report.html_parts import cards, document, listed, name_cell, row, table, text
+from arenite.host.report.page import fits_table, passes_section
+from arenite.host.report.segments import describe_segments, segment_sentences
+
+#: A longer graph is folded away until it is asked for.
+_LONG = 40
+
+
+def conversion_page(made: Conversion, verdicts: Sequence[Verdict], command: str = "") -> str:
+    """The page.
+
+    Args:
+        verdicts: on the boards of the request.
+        command: the command line that makes the image again; left out where it is "".
+    """
+    name = Path(made.request.source).name
+    c = made.calibrated
+    parts = [f"<h1>{text(name)}</h1>", _subtitle(made), cards(_figures(made, verdicts))]
+    if made.notes:
+        parts.append(f"<h2>Notes</h2>{listed(dict.fromkeys(made.notes))}")
+    parts += _source(made)
+    if made.scores is not None:
+        parts += score_section(made.scores, made.request.attachments.labels)
+    if verdicts:
+        parts += ["<h2>Boards</h2>", fits_table([v.to_json() for v in verdicts])]
+    if c is not None:
+        if c.search is not None:
+            parts += search_section(c.search)
+        parts += error_section(c.errors, c.quantised.layers)
+        parts += [] if c.sensitivity is None else sensitivity_section(c.sensitivity)
+        parts += size_section(c.quantised.layers)
+        parts += coverage_section(c.coverage)
+        if c.field is not None:
+            parts += field_section(c.field)
+    parts += _graph(made)
+    parts += _recipe(c, command)
+    return document(f"{name}: conversion", [p for p in parts if p])
+
+
+def _subtitle(made: Conversion) -> str:
+    how = "quantised already"
+    if made.calibrated is not None:
+        how = f"recipe {made.calibrated.recipe.name}"
+        seen = made.calibrated.observations
+        how += f", calibrated with {seen.samples:,} samples" if seen is not None else ""
+    return f'<p class="sub">{text(made.imported.kind)} model, {text(how)}</p>'
+
+
+def _figures(made: Conversion, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    found = [(f"{len(made.image):,} B", "image")]
+    if made.prepared is not None:
+        found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena"))
+    if made.calibrated is not None:
+        layers = made.calibrated.quantised.layers
+        before, after = sum(x.weight_bytes_before for x in layers), sum(x.weight_bytes for x in layers)
+        if before:
+            found.append((f"{after / before:.0%}", "of the source's weight bytes"))
+    if made.scores is not None:
+        s = made.scores
+        found += [(score_text(s.source), f"{s.source.metric} of the source")]
+        found += [(score_text(s.image), f"{s.image.metric} of the image"), lost_text(s)]
+    if verdicts:
+        found.append((f"{sum(v.fits for v in verdicts)} of {len(verdicts)}", "boards that it fits"))
+    return found
+
+
+def _source(made: Conversion) -> list[str]:
+    """What the image was made from, and what it records."""
+    imported = made.imported
+    rows = [row("source", name_cell(made.request.source)), row("kind", name_cell(imported.kind))]
+    if imported.sha256:
+        rows.append(row("SHA-256", name_cell(imported.sha256)))
+    for package, version in sorted(imported.made_by.items()):
+        rows.append(row(text(package), name_cell(version)))
+    if imported.agreement is not None:
+        rows.append(row("import, float against float", name_cell(imported.agreement)))
+    if (
+        made.calibration is not None
+        and made.calibrated is not None
+        and made.calibrated.observations is not None
+    ):
+        d = made.calibration
+        rows.append(row("calibration data", name_cell(f"{d.path}: {len(d):,} samples, SHA-256 {d.sha256}")))
+    extra = {} if made.prepared is None else dict(made.prepared.extra)
+    if extra.get(LABELS):
+        rows.append(row("labels, in the image", name_cell(", ".join(map(str, extra[LABELS])))))
+    parts = ["<h2>How it was made</h2>", table("", rows)]
+    carried = {k: v for k, v in extra.items() if k not in (LABELS, MADE_FROM)}
+    if carried:
+        shown = text(json.dumps(carried, indent=1))
+        parts.append(
+            f"<details><summary>{text(', '.join(carried))} in the image</summary><pre>{shown}</pre></details>"
+        )
+    return parts
+
+
+def _graph(made: Conversion) -> list[str]:
+    """The image's operators and arena; a graph without a plan in the order of the file."""
+    p = made.prepared
+    if p is None:
+        graph = parse(made.image).main
+        return ["<h2>Graph</h2>", _folded(graph_svg(graph, range(len(graph.ops))), len(graph.ops))]
+    graph = p.model.main
+    segments = segment_sentences(describe_segments(graph, p.plan, p.needs))
+    status = f"{p.plan.arena_bytes:,} B ({p.plan.status}, lower bound {p.plan.lower_bound:,} B)"
+    return [
+        passes_section([r.to_json() for r in p.passes]),
+        "<h2>Graph, in execution order</h2>",
+        _folded(graph_svg(graph, p.plan.order), len(p.plan.order)),
+        "<h2>The arena over time (planned)</h2>",
+        f'<p class="kind">{text(status)}, for portable kernels.</p>',
+        listed(segments),
+        f'<div class="scroll">{arena_svg(graph, p.plan, p.needs)}</div>',
+    ]
+
+
+def _folded(picture: str, operators: int) -> str:
+    drawn = f'<div class="scroll">{picture}</div>'
+    if operators <= _LONG:
+        return drawn
+    return f"<details><summary>{operators} operators</summary>{drawn}</details>"
+
+
+def _recipe(c: Calibrated | None, command: str) -> list[str]:
+    parts = []
+    if c is not None:
+        parts += [
+            "<h2>Recipe</h2>",
+            '<p class="kind">In full; as a file it gives the same image with --recipe FILE.</p>',
+            f"<pre>{text(to_toml(c.recipe))}</pre>",
+        ]
+    if command:
+        parts += ["<h2>Make it again</h2>", f"<pre>{text(command)}</pre>"]
+    return parts

@@ -1,0 +1,121 @@
+"""Sections of the report of a conversion: what the image lost, and how field data suit its scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.converters.quantize.check_data import FieldReport
+from arenite.converters.quantize.metrics import METRICS, LostPart, Score
+from arenite.host.convert import Scores
+from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
+
+#: Parts that are shown at once; the others can be opened.
+_SHOWN = 12
+
+
+def value_text(metric: str, value: float) -> str:
+    return f"{value:.4g}" if metric == "mse" else f"{value:.2%}"
+
+
+def score_text(score: Score) -> str:
+    """The value, with the half width of its confidence interval where that is known."""
+    if score.margin is None:
+        return value_text(score.metric, score.value)
+    if score.metric == "mse":
+        return f"{score.value:.4g} ± {score.margin:.2g}"
+    return f"{score.value:.2%} ± {100 * score.margin:.2f}"
+
+
+def lost_text(scores: Scores) -> tuple[str, str]:
+    """How much, and whether that is lost or gained."""
+    lost = scores.lost
+    amount = f"{abs(lost):.1%}" if scores.source.metric == "mse" else f"{100 * abs(lost):.2f} points"
+    return amount, "gained" if lost < 0 else "lost"
+
+
+def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
+    """Source and image, whole and by part; ``labels`` name the classes."""
+    s = scores
+    top = 1.0 if METRICS[s.source.metric] else max(s.source.value, s.image.value, 1e-30)
+    rows = [
+        row(what, score_text(score), f"{score.samples:,}", track((0, score.value / top, colour)))
+        for what, score, colour in (
+            ("source", s.source, "var(--c)"),
+            ("image", s.image, "var(--a)"),
+        )
+    ]
+    parts = [
+        f"<h2>Score: {text(s.source.metric)}</h2>",
+        f'<p class="kind">On {text(s.of)}. Source by LiteRT, image by its reference kernels, whose bytes the '
+        "firmware gives. ± is half the 95 % interval of each score for itself; as both saw the same samples, their "
+        "difference is surer than that.</p>",
+        table(head("", s.source.metric + ":n", "samples:n", ""), rows),
+        "<p>The image {1} <b>{0}</b>.</p>".format(*lost_text(s)),
+    ]
+    if s.worst:
+        parts += ["<h2>By part, what lost most first</h2>", *_parts(s.worst, s.source.metric, labels)]
+    return parts
+
+
+def _parts(worst: Sequence[LostPart], metric: str, labels: Sequence[str]) -> list[str]:
+    first = head("part", "source:n", "image:n", "lost:n", "samples:n", "image of source")
+    rows = [_part(p, metric, labels) for p in worst]
+    made = [table(first, rows[:_SHOWN])]
+    if len(rows) > _SHOWN:
+        more = table(first, rows[_SHOWN:])
+        made.append(f"<details><summary>{len(rows) - _SHOWN} more</summary>{more}</details>")
+    return made
+
+
+def _part(part: LostPart, metric: str, labels: Sequence[str]) -> str:
+    lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
+    top = max(part.before.value, part.after.value, 1e-30)
+    bar = track((0, part.before.value / top, "var(--line)"), (0, part.after.value / top, "var(--a)"))
+    values = (value_text(metric, p.value) for p in (part.before, part.after))
+    return row(name_cell(_named(part.what, labels)), *values, lost, f"{part.before.samples:,}", bar)
+
+
+def _named(what: str, labels: Sequence[str]) -> str:
+    """ "class 3" with the label of that class behind."""
+    kind, _, number = what.partition(" ")
+    if kind == "class" and number.isdecimal() and int(number) < len(labels):
+        return f"{what}: {labels[int(number)]}"
+    return what
+
+
+def field_section(report: FieldReport) -> list[str]:
+    """Field data against the scales."""
+    scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
+    scores.append(("image", report.quantised))
+    rows = [row(what, score_text(s), f"{s.samples:,}") for what, s in scores if s is not None]
+    said = (
+        listed(report.warnings)
+        if report.warnings
+        else "<p>No scale clips them noticeably more than the calibration data.</p>"
+    )
+    parts = [
+        "<h2>Field data against the scales</h2>",
+        said,
+        table(head("", report.score.metric + ":n", "samples:n"), rows),
+    ]
+    if report.clipped:
+        rows = [
+            row(
+                c.field.index,
+                c.field.made_by,
+                name_cell(c.field.name),
+                span_cell(c.field.low, c.field.high),
+                span_cell(c.field.seen_low, c.field.seen_high),
+                f"{c.field.clipped:.2%}",
+                f"{c.calibration.clipped:.2%}",
+                "-" if c.loss is None else _loss(report.score, c.loss),
+            )
+            for c in report.clipped
+        ]
+        columns = ("tensor:n", "made by", "name", "scale holds", "field data have", "clipped:n")
+        parts.append(table(head(*columns, "in calibration:n", "lost by it alone:n"), rows))
+    return parts
+
+
+def _loss(score: Score, loss: float) -> str:
+    return f"{loss:+.1%}" if score.metric == "mse" else f"{100 * loss:+.2f} points"

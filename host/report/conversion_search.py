@@ -1,0 +1,81 @@
+"""Section of the report of a conversion: the recipes that a search tried, and their front."""
+
+from __future__ import annotations
+
+from arenite.converters.quantize.search.outcome import Outcome
+from arenite.converters.quantize.search.run import SearchResult, label
+from arenite.host.report.front_svg import front_svg
+from arenite.host.report.html_parts import Raw, head, name_cell, row, table, text
+
+
+def search_section(found: SearchResult) -> list[str]:
+    """What was tried and taken, the front drawn."""
+    tried = len(found.trials)
+    before = f", {found.resumed} of them in an earlier run" if found.resumed else ""
+    parts = [
+        "<h2>Search</h2>",
+        f"<p>{tried} recipes were tried{before}, within {text(_budget(found))}. {text(_answer(found))}</p>",
+        f'<div class="scroll">{front_svg(found.to_json())}</div>',
+        "<h2>Pareto front</h2>",
+        '<p class="kind">No other recipe that was tried is better in all of '
+        f"{text(', '.join(found.over))}. Losses by fast kernels on the search's samples; bytes as fit predicts them; "
+        "~ estimated.</p>",
+        _table(found, list(found.front)),
+    ]
+    others = [k for k in range(tried) if k not in found.front]
+    if others:
+        more = _table(found, others)
+        parts.append(f"<details><summary>{len(others)} other recipes</summary>{more}</details>")
+    return parts
+
+
+def _budget(found: SearchResult) -> str:
+    b = found.budget
+    limits = [
+        f"{what} {value:,}{unit}"
+        for what, value, unit in (
+            ("RAM", b.ram, " B"),
+            ("flash", b.flash, " B"),
+            ("instructions", b.instructions, ""),
+        )
+        if value is not None
+    ]
+    if b.drop is not None:
+        limits.append(f"a loss of {100 * b.drop:g} points")
+    if b.accuracy is not None:
+        limits.append(f"at least {b.accuracy:.2%}")
+    return ", ".join(limits)
+
+
+def _answer(found: SearchResult) -> str:
+    if found.chosen is None:
+        missed = "; ".join(found.trials[found.nearest].misses(found.budget))
+        return f"None meets that. The nearest is trial {found.nearest}: {missed}."
+    c = found.chosen
+    return (
+        f"Trial {c.place} was taken: {c.score}, lost {100 * c.drop:+.2f} points by the reference kernels, to be built "
+        f"with {c.build.options}."
+    )
+
+
+def _table(found: SearchResult, places: list[int]) -> str:
+    columns = ("trial:n", "recipe", "score:n", "lost:n", "RAM B:n", "flash B:n", "instructions:n", "budget")
+    return table(head(*columns), (_row(found, k, found.trials[k]) for k in places))
+
+
+def _row(found: SearchResult, place: int, o: Outcome) -> str:
+    name = name_cell(label(found.space, o))
+    if not o.builds:
+        return row(place, name, "-", "-", "-", "-", "-", o.error or "cannot be built")
+    b = o.build(found.budget)
+    misses = o.misses(found.budget)
+    verdict = (
+        Raw('<td class="yes">met</td>')
+        if not misses
+        else Raw(f'<td class="no">{text("; ".join(misses))}</td>')
+    )
+    if found.chosen is not None and place == found.chosen.place:
+        verdict = Raw('<td class="yes">met, taken</td>')
+    lost = f"{o.drop:+.1%}" if found.base.metric == "mse" else f"{100 * o.drop:+.2f}"
+    value = f"{o.score:.4g}" if found.base.metric == "mse" else f"{o.score:.2%}"
+    return row(place, name, value, lost, f"{b.ram:,}", f"{b.flash:,}", f"~{b.instructions:,}", verdict)

@@ -1,0 +1,115 @@
+"""A graph as a picture: operators in execution order from top to bottom, with what flows between them.
+
+Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.host.report.html_parts import text
+
+_ROW, _BOX, _WIDE, _TOP, _LANE = 48, 32, 250, 14, 14
+_MOST_LANES = 8
+
+_STYLE = (
+    ".ar-graph text{font:12px system-ui,sans-serif;fill:#1c2430}.ar-graph .ar-soft{fill:#5b6675;font-size:11px}"
+    ".ar-graph .ar-box{fill:#eef3f9;stroke:#2f6fb5}.ar-graph .ar-end{fill:#fff;stroke:#5b6675;stroke-dasharray:4 3}"
+    ".ar-graph .ar-edge{fill:none;stroke:#5b6675;stroke-width:1.3}.ar-graph .ar-paper{fill:#fff}"
+    ".ar-graph .ar-tip{fill:#5b6675}"
+    "@media (prefers-color-scheme:dark){.ar-graph text{fill:#e4e9f0}.ar-graph .ar-soft{fill:#9aa7b8}"
+    ".ar-graph .ar-box{fill:#1d2733;stroke:#6fa8e6}.ar-graph .ar-end{fill:#14181e;stroke:#9aa7b8}"
+    ".ar-graph .ar-edge{stroke:#9aa7b8}.ar-graph .ar-paper{fill:#14181e}.ar-graph .ar-tip{fill:#9aa7b8}}"
+)
+
+
+@dataclass(frozen=True)
+class _Node:
+    title: str
+    detail: tuple[str, str]  # beside the box: what it makes, and its constants
+    end: bool  # an input or output of the model
+
+
+def graph_svg(graph: Subgraph, order: Sequence[int]) -> str:
+    """An SVG element of the operators at ``order``, the graph's inputs above and its outputs below."""
+    nodes = [
+        _Node("input", (tensor_text(graph.tensors[i]), graph.tensors[i].name), True) for i in graph.inputs
+    ]
+    makers = {t: place for place, t in enumerate(graph.inputs)}
+    edges: set[tuple[int, int]] = set()
+    for k in order:
+        op = graph.ops[k]
+        edges |= {(makers[t], len(nodes)) for t in op.inputs if t in makers}
+        makers |= {t: len(nodes) for t in op.outputs if t >= 0}
+        nodes.append(_Node(f"{k}  {op.name}", _details(graph, op), False))
+    for t in graph.outputs:
+        edges |= {(makers[t], len(nodes))} if t in makers else set()
+        nodes.append(_Node("output", (tensor_text(graph.tensors[t]), graph.tensors[t].name), True))
+    lanes = _lanes(sorted(e for e in edges if e[1] != e[0] + 1))
+    left = 24 + _LANE * (max(lanes.values(), default=-1) + 1)
+    width, height = left + _WIDE + 330, _TOP * 2 + _ROW * len(nodes)
+    parts = [f'<rect class="ar-paper" width="{width}" height="{height}"/>']
+    parts += [_edge(a, b, lanes.get((a, b)), left) for a, b in sorted(edges)]
+    parts += [_box(node, place, left) for place, node in enumerate(nodes)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-graph" role="img" aria-label="{len(order)} operators" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" style="max-width:none">\n'
+        f"<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>"
+    )
+
+
+def tensor_text(tensor: Tensor) -> str:
+    return f"{tensor.dtype} {' × '.join(map(str, tensor.shape)) or 'scalar'}"
+
+
+def _details(graph: Subgraph, op: Op) -> tuple[str, str]:
+    made = ", ".join(tensor_text(graph.tensors[t]) for t in op.outputs if t >= 0)
+    constants = [graph.tensors[t] for t in op.inputs if t >= 0 and graph.tensors[t].is_constant]
+    return made, "constants " + ", ".join(map(tensor_text, constants)) if constants else ""
+
+
+def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """A lane left of the boxes for each connection that passes some by, short ones nearest to the boxes."""
+    lanes: dict[tuple[int, int], int] = {}
+    for edge in sorted(skips, key=lambda e: (e[1] - e[0], e)):
+        taken = {lanes[e] for e in lanes if e[0] < edge[1] and edge[0] < e[1]}
+        free = next((n for n in range(_MOST_LANES) if n not in taken), _MOST_LANES - 1)
+        lanes[edge] = free
+    return lanes
+
+
+def _middle(place: int) -> float:
+    return _TOP + _ROW * place + _BOX / 2
+
+
+def _edge(first: int, last: int, lane: int | None, left: float) -> str:
+    if lane is None:
+        x, top, bottom = left + _WIDE / 2, _middle(first) + _BOX / 2, _middle(last) - _BOX / 2
+        return f'<path class="ar-edge" d="M{x} {top}V{bottom}"/>' + _tip(x, bottom, down=True)
+    x, bend = left, left - 12 - _LANE * lane
+    a, b = _middle(first), _middle(last)
+    path = f"M{x} {a}H{bend + 6}Q{bend} {a} {bend} {a + 6}V{b - 6}Q{bend} {b} {bend + 6} {b}H{x}"
+    return f'<path class="ar-edge" d="{path}"/>' + _tip(x, b, down=False)
+
+
+def _tip(x: float, y: float, *, down: bool) -> str:
+    shape = f"M{x - 4} {y - 6}h8l-4 6z" if down else f"M{x - 6} {y - 4}v8l6 -4z"
+    return f'<path class="ar-tip" d="{shape}"/>'
+
+
+def _box(node: _Node, place: int, left: float) -> str:
+    y = _TOP + _ROW * place
+    kind = "ar-end" if node.end else "ar-box"
+    beside = left + _WIDE + 12
+    return (
+        f'<rect class="{kind}" x="{left}" y="{y}" width="{_WIDE}" height="{_BOX}" rx="6"/>'
+        f'<text x="{left + 12}" y="{y + 20}">{text(node.title)}</text>'
+        f'<text x="{beside}" y="{y + 13}">{text(node.detail[0])}</text>'
+        f'<text class="ar-soft" x="{beside}" y="{y + 28}">{text(_cut(node.detail[1]))}</text>'
+    )
+
+
+def _cut(words: str, most: int = 52) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
