@@ -63,6 +63,8 @@ def download(package: Package, target: Path, report: Callable[[int, int], None])
         ConnectionError,
     ) as error:
         reason = getattr(error, "reason", None) or error
+        if isinstance(error, urllib.error.HTTPError):
+            reason = f"HTTP status {error.code}, {reason}"
         raise ToolError(
             f"Could not download {name} from {registry()}: {str(reason).rstrip('.')}.",
             "Check the network, the proxy (https_proxy) or the registry (npm_config_registry); "

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save-data",
     type=click.Path(path_type=Path),
-    help="Also write calibration.npz, test.npz and preprocessing.json to this folder.",
+    help="Also write calibration.npz, test.npz, pre- and postprocessing.json to this folder.",
 )
 @click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -69,12 +69,11 @@ def train(
     order = _order(name, data, width, resolution, epochs, batch, rate, seed)
     with Steps("") as progress:
         made = run(order, outputs, progress=progress)
-    if save_data is not None:
-        write_data(made.data, save_data)
+    saved = write_data(made.network, made.data, save_data) if save_data is not None else ()
     if as_json:
-        print_json(made.to_json() | {"saved_data": None if save_data is None else str(save_data)})
+        print_json(made.to_json() | {"saved_data": [str(path) for path in saved]})
     else:
-        _show(made, save_data)
+        _show(made, saved)
     return 0
 
 
@@ -119,7 +118,7 @@ def _order(
     )
 
 
-def _show(made: Trained, save_data: Path | None) -> None:
+def _show(made: Trained, saved: tuple[Path, ...]) -> None:
     score = made.score
     parts = [f"{label} {value:.1%}" for label, value in score.parts.items()]
     show(
@@ -128,13 +127,8 @@ def _show(made: Trained, save_data: Path | None) -> None:
     )
     if parts:
         show("  " + ", ".join(parts))
-    for path in made.outputs:
-        show(f"{path}")
-    if save_data is not None:
-        show(
-            f"{save_data}: calibration.npz, test.npz"
-            + (", preprocessing.json" if made.data.preprocessing else "")
-        )
+    for path in (*made.outputs, *saved):
+        show(str(path))
     note(f"Again: {made.order.command}")
 
 

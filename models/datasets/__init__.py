@@ -7,21 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arenite.converters.errors import UsageError
+from arenite.models.datasets import digits, keywords, mnist, motions, scenes
 from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
-from arenite.models.datasets.digits import digits
-from arenite.models.datasets.keywords import keywords
-from arenite.models.datasets.mnist import mnist
-from arenite.models.datasets.motions import motion_anomalies, motions
 from arenite.models.datasets.own import own_data
-from arenite.models.datasets.scenes import scenes
 
 DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
-    "digits": digits,
-    "mnist": mnist,
-    "motions": motions,
-    "keywords": keywords,
-    "motion_anomalies": motion_anomalies,
-    "scenes": scenes,
+    "digits": digits.digits,
+    "mnist": mnist.mnist,
+    "motions": motions.motions,
+    "keywords": keywords.keywords,
+    "motion_anomalies": motions.motion_anomalies,
+    "scenes": scenes.scenes,
 }
 
 #: What each is for; data are large, and this is asked without them.

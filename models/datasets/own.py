@@ -11,7 +11,6 @@ import numpy as np
 from arenite.converters.errors import UsageError
 from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
 from arenite.models.datasets.pictures import as_resolution
-from arenite.models.datasets.unsized import refuse_resolution
 
 _HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
 
@@ -28,18 +27,25 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
     """
     arrays = _read(path)
     x, y = arrays["x"], arrays["y"]
+    _check(path, "x and y", x, y)
     if "x_test" in arrays and "y_test" in arrays:
         x_test, y_test = arrays["x_test"], arrays["y_test"]
+        _check(path, "x_test and y_test", x_test, y_test)
     else:
         test = np.arange(len(x)) % 5 == 4
         x, y, x_test, y_test = x[~test], y[~test], x[test], y[test]
-    _check(path, x, y, x_test, y_test)
+    if x.shape[1:] != x_test.shape[1:] or not len(x_test):
+        raise UsageError(f"{path}: training samples are {x.shape}, test samples {x_test.shape}.", _HINT)
     spec = None
     if x.dtype == np.uint8 and x.ndim == 4 and x.shape[3] in (1, 3):
         x, spec = as_resolution(x, resolution, largest=255.0)
         x_test, _ = as_resolution(x_test, resolution, largest=255.0)
     else:
-        refuse_resolution(f"{path}, not uint8 (samples, height, width, channels),", resolution)
+        if resolution is not None:
+            raise UsageError(
+                f"{path} has no pictures as uint8 (samples, height, width, channels), which could be resized.",
+                "Leave --resolution out, and give the samples in the size that the network takes.",
+            )
     classes = int(max(y.max(), y_test.max())) + 1
     return TrainingData(
         name=str(path),
@@ -68,15 +74,10 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _check(path: Path, x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> None:
-    for what, values, labels in (("x and y", x, y), ("x_test and y_test", x_test, y_test)):
-        if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(values) != len(labels) or not len(labels):
-            raise UsageError(f"{path}: {what} are not samples with one class number each.", _HINT)
-        if labels.min() < 0 or labels.max() > 9999:
-            raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise UsageError(f"{path}: {what} have values that are no finite numbers.", _HINT)
-    if x.ndim < 2 or x.shape[1:] != x_test.shape[1:]:
-        raise UsageError(
-            f"{path}: training samples are {x.shape[1:]}, test samples {x_test.shape[1:]}.", _HINT
-        )
+def _check(path: Path, what: str, x: np.ndarray, y: np.ndarray) -> None:
+    if x.ndim < 2 or y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
+        raise UsageError(f"{path}: {what} are not samples with one class number each.", _HINT)
+    if y.min() < 0 or y.max() > 9999:
+        raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
+    if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+        raise UsageError(f"{path}: {what} have values that are no finite numbers.", _HINT)

@@ -10,21 +10,26 @@ import numpy as np
 
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
+from arenite.models.architectures.network import Network
 from arenite.models.datasets.data import CLASSIFY, TrainingData
+from arenite.models.training.postprocessing import postprocessing
 
 CALIBRATION = "calibration.npz"
 TEST = "test.npz"
 PREPROCESSING = "preprocessing.json"
+POSTPROCESSING = "postprocessing.json"
 
 #: Enough for ranges to settle, few enough to be observed in seconds.
 CALIBRATION_SAMPLES = 512
 
 
-def save_data(data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES) -> tuple[Path, Path]:
-    """Write ``calibration.npz`` (``count`` training samples) and ``test.npz`` (every test sample) to ``folder``,
-    and ``preprocessing.json`` where there is one.
+def save_data(
+    network: Network, data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES
+) -> tuple[Path, ...]:
+    """Write to ``folder``, and return, ``calibration.npz`` (``count`` training samples), ``test.npz`` (every test
+    sample), ``postprocessing.json`` and, where there is one, ``preprocessing.json``.
 
-    Both hold ``x`` as float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
+    Samples are ``x`` as float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,17 +38,22 @@ def save_data(data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES
             f"Cannot make the folder {folder}: {error.strerror or error}.", "Give another one to --save-data."
         ) from error
     chosen = calibration_indices(data, count)
-    paths = folder / CALIBRATION, folder / TEST
-    for path, x, y in (
-        (paths[0], data.x_train[chosen], data.y_train[chosen]),
-        (paths[1], data.x_test, data.y_test),
-    ):
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, x=x, y=y)
-        write_atomic(path, buffer.getvalue())
+    files: dict[str, bytes | str] = {
+        CALIBRATION: _archive(data.x_train[chosen], data.y_train[chosen]),
+        TEST: _archive(data.x_test, data.y_test),
+        POSTPROCESSING: json.dumps(postprocessing(network, data).to_json(), indent=1) + "\n",
+    }
     if data.preprocessing is not None:
-        write_atomic(folder / PREPROCESSING, json.dumps(data.preprocessing.to_json(), indent=2) + "\n")
-    return paths
+        files[PREPROCESSING] = json.dumps(data.preprocessing.to_json(), indent=1) + "\n"
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    return tuple(folder / name for name in files)
+
+
+def _archive(x: np.ndarray, y: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=x, y=y)
+    return buffer.getvalue()
 
 
 def calibration_indices(data: TrainingData, count: int) -> np.ndarray:

