@@ -22,6 +22,9 @@ LARGEST_ROW = 2304
 #: Positions looked at per layer, over all samples.
 _POSITIONS = 8192
 
+#: Positions whose products are computed together.
+_TOGETHER = 1024
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -52,24 +55,47 @@ def moments(
         return {}
     watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
     most = max(1, _POSITIONS // len(samples))
-    sums: dict[int, np.ndarray] = {}
-    rows: dict[int, int] = {}
+    sums = {op.index: _Sum() for op in ops}
     for found in values(flatbuffer, samples, watched):
         for op in ops:
-            x = _factors(graph, op, found[op.inputs[WEIGHTS[op.name].value]], most)
-            product = x.transpose(0, 2, 1) @ x
-            sums[op.index] = sums[op.index] + product if op.index in sums else product
-            rows[op.index] = rows.get(op.index, 0) + x.shape[1]
-    return {i: Moments(sums[i] / rows[i]) for i in sums}
+            sums[op.index].add(_factors(graph, op, found[op.inputs[WEIGHTS[op.name].value]], most))
+    return {i: Moments(s.mean()) for i, s in sums.items()}
+
+
+class _Sum:
+    """The sum of x^T x over many x [groups, positions, inputs], some at a time: few large products are fast."""
+
+    def __init__(self) -> None:
+        self.waiting: list[np.ndarray] = []
+        self.total: np.ndarray | None = None
+        self.rows = 0
+
+    def add(self, x: np.ndarray) -> None:
+        self.waiting.append(x)
+        self.rows += x.shape[1]
+        if sum(w.shape[1] for w in self.waiting) >= _TOGETHER:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        x = np.concatenate(self.waiting, axis=1).astype(np.float64)
+        product = x.transpose(0, 2, 1) @ x if x.shape[0] == 1 else np.einsum("gpi,gpj->gij", x, x)
+        self.total = product if self.total is None else self.total + product
+        self.waiting = []
+
+    def mean(self) -> np.ndarray:
+        if self.waiting:
+            self._multiply()
+        assert self.total is not None
+        return self.total / self.rows
 
 
 def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
-    """What the weights are multiplied with at up to ``most`` positions: float64 [groups, positions, inputs]."""
+    """What the weights are multiplied with at up to ``most`` positions: [groups, positions, inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
-        return _some(x.reshape(-1, shape[1]), most)[None].astype(np.float64)
+        return _some(x.reshape(-1, shape[1]), most)[None]
     patches = _patches(op, x, shape[1], shape[2])  # [positions, kernel height, kernel width, channels]
-    patches = _some(patches, most).astype(np.float64)
+    patches = _some(patches, most)
     if op.name == "CONV_2D":
         return patches.reshape(1, len(patches), -1)
     return patches.transpose(3, 0, 1, 2).reshape(patches.shape[3], len(patches), -1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +70,6 @@ def quantize(
     observations: Observations | None,
     *,
     only: Collection[int] | None = None,
-    cache: MutableMapping[tuple, QuantisedWeights] | None = None,
 ) -> Quantised:
     """Quantise a float32 model as ``recipe`` says; the same arguments give the same bytes.
 
@@ -77,7 +77,6 @@ def quantize(
         observations: of this very model; None only for recipes with float activations throughout.
         only: quantise these layers (operator indices of ``flatbuffer``) alone; all others, and the model's inputs and
             outputs, stay float32.
-        cache: keeps rounded weights from one call to the next, for searches over many recipes.
 
     Raises ``UsageError`` for a model that is quantised already and for observations of another model.
     """
@@ -103,11 +102,16 @@ def quantize(
         model = parse(flatbuffer)
         stats = dict(observe(flatbuffer, _Kept(kept)).tensors) if kept and notes else stats
     a = assign(model.main, recipe, stats, only)
-    weights = _all_weights(flatbuffer, model.main, a, only, kept, {} if cache is None else cache)
+    weights = _all_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
     new, origins, made = emit(model, a, weights, biases)
     layers = tuple(_figures(model.main, op, a, weights) for op in model.main.ops)
     return Quantised(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
+
+
+#: Weights that were rounded before, by what they depend on: a search asks for the same ones in many recipes.
+_rounded: OrderedDict[tuple, QuantisedWeights] = OrderedDict()
+_MOST_ROUNDED = 256
 
 
 def _all_weights(
@@ -116,24 +120,37 @@ def _all_weights(
     a: Assignment,
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
-    cache: MutableMapping[tuple, QuantisedWeights],
 ) -> dict[int, QuantisedWeights]:
+    """The integer weights of every layer that has some, rounded as its settings say."""
     out = _nearest_weights(graph, a, only)
-    chosen = {
-        op.index: (
-            hashlib.sha256(flatbuffer).digest(), op.index, out[op.index].dtype,
-            a.settings[op.index].per_channel, a.settings[op.index].weight_scale,
-        )
+    source = (hashlib.sha256(flatbuffer).digest(), _digest(samples))
+    keys = {
+        op.index: (*source, op.index, out[op.index].dtype, *_weight_settings(a.settings[op.index]))
         for op in graph.ops
         if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op)
-    }  # fmt: skip
-    missing = [graph.ops[i] for i, key in chosen.items() if key not in cache]
+    }
+    missing = [graph.ops[i] for i, key in keys.items() if key not in _rounded]
     for index, found in (moments(flatbuffer, graph, missing, samples) if samples else {}).items():
-        cache[chosen[index]] = round_for_output(_weights_of(graph, graph.ops[index]), out[index], found)
-    for index, key in chosen.items():
-        if key in cache:
-            out[index] = _with_room_for_bias(graph, graph.ops[index], a, cache[key])
-    return out
+        _rounded[keys[index]] = round_for_output(_weights_of(graph, graph.ops[index]), out[index], found)
+    for index, key in keys.items():
+        if key in _rounded:
+            _rounded.move_to_end(key)
+            out[index] = _rounded[key]
+    while len(_rounded) > _MOST_ROUNDED:
+        _rounded.popitem(last=False)
+    return {i: _with_room_for_bias(graph, graph.ops[i], a, made) for i, made in out.items()}
+
+
+def _weight_settings(settings: Settings) -> tuple:
+    return settings.per_channel, settings.weight_scale
+
+
+def _digest(samples: Sequence[Sequence[np.ndarray]]) -> bytes:
+    digest = hashlib.sha256()
+    for sample in samples:
+        for array in sample:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
 
 
 def _weights_of(graph: Subgraph, op: Op) -> np.ndarray:
@@ -180,7 +197,7 @@ def _nearest_weights(
         made = quantise_weights(
             t.data, rule.axis, dtype, per_channel=settings.per_channel, scale_method=settings.weight_scale
         )
-        out[op.index] = _with_room_for_bias(graph, op, a, made)
+        out[op.index] = made
     return out
 
 
