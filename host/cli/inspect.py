@@ -10,10 +10,12 @@ from arenite.converters.atomic import write_atomic
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.needs import op_macs
 from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.attachments import MADE_FROM
 from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.made_from import made_from_sentence
 from arenite.host.report.segments import describe_segments, segment_sentences
 from arenite.profiles.boards import load_board
 
@@ -70,6 +72,7 @@ def inspect(
         f"constants {d['constant_bytes']:,} B",
         _search(p),
         *segment_sentences(d["segments"]),
+        *([made] if (made := made_from_sentence(prepared.extra)) else []),
     )
     return 0
 
@@ -128,6 +131,7 @@ def _describe(prepared: Prepared) -> dict:
         "segments": describe_segments(graph, plan, prepared.needs),
         "notes": list(prepared.notes),
         "passes": [r.to_json() for r in prepared.passes],
+        "made_from": prepared.extra.get(MADE_FROM),
     }
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from arenite.host.report.html_parts import document, head
+from arenite.host.report.made_from import made_from_sentence
 from arenite.host.report.segments import segment_sentences
 
 _COLOURS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
@@ -63,6 +64,8 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         for o in described["operators"]
     )
     texts = [*described["notes"], *segment_sentences(described["segments"])]
+    made = made_from_sentence(described)
+    texts += [made] if made else []
     notes = "".join(f"<li>{escape(n)}</li>" for n in texts)
     macs = f"{described['macs']:,}"
     if described["macs_after_passes"] != described["macs"]:
