@@ -115,6 +115,7 @@ def test_weights_laid_out_for_another_kind_of_core_are_an_error(
         command = [
             f"{made.prefix}gcc",
             *made.architecture,
+            "-ffreestanding",
             "-fsyntax-only",
             str(library / "src/large_model.c"),
         ]
