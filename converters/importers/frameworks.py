@@ -7,10 +7,8 @@ them; then LiteRT runs the flatbuffer here and both are compared. ``children/pro
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,21 +21,22 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Signature
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
-from arenite.converters.importers.environments import Environment, environment
+from arenite.converters.importers.environments import environment
 from arenite.converters.importers.modernise import is_quantised, to_float32
 from arenite.converters.importers.runs import fitting, litert_version, random_inputs, run_litert
 from arenite.converters.importers.sources import Imported, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tflite import DEFAULT_SIGNATURE, parse
 
-#: Kind of source to the environment and the script in ``children`` that convert it.
-_CHILDREN = {
-    kinds.KERAS: ("tensorflow", "from_keras.py"),
-    kinds.KERAS_H5: ("tensorflow", "from_keras.py"),
-    kinds.SAVED_MODEL: ("tensorflow", "from_saved_model.py"),
-    kinds.ONNX: ("onnx", "from_onnx.py"),
-    kinds.TORCH_EXPORT: ("torch", "from_torch.py"),
-    kinds.TORCH_FACTORY: ("torch", "from_torch.py"),
+#: Kind of source to the environment that converts it, and environment to its script in ``children``.
+_ENVIRONMENTS = {
+    kinds.KERAS: "tensorflow",
+    kinds.KERAS_H5: "tensorflow",
+    kinds.SAVED_MODEL: "tensorflow",
+    kinds.ONNX: "onnx",
+    kinds.TORCH_EXPORT: "torch",
+    kinds.TORCH_FACTORY: "torch",
 }
+_SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
 
 #: Below this a float32 conversion has not only rounded differently.
 _POOR_SQNR_DB = 60.0
@@ -47,73 +46,94 @@ _ERRORS: dict[str, type[ArenaError]] = {"usage": UsageError, "model": ModelError
 
 def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> Imported:
     """Convert ``source`` in its framework's environment; errors as ``import_source`` says."""
-    name, script = _CHILDREN[kind]
-    env = environment(name, progress=options.progress)
-    path = Path(__file__).parent / "children" / script
-    with tempfile.TemporaryDirectory(prefix="arenite-import-") as temporary:
-        folder = Path(temporary)
+    with Framework(_ENVIRONMENTS[kind], progress=options.progress) as framework:
+        return framework.convert(source, kind, inputs, options)
+
+
+class Framework:
+    """A process of a framework's environment that converts one source after the other; a context manager.
+
+    Loading a framework takes seconds, so whoever has many sources keeps one of these.
+    """
+
+    def __init__(self, name: str, *, progress: bool = True) -> None:
+        self.name = name
+        self._env = environment(name, progress=progress)
+        self._script = Path(__file__).parent / "children" / _SCRIPTS[name]
+        self._console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
+
+    def __enter__(self) -> Framework:
+        self._temporary = tempfile.TemporaryDirectory(prefix="arenite-import-")
+        self._log = Path(self._temporary.name) / "log.txt"
+        self._process = self._env.start(self._script, log=self._log, talk=True)
+        self._jobs = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self._temporary.cleanup()
+
+    def convert(
+        self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
+    ) -> Imported:
+        """One source; errors as ``import_source`` says. After an error of the source the next can be converted."""
+        options = options or ImportOptions()
+        self._jobs += 1
+        folder = Path(self._temporary.name) / str(self._jobs)
+        folder.mkdir()
         job = {
-            "source": source,
+            "source": source if kind == kinds.TORCH_FACTORY else str(Path(source).absolute()),
             "kind": kind,
             "shapes": {k: list(v) for k, v in options.shape.items()},
             "signature": options.signature,
             "keep_layout": options.keep_layout,
         }
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        console = Console(stderr=True, quiet=not options.progress, highlight=False, markup=False)
-        with (
-            console.status(f"Converting {source} with {name} ...") as status,
-            _child(env, path, folder) as child,
-        ):
-            _wait(child, env, path, folder)
-            flatbuffer, model, notes = _converted(folder)
-            status.update(f"Comparing with {source} ...")
-            samples = _samples(model, inputs)
-            _hand_over(folder, samples)
-            assert child.stdin is not None
-            child.stdin.write(b"go\n")
-            child.stdin.flush()
-            _wait(child, env, path, folder)
+        with self._console.status(f"Converting {source} with {self.name} ...") as status:
+            self._say(str(folder))
+            self._wait("converted", folder)
+            try:
+                flatbuffer, model, notes = _converted(folder)
+                status.update(f"Comparing with {source} ...")
+                samples = _samples(model, inputs)
+                _hand_over(folder, samples)
+            except BaseException:
+                self._say("skip")
+                raise
+            self._say("go")
+            self._wait("done", folder)
             report = json.loads((folder / "result.json").read_text("utf-8"))
             compared = _compare(folder, flatbuffer, samples, report)
-    notes = [*report["notes"], *notes, *_verdict(compared, report)]
-    made_by = {**report["versions"], "ai-edge-litert": litert_version()}
-    return Imported(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
+        notes = [*report["notes"], *notes, *_verdict(compared, report)]
+        made_by = {**report["versions"], "ai-edge-litert": litert_version()}
+        return Imported(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has ended; _wait tells why
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _wait(self, expected: str, folder: Path) -> None:
+        """Until the process says ``expected``; raises what it refused or how it failed."""
+        assert self._process.stdout is not None
+        for raw in self._process.stdout:
+            line = raw.decode("utf-8", "replace").strip()
+            if line == expected:
+                return
+            if line == "failed":
+                raise _error(json.loads((folder / "error.json").read_text("utf-8")))
+        raise self._env.failure(self._script, self._process.wait(), self._log)
 
 
-@contextmanager
-def _child(env: Environment, script: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, which does not outlive the block."""
-    process = env.start(script, str(folder), log=folder / "log.txt", talk=True)
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
-
-
-def _wait(child: subprocess.Popen[bytes], env: Environment, script: Path, folder: Path) -> None:
-    """Until the child says "converted" or ends well; raises what it refused or how it failed."""
-    assert child.stdout is not None
-    line = child.stdout.readline()
-    if line.strip() == b"converted":
-        return
-    code = child.wait()
-    error = folder / "error.json"
-    if error.exists():
-        said = json.loads(error.read_text("utf-8"))
-        hint = (
-            said["hint"]
-            or "Its framework's own tools may tell more; for a model of your own, convert it there to .tflite."
-        )
-        raise _ERRORS.get(said["kind"], ModelError)(said["problem"], hint)
-    if code != 0:
-        raise env.failure(script, code, folder / "log.txt")
-    if not (folder / "result.json").exists():
-        raise ToolError(f"{script.name} ended without a result.", "Please report this.")
+def _error(said: dict[str, str]) -> ArenaError:
+    hint = said["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
+    return _ERRORS.get(said["kind"], ModelError)(said["problem"], hint)
 
 
 def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:

@@ -6,10 +6,13 @@ from contextlib import ExitStack
 
 import h5py
 import tensorflow as tf
-from protocol import Converted, Refusal, fixed_shapes, main
+from protocol import Converted, Refusal, fixed_shapes
 from tf_tools import to_tflite
 
 _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
+
+#: Recurrent layers over more time steps than this keep their loop.
+_MOST_STEPS = 128
 
 
 def convert(job):
@@ -22,6 +25,7 @@ def convert(job):
             "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
             "model",
         )
+    notes = [*notes, *_unroll(model)]
     names = _names(tensors)
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
@@ -40,6 +44,24 @@ def convert(job):
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
     return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantised)
+
+
+def _unroll(model):
+    """Recurrent layers as plain steps, which microcontrollers run; a loop of a subgraph is left where it is long."""
+    notes = []
+    for outer in getattr(model, "layers", []):
+        inner = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
+        for layer in [outer] if None in inner else inner:
+            if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
+                continue
+            steps = outer.input.shape[1]
+            if steps is None or steps > _MOST_STEPS:
+                continue
+            layer.unroll = True
+            if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 has a loop of its own for those
+                layer._could_use_gpu_kernel = False
+            notes.append(f"Layer '{layer.name}' became {steps} steps without a loop.")
+    return notes
 
 
 def load(job):
@@ -152,7 +174,3 @@ def _structured(model, flat):
     if structure is None:
         return flat[0] if len(flat) == 1 else flat
     return tf.nest.pack_sequence_as(structure, flat)
-
-
-if __name__ == "__main__":
-    main(convert, ["tensorflow", "keras", "tf_keras", "tensorflow-model-optimization"])

@@ -93,25 +93,29 @@ def _by_onnx2tf(model, names, shapes, turned, images):
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         # It runs both models on pictures that it looks for here before it asks the network for them.
+        start = os.getcwd()
         os.chdir(folder)
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
         kept = [n for n in images if n not in turned]
         plain = [n for n in names if n not in images]
-        return onnx2tf.convert(
-            input_onnx_file_path=str(path),
-            output_folder_path=str(Path(folder) / "out"),
-            overwrite_input_shape=[
-                f"{n}:{','.join(map(str, s))}" for n, s in zip(names, shapes, strict=True) if s
-            ],
-            keep_ncw_or_nchw_or_ncdhw_input_names=kept or None,
-            keep_shape_absolutely_input_names=plain or None,
-            onnxruntime_output_memmap=False,
-            disable_model_save=True,
-            non_verbose=True,
-            verbosity="error",
-        )
+        try:
+            return onnx2tf.convert(
+                input_onnx_file_path=str(path),
+                output_folder_path=str(Path(folder) / "out"),
+                overwrite_input_shape=[
+                    f"{n}:{','.join(map(str, s))}" for n, s in zip(names, shapes, strict=True) if s
+                ],
+                keep_ncw_or_nchw_or_ncdhw_input_names=kept or None,
+                keep_shape_absolutely_input_names=plain or None,
+                onnxruntime_output_memmap=False,
+                disable_model_save=True,
+                non_verbose=True,
+                verbosity="error",
+            )
+        finally:
+            os.chdir(start)
 
 
 def _in_layout(value, shape):
@@ -122,4 +126,4 @@ def _in_layout(value, shape):
 
 
 if __name__ == "__main__":
-    main(convert, ["onnx2tf", "onnx", "onnxruntime", "tensorflow"])
+    main({"onnx": convert}, ["onnx2tf", "onnx", "onnxruntime", "tensorflow"])

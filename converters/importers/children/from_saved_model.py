@@ -1,7 +1,7 @@
 """SavedModel folders to TFLite. Runs in the environment "tensorflow"."""
 
 import tensorflow as tf
-from protocol import Converted, Refusal, fixed_shapes, main
+from protocol import Converted, Refusal, fixed_shapes
 from tf_tools import has_fake_quantisation, to_tflite
 
 
@@ -55,7 +55,3 @@ def _open_shape(name, spec):
             "model",
         )
     return tuple(spec.shape.as_list())
-
-
-if __name__ == "__main__":
-    main(convert, ["tensorflow", "keras", "tf_keras", "tensorflow-model-optimization"])

@@ -91,6 +91,7 @@ def _open_shape(shape):
 
 def _factory(job):
     """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
+    job.stage = f"run {job.source}"
     made = _called(job.source)
     module, examples = (
         (made[0], _flat(made[1])) if isinstance(made, tuple) and len(made) == 2 else (made, None)
@@ -152,4 +153,4 @@ def _flat(value):
 
 
 if __name__ == "__main__":
-    main(convert, ["torch", "litert-torch", "litert-converter"])
+    main({"torch-export": convert, "torch-factory": convert}, ["torch", "litert-torch", "litert-converter"])

@@ -1,13 +1,14 @@
 """The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
 
-Runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The job folder
-(the only argument) has ``job.json``; what comes back is ``model.tflite``, ``outputs.npz``, ``result.json`` or
-``error.json``. See ``frameworks.py`` for the parent's side.
+Runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder of a
+job has ``job.json``; what comes back are ``model.tflite`` and ``order.json``, then ``outputs.npz`` and ``result.json``,
+or ``error.json``. See ``frameworks.py`` for the parent's side.
 """
 
 import json
 import os
 import sys
+import traceback
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -44,10 +45,8 @@ class Converted:
         output_names=(),
     ):
         self.flatbuffer, self.inputs, self.outputs = flatbuffer, list(inputs), list(outputs)
-        self.input_names, self.output_names = (
-            list(input_names) or self.inputs,
-            list(output_names) or self.outputs,
-        )
+        self.input_names = list(input_names) or self.inputs
+        self.output_names = list(output_names) or self.outputs
         self.run, self.ran_by = run, ran_by
         self.notes, self.quantised = list(notes), quantised
 
@@ -64,54 +63,67 @@ class Job:
         self.stage = f"read {self.source}"
 
 
-def main(convert, packages):
-    """Run ``convert(job) -> Converted`` and talk with the parent. ``packages``: whose versions to report."""
+def main(converters, packages):
+    """Serve the parent until it closes standard input; ``converters``: kind to ``convert(job) -> Converted``.
+
+    Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
+    "converted", and "done" or "failed". ``packages``: whose versions to report.
+    """
     talk = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
-    job = Job(sys.argv[1])
-    try:
-        made = convert(job)
-        (job.folder / "model.tflite").write_bytes(made.flatbuffer)
-        names = ("inputs", "outputs", "input_names", "output_names")
-        order = json.dumps({name: getattr(made, name) for name in names})
-        (job.folder / "order.json").write_text(order, "utf-8")
-        job.stage = f"run {job.source}"
-        print("converted", file=talk, flush=True)
-        if sys.stdin.readline().strip() != "go":
-            return
-        with np.load(job.folder / "inputs.npz") as file:
-            samples = [
-                {name: file[f"{k}_{i}"] for i, name in enumerate(made.inputs)}
-                for k in range(int(file["samples"]))
-            ]
-        outputs: dict = {}
-        for k, sample in enumerate(samples):
-            result = made.run(sample)
-            for i, name in enumerate(made.outputs):
-                outputs[f"{k}_{i}"] = np.asarray(result[name])
-        np.savez(job.folder / "outputs.npz", **outputs)
-        report = {
-            "versions": _versions(packages),
-            "ran_by": made.ran_by,
-            "notes": made.notes,
-            "quantised": made.quantised,
-        }
-        (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
-    except Refusal as refusal:
-        _fail(job, refusal.kind, refusal.problem, refusal.hint)
-    except Exception as error:
-        import traceback
+    for line in sys.stdin:
+        job = Job(line.rstrip("\n"))
+        try:
+            made = converters[job.kind](job)
+            _hand_over(job, made)
+            print("converted", file=talk, flush=True)
+            job.stage = f"run {job.source}"
+            if sys.stdin.readline().strip() != "go":
+                continue
+            _run(job, made, packages)
+            print("done", file=talk, flush=True)
+        except Refusal as refusal:
+            _fail(job, refusal.kind, refusal.problem, refusal.hint)
+            print("failed", file=talk, flush=True)
+        except Exception as error:
+            traceback.print_exc()
+            words = [text.strip() for text in str(error).strip().splitlines() if text.strip()]
+            said = words[0][:300].rstrip(".") if words else "it gave no reason"
+            hint = "Save or download it again." if job.stage.startswith("read ") else ""
+            _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {said}.", hint)
+            print("failed", file=talk, flush=True)
 
-        traceback.print_exc()
-        words = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-        said = words[0][:300].rstrip(".") if words else "it gave no reason"
-        _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {said}.", "")
+
+def _hand_over(job, made):
+    (job.folder / "model.tflite").write_bytes(made.flatbuffer)
+    names = ("inputs", "outputs", "input_names", "output_names")
+    order = json.dumps({name: getattr(made, name) for name in names})
+    (job.folder / "order.json").write_text(order, "utf-8")
+
+
+def _run(job, made, packages):
+    """Run the source on the parent's samples and report."""
+    with np.load(job.folder / "inputs.npz") as file:
+        count = int(file["samples"])
+        samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(made.inputs)} for k in range(count)]
+    outputs: dict = {}
+    for k, sample in enumerate(samples):
+        result = made.run(sample)
+        for i, name in enumerate(made.outputs):
+            outputs[f"{k}_{i}"] = np.asarray(result[name])
+    np.savez(job.folder / "outputs.npz", **outputs)
+    report = {
+        "versions": _versions(packages),
+        "ran_by": made.ran_by,
+        "notes": made.notes,
+        "quantised": made.quantised,
+    }
+    (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
 
 
 def _fail(job, kind, problem, hint):
-    text = json.dumps({"kind": kind, "stage": job.stage, "problem": problem, "hint": hint})
+    text = json.dumps({"kind": kind, "problem": problem, "hint": hint})
     (job.folder / "error.json").write_text(text, "utf-8")
-    sys.exit(3)
 
 
 def _versions(packages):

@@ -1,8 +1,10 @@
 """From a TensorFlow function with fixed shapes to TFLite. Runs in the environment "tensorflow"."""
 
+import re
 import tempfile
 
 import tensorflow as tf
+from protocol import Refusal
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 
@@ -26,7 +28,19 @@ def to_tflite(function, inputs, trackable, quantised=False):
         if quantised:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.inference_input_type = converter.inference_output_type = tf.int8
-        return converter.convert()
+        try:
+            return converter.convert()
+        except Exception as error:
+            missing = sorted(
+                set(re.findall(r"'?tf\.(\w+)'? op is neither a custom op nor a flex op", str(error)))
+            )
+            if not missing:
+                raise
+            raise Refusal(
+                f"TensorFlow Lite has no operator for {', '.join('tf.' + m for m in missing)}.",
+                "Compute that outside of the model, or with other operators.",
+                "model",
+            ) from error
 
 
 def _frozen(concrete, specs):
