@@ -10,6 +10,7 @@ from typing import Any
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
 from arenite.converters.processing.spec import KEY, Preprocessing
+from arenite.converters.processing.steps_post import Postprocessing
 
 #: Keys of the image's ``extra``.
 LABELS, MADE_FROM = "labels", "made_from"
@@ -20,6 +21,7 @@ class Attachments:
     """None, or (), for what the user did not give."""
 
     preprocessing: Preprocessing | None = None
+    postprocessing: Postprocessing | None = None
     labels: tuple[str, ...] = ()
 
     def extra(
@@ -34,14 +36,18 @@ class Attachments:
         if self.preprocessing is not None:
             made[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
         if self.labels:
-            values = (model.main.tensors[model.main.outputs[0]].shape or (1,))[-1]
-            if values != len(self.labels):
-                raise UsageError(
-                    f"There are {len(self.labels)} labels; the model's output has {values} values.",
-                    "Write one label per line, in the order of the output.",
-                )
+            self.check_labels(model)
             made[LABELS] = list(self.labels)
         return made
+
+    def check_labels(self, model: Model) -> None:
+        """Raises ``UsageError`` unless there is a label for each value of the output."""
+        values = (model.main.tensors[model.main.outputs[0]].shape or (1,))[-1]
+        if self.labels and values != len(self.labels):
+            raise UsageError(
+                f"There are {len(self.labels)} labels; the model's output has {values} values.",
+                "Write one label per line, in the order of the output.",
+            )
 
 
 def recorded_preprocessing(extra: Mapping[str, Any]) -> Preprocessing | None:

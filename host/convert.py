@@ -18,10 +18,11 @@ from arenite.converters.importers.sources import Imported, ImportOptions, import
 from arenite.converters.importers.tflite import parse
 from arenite.converters.processing.files import preprocess_file
 from arenite.converters.quantize.check_data import FieldReport, check_data
+from arenite.converters.quantize.check_range import check_range
 from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
 from arenite.converters.quantize.data import Dataset, load_dataset
 from arenite.converters.quantize.layer_errors import LayerError, layer_errors
-from arenite.converters.quantize.metrics import LostPart, Score, drop, worst_parts
+from arenite.converters.quantize.metrics import LostPart, Score, check_metric, drop, worst_parts
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import Quantised, quantize
 from arenite.converters.quantize.recipe import Recipe, load_recipe
@@ -35,6 +36,7 @@ from arenite.converters.quantize.simplify import simplify
 from arenite.host.attachments import Attachments
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare_image
+from arenite.host.shrink import Shrinking, shrink
 from arenite.profiles.boards import Board
 
 #: What is done, how much of it is done, and how much there is (0: not known).
@@ -130,6 +132,11 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
     model = parse(flatbuffer)
     recipe = wanted or load_recipe("int8")
+    if recipe.settings.activations == "float" and request.boards:
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
+            "Leave out --board, or take an integer recipe.",
+        )
     if request.calibration is None and recipe.needs_observations:
         raise UsageError(
             f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
@@ -137,10 +144,16 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
         )
     if request.calibration is not None and "calibration" not in data:
         calibration_inputs(model)
+    request.attachments.check_labels(model)
     calibrating, scoring, searching, of = _split(request, model, data.get("calibration"))
+    # Before anything that takes minutes: it finds labels that are missing or not the model's.
+    progress("score", 0, 0)
+    before = None if scoring is None else _source_score(request, imported, scoring)
     made = _quantised(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
-    scores = None if scoring is None else _scores(request, imported, made.quantised.flatbuffer, scoring, of)
+    scores, range_notes = None, []
+    if scoring is not None and before is not None:
+        scores, range_notes = _scores(before, made.quantised.flatbuffer, scoring, of)
     extra = request.attachments.extra(
         parse(made.quantised.flatbuffer), made_from(imported, made.recipe, made.observations)
     )
@@ -151,27 +164,44 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
         imported.sha256,
         extra=extra,
     )
-    notes = [*imported.notes, *made.quantised.notes, *(calibrating.notes if calibrating else ())]
+    notes = [
+        *imported.notes,
+        *made.quantised.notes,
+        *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
+        *range_notes,
+    ]
     notes += [text for c in made.coverage if (text := c.warning) is not None]
     progress("plan", 0, 0)
     if made.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
-        return Conversion(request, imported, data_bytes, None, made, calibrating, scores, tuple(notes))
+        return Conversion(request, imported, data_bytes, None, made, calibrating, scores, _once(notes))
     prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     notes += prepared.notes
-    return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, tuple(notes))
+    return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, _once(notes))
 
 
 def fits(made: Conversion) -> list[Verdict]:
     """One verdict for each board of the request."""
-    if made.prepared is None:
-        if made.request.boards:
-            raise UsageError(
-                "A model with float activations runs on no microcontroller.",
-                "Leave out --board, or take an integer recipe.",
-            )
-        return []
-    return verdicts(made.prepared, made.request.boards, None)
+    return [] if made.prepared is None else verdicts(made.prepared, made.request.boards, None)
+
+
+def shrinking(
+    made: Conversion, found: Sequence[Verdict], progress: Progress = lambda *_: None
+) -> Shrinking | None:
+    """What would fit the boards that the image does not fit; None where it fits all."""
+    short = [v.board for v in found if not v.fits]
+    if not short or made.prepared is None:
+        return None
+    progress("look for what would fit", 0, 0)
+    c = made.calibrated
+    return shrink(
+        made.prepared,
+        short,
+        flatbuffer=None if c is None else made.imported.flatbuffer,
+        observations=None if c is None else c.observations,
+        recipe="int8" if c is None else c.recipe.name,
+        source=made.request.source,
+    )
 
 
 def made_from(
@@ -202,18 +232,21 @@ def _as_is(request: Request, imported: Imported, recipe: Recipe | None, progress
     image = replace(image, extra=extra)
     progress("plan", 0, 0)
     prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
-    scores = None
+    scores, notes = None, [*imported.notes, *prepared.notes]
     samples = request.test or request.calibration
     if samples is not None:
         progress("score", 0, 0)
         dataset = _load(request, samples, image.model, calibration=False)
-        scores = _scores(request, imported, prepared.image, dataset, str(samples))
-    notes = (*imported.notes, *prepared.notes)
-    return Conversion(request, imported, prepared.image, prepared, None, None, scores, notes)
+        before = _source_score(request, imported, dataset)
+        scores, range_notes = _scores(before, prepared.image, dataset, str(samples))
+        notes += [*dataset.notes, *range_notes]
+    return Conversion(request, imported, prepared.image, prepared, None, None, scores, _once(notes))
 
 
 def _check_files(request: Request) -> None:
     """Whatever is missing is told before anything that takes minutes."""
+    if request.metric is not None:
+        check_metric(request.metric)
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not path.exists():
             raise UsageError(
@@ -340,12 +373,27 @@ def _quantised(
     return result
 
 
-def _scores(request: Request, imported: Imported, made: bytes, dataset: Dataset, of: str) -> Scores:
-    before = run_all(imported.flatbuffer, dataset)
-    source = score_outputs(before, dataset, request.metric, reference=before)
+#: A model's outputs, and their score.
+_Scored = tuple[list[np.ndarray], Score]
+
+
+def _source_score(request: Request, imported: Imported, dataset: Dataset) -> _Scored:
+    outputs = run_all(imported.flatbuffer, dataset)
+    return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
+
+
+def _scores(before: _Scored, made: bytes, dataset: Dataset, of: str) -> tuple[Scores, list[str]]:
+    """The scores, and notes on samples that do not suit the scales of ``made``."""
+    graph = parse(made).main
+    notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
+    reference, source = before
     after = run_all(made, dataset, reference=True)
-    image = score_outputs(after, dataset, source.metric, reference=before)
-    return Scores(source, image, of, tuple(worst_parts(source, image)))
+    image = score_outputs(after, dataset, source.metric, reference=reference)
+    return Scores(source, image, of, tuple(worst_parts(source, image))), notes
+
+
+def _once(notes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(notes))
 
 
 def _name(source: str) -> str:

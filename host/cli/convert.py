@@ -44,6 +44,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--dask", help="Search on the cluster of the Dask scheduler at this address.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the search.")
 @click.option("--preprocessing", type=FILE, help="TOML; recorded in the image. See docs/processing.md.")
+@click.option("--postprocessing", type=FILE, help="TOML; recorded in the image. See docs/processing.md.")
 @click.option("--labels", type=FILE, help="One label a line; recorded in the image.")
 @click.option("--input-shape", multiple=True, help="[NAME=]1,3,96,96: where the source leaves it open.")
 @click.option("--signature", default="", help="Which signature of a SavedModel.")
@@ -69,6 +70,7 @@ def convert(
     dask: str | None,
     seed: int,
     preprocessing: Path | None,
+    postprocessing: Path | None,
     labels: Path | None,
     input_shape: tuple[str, ...],
     signature: str,
@@ -84,6 +86,7 @@ def convert(
     metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """
     from arenite.converters.processing.spec import load_preprocessing
+    from arenite.converters.processing.steps_post import load_postprocessing
     from arenite.host import convert as conversion
     from arenite.host.attachments import Attachments, read_labels
     from arenite.host.report import conversion_text
@@ -96,6 +99,7 @@ def convert(
         ImportOptions(parse_shapes(input_shape), signature, keep_layout),
         Attachments(
             None if preprocessing is None else load_preprocessing(preprocessing),
+            None if postprocessing is None else load_postprocessing(postprocessing),
             () if labels is None else read_labels(labels),
         ),
         calibration,
@@ -113,6 +117,7 @@ def convert(
     with Stages() as stages:
         made = conversion.convert(request, stages)
         verdicts = conversion.fits(made)
+        help_ = conversion.shrinking(made, verdicts, stages)
     write_atomic(target, made.image)
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
@@ -120,11 +125,11 @@ def convert(
         again = command_line(click.get_current_context(), without=("html", "as_json"))
         write_atomic(html, conversion_page(made, verdicts, again).encode())
     if as_json:
-        print_json(conversion_text.to_json(made, target, verdicts))
+        print_json(conversion_text.to_json(made, target, verdicts, help_))
     else:
         for text in made.notes:
             note(text)
-        show(*conversion_text.tables(made, target, verdicts))
+        show(*conversion_text.tables(made, target, verdicts, help_))
     missed = budget is not None and (made.calibrated is None or made.calibrated.search.chosen is None)  # type: ignore[union-attr]
     return 1 if missed or any(not v.fits for v in verdicts) else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,10 +12,14 @@ from arenite.converters.fit import Verdict
 from arenite.firmware.generator.tree import MANIFEST
 from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.cli.progress import Stages
 from arenite.host.evidence import Evidence, gather
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import all_boards, load_board
+
+if TYPE_CHECKING:
+    from arenite.host.shrink import Shrinking
 
 
 @click.command()
@@ -24,6 +29,9 @@ from arenite.profiles.boards import all_boards, load_board
 @optimise_option
 @no_passes_option
 @stream_option
+@click.option(
+    "--shrink", is_flag=True, help="Also look for recipes and sizes that would fit the boards named."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def fit(
     images: tuple[Path, ...],
@@ -32,6 +40,7 @@ def fit(
     optimise: str | None,
     no_passes: bool,
     stream_input: bool,
+    shrink: bool,
     as_json: bool,
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
@@ -45,17 +54,21 @@ def fit(
         return _compare(images, as_json)
     if names and everything:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
+    if shrink and not names:
+        raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
     boards = [load_board(n) for n in names] if names else all_boards()
     models = [prepare(image, passes=not no_passes) for image in images]
     results = [(p, verdicts(p, boards, optimise, stream_input=stream_input)) for p in models]
+    help_ = [_shrinking(p, v) if shrink else None for p, v in results]
     if as_json:
-        reports = [_report(p, v, stream_input) for p, v in results]
+        reports = [_report(p, v, stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
     else:
-        for prepared, found in results:
+        for (prepared, found), tried in zip(results, help_, strict=True):
             for text in prepared.notes:
                 note(text)
             show_fits(prepared, found)
+            show(*(tried.sentences() if tried else ()))
     failed = any(not v.fits for _, found in results for v in found)
     return 1 if failed and names else 0
 
@@ -89,14 +102,27 @@ def show_evidence(title: str, evidence: Evidence) -> None:
     )
 
 
-def _report(prepared: Prepared, found: list[Verdict], stream_input: bool) -> dict:
-    return {
+def _shrinking(prepared: Prepared, found: list[Verdict]) -> Shrinking | None:
+    """What would fit the boards that the model does not fit; None where it fits all."""
+    from arenite.host.shrink import shrink
+
+    short = [v.board for v in found if not v.fits]
+    if not short:
+        return None
+    with Stages() as stages:
+        stages("look for what would fit", 0, 0)
+        return shrink(prepared, short)
+
+
+def _report(prepared: Prepared, found: list[Verdict], stream_input: bool, tried: Shrinking | None) -> dict:
+    made = {
         "schema": "arenite.fit/1",
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},
         "stream_input": stream_input,
         "boards": [v.to_json() for v in found],
         "passes": [r.to_json() for r in prepared.passes],
     }
+    return made if tried is None else {**made, "shrink": tried.to_json()}
 
 
 def show_fits(prepared: Prepared, found: list[Verdict]) -> None:

@@ -9,12 +9,15 @@ from typing import Any
 from arenite.converters.fit import Verdict
 from arenite.host.cli.output import table
 from arenite.host.convert import Calibrated, Conversion, Scores
+from arenite.host.shrink import Shrinking
 
 #: Rows of a table of tensors or classes; the report page has all of them.
 _ROWS = 8
 
 
-def to_json(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def to_json(
+    made: Conversion, target: Path, verdicts: Sequence[Verdict], help_: Shrinking | None = None
+) -> dict[str, Any]:
     """The ``arenite.convert/1`` object."""
     imported, p = made.imported, made.prepared
     return {
@@ -36,6 +39,7 @@ def to_json(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> dict
         "score": None if made.scores is None else _scores_json(made.scores),
         "fit": verdicts[0].to_json() if verdicts else None,
         "fits": [v.to_json() for v in verdicts],
+        "shrink": None if help_ is None else help_.to_json(),
     }
 
 
@@ -66,7 +70,9 @@ def _scores_json(s: Scores) -> dict[str, Any]:
     }
 
 
-def tables(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> list[object]:
+def tables(
+    made: Conversion, target: Path, verdicts: Sequence[Verdict], help_: Shrinking | None = None
+) -> list[object]:
     """Sentences and tables, in the order of the conversion."""
     out: list[object] = []
     if made.imported.agreement is not None:
@@ -84,7 +90,7 @@ def tables(made: Conversion, target: Path, verdicts: Sequence[Verdict]) -> list[
     out.append(f"{target}: {len(made.image):,} B{arena}")
     for v in verdicts:
         out.append(f"{v.board.name}: " + ("fits" if v.fits else "; ".join(v.reasons)))
-    return out
+    return out if help_ is None else [*out, *help_.sentences()]
 
 
 def _calibrated_tables(c: Calibrated) -> list[object]:
