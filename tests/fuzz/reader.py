@@ -295,12 +295,14 @@ def _written_again(image: Image) -> str:
 
 
 def _lowered(image: Image) -> str:
+    from arenite.converters.int4 import int8_weights
     from arenite.converters.passes.fold_constants import fold_constants
     from arenite.firmware.generator.generate import lower_model
     from arenite.firmware.generator.needs import check_supported, op_needs
     from arenite.firmware.generator.state import resource_sizes
 
     model, _ = fold_constants(image.model)
+    model = int8_weights(model)
     check_supported(model)
     made = plan(
         model.main, op_needs(model.main), persistent=resource_sizes(model), order_budget=50, offset_budget=50

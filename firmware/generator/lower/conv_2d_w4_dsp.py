@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.pack_pairs import TapOrder, channel_pairs
 from arenite.firmware.generator.lower.pair_form import PairForm, pair_form
 from arenite.firmware.generator.lower.unpacked_weights import choice
 from arenite.firmware.generator.lower.variant import variant
-from arenite.firmware.generator.target import Target
+from arenite.firmware.generator.target import DSP, Target
 
 SOURCES = (
     "conv_2d_w4_dsp.c",
@@ -77,6 +77,12 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
     return graph.tensors[op.inputs[1]].stored == "int4" and target.optimise != "flash"
 
 
+def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether one of the tier's own kernels runs with whole weights. Pairs with a weight of -8 have no half bytes."""
+    found = choice(graph, op, target)
+    return found is not None and found.kernel is not None and found.kernel.tiers == (DSP,)
+
+
 class _Convolution(ConvolutionDsp):
     priority = 1100
     packed = True
@@ -88,7 +94,7 @@ class _Convolution(ConvolutionDsp):
             return False
         # To make weights whole takes RAM; where only speed counts it pays if they are used often enough.
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
-        return target.optimise != "speed" or out_h * out_w < _PIXELS or choice(graph, op, target) is None
+        return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
 
     def storable(self, folded: Folded) -> bool:
         return True
@@ -122,7 +128,7 @@ class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
             return False
         # A small layer is no reason for more code where others want whole weights.
         small = graph.tensors[op.inputs[1]].elements < _SMALL
-        return target.optimise != "speed" or not small or choice(graph, op, target) is None
+        return target.optimise != "speed" or not small or not fast_whole(graph, op, target)
 
     def storable(self, folded: Folded) -> bool:
         return True

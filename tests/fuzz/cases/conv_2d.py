@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph import Quantization
+from arenite.converters.int4 import pack_int4
 from arenite.firmware.generator.quant import conv_padding
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
@@ -18,6 +19,24 @@ def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
         scales = tuple(f32(s) for s in np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05), channels)))
         return Quantization(scales, (0,) * channels, axis)
     return Quantization((f32(np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05)))),), (0,))
+
+
+def takes_int4(b: GraphBuilder, x: int) -> bool:
+    """Whether a layer of the input ``x`` has int4 weights. The draw is a stream of its own: other draws stay as they
+    are."""
+    return b[x].dtype == "int8" and float(b.rng.spawn(1)[0].random()) < 0.3
+
+
+def int4_scales(quant: Quantization) -> Quantization:
+    """Scales for weights of 4 bits in place of 8."""
+    return Quantization(tuple(f32(16 * s) for s in quant.scale), quant.zero_point, quant.axis)
+
+
+def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, int4: bool) -> int:
+    """int8 weights; for int4 their upper halves."""
+    if not int4:
+        return b.const(values, "int8", quant)
+    return b.tensor(values.shape, "int4", quant, pack_int4(values >> 4))
 
 
 def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
@@ -108,7 +127,9 @@ def conv_2d(b: GraphBuilder) -> None:
         shape = ordinary_window(b, h, w, int(rng.choice([1, 1, 3])))
     k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 0)
-    weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), "int8", wq)
+    if int4 := takes_int4(b, x):
+        wq = int4_scales(wq)
+    weights = constant_weights(b, rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), wq, int4)
     bias = bias_for(b, x, wq, out_c)
     dtype, depth = b[x].dtype, k_h * k_w * c // groups
     activation = int(rng.choice([0, 0, 1, 2, 3]))

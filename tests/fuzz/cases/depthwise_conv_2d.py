@@ -6,10 +6,13 @@ from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import (
     bias_for,
+    constant_weights,
+    int4_scales,
     ordinary_layer,
     ordinary_window,
     output_quant,
     relu_quant,
+    takes_int4,
     weights_quant,
     window,
 )
@@ -26,7 +29,9 @@ def depthwise_conv_2d(b: GraphBuilder) -> None:
     shape = window(b, h, w) if ordinary is None else ordinary_window(b, h, w, 3)
     k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 3)
-    weights = b.const(rng.integers(-127, 128, (1, k_h, k_w, out_c)), "int8", wq)
+    if int4 := takes_int4(b, x):
+        wq = int4_scales(wq)
+    weights = constant_weights(b, rng.integers(-127, 128, (1, k_h, k_w, out_c)), wq, int4)
     inputs = [x, weights] + ([bias_for(b, x, wq, out_c)] if rng.random() < 0.9 else [])
     dtype = b[x].dtype
     activation = int(rng.choice([0, 0, 1, 2, 3]))

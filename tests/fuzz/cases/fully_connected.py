@@ -7,7 +7,14 @@ import numpy as np
 from arenite.converters.graph import Quantization
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
-from tests.fuzz.cases.conv_2d import bias_for, output_quant, weights_quant
+from tests.fuzz.cases.conv_2d import (
+    bias_for,
+    constant_weights,
+    int4_scales,
+    output_quant,
+    takes_int4,
+    weights_quant,
+)
 
 #: Scales with short mantissas, so that sums fall exactly halfway between two outputs.
 _ROUND = (0.5, 0.25, 1.0, 0.75, 3.0, 0.125, 1.5, 6.0)
@@ -31,15 +38,19 @@ def fully_connected(b: GraphBuilder) -> None:
     wq = weights_quant(b, units, 0)
     if ties:
         wq = Quantization(tuple(float(s) for s in rng.choice(_ROUND, len(wq.scale))), wq.zero_point)
+    int4 = takes_int4(b, x) and not computed and not ties and not any(wq.zero_point)
+    if int4:
+        wq = int4_scales(wq)
     if computed:  # per tensor, so that later operators may read the same input
         wq = Quantization(wq.scale[:1], (0,))
-    if not wq.per_axis and rng.random() < 0.5:
+    if not wq.per_axis and rng.random() < 0.5 and not int4:
         wq = Quantization(wq.scale, (int(rng.integers(-128, 128)),))
     if computed:
         weights = b.input((units, depth), "int8", wq)
     else:
         largest = 3 if ties else 127
-        weights = b.const(rng.integers(-largest, largest + 1, (units, depth)), "int8", wq)
+        values = rng.integers(-largest, largest + 1, (units, depth))
+        weights = constant_weights(b, values, wq, int4)
     inputs = [x, weights]
     has_bias = rng.random() < 0.8
     if has_bias:

@@ -1,0 +1,94 @@
+"""Weights in fewer bits, read back as the kernels read them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.firmware.generator.packing import Codes, Halves, best_codes, pack_halves
+
+
+def decoded(codes: Codes, count: int) -> list[int]:
+    """What ``ar_unpack`` of packed.c gives."""
+    bits, made, at = 8 >> codes.per_byte, [], 0
+    for k in range(count):
+        if codes.present is not None and not codes.present[k >> 3] >> (k & 7) & 1:
+            made.append(0)
+            continue
+        byte = int(codes.codes[at >> codes.per_byte])
+        code = byte >> (at & ((1 << codes.per_byte) - 1)) * bits & ((1 << bits) - 1)
+        made.append(int(codes.values[code]) if codes.values is not None else (code ^ 128) - 128)
+        at += 1
+    return made
+
+
+def unpacked(halves: Halves) -> bytes:
+    """What ``ar_unpack4`` of unpack4.c gives."""
+    made, at = [], 0
+    for _ in range(halves.rows):
+        made += halves.words[at : at + halves.head].tolist()
+        at += halves.head
+        for k in range(halves.count):
+            word = int(halves.words[at + k // 2]) >> 4 * (k % 2) & 0x0F0F0F0F
+            made.append(
+                int.from_bytes(bytes((b + halves.base) & 0xFF for b in word.to_bytes(4, "little")), "little")
+            )
+        at += (halves.count + 1) // 2
+    assert at == len(halves.words)
+    return np.array(made, "<u4").tobytes()
+
+
+@settings(max_examples=60)
+@given(st.sampled_from([1, 2, 3, 9, 16, 40, 200]), st.floats(0, 1), st.integers(0, 300), st.integers(0, 99))
+def test_codes_say_the_weights(kinds: int, zeros: float, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.choice(256, kinds, replace=False) - 128
+    weights = np.where(rng.random(count) < zeros, 0, rng.choice(table, count)).astype(np.int8)
+    codes = best_codes(weights)
+    assert decoded(codes, count) == weights.tolist()
+    assert codes.nbytes <= -(-count // 4) * 4  # never more than the weights themselves
+
+
+@pytest.mark.parametrize(
+    ("weights", "bits", "sparse"),
+    [
+        (np.tile([-1, 1], 500), 1, False),
+        (np.tile([-1, 0, 1, 0, 0, 0, 0, 0, 0, 0], 100), 1, True),
+        (np.tile([-4, 1, 5], 300), 2, False),
+        (np.tile(np.arange(-8, 8), 60), 4, False),
+        (np.repeat(np.arange(100), [901] + [1] * 99), 8, True),
+        (np.arange(-128, 128), 8, False),
+    ],
+)
+def test_the_fewest_bytes_win(weights: np.ndarray, bits: int, sparse: bool) -> None:
+    codes = best_codes(weights.astype(np.int8))
+    assert 8 >> codes.per_byte == bits
+    assert (codes.present is not None) == sparse
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 255), st.integers(1, 90), st.integers(0, 99))
+def test_halves_of_bytes(base: int, count: int, seed: int) -> None:
+    values = ((np.random.default_rng(seed).integers(0, 16, count) + base) & 255).astype(np.uint8)
+    halves = pack_halves(values)
+    assert halves is not None
+    assert unpacked(halves)[:count] == values.tobytes()
+    assert halves.words.nbytes <= 4 * -(-count // 8) + 4
+
+
+@pytest.mark.parametrize("head", [0, 2, 16])
+def test_halves_of_rows_with_biases_in_front(head: int) -> None:
+    rng = np.random.default_rng(head)
+    body = rng.integers(-8, 8, (5, 12)).astype(np.int8).view("<i4")
+    rows = np.concatenate([rng.integers(-(2**31), 2**31, (5, head)).astype(np.int32), body], axis=1)
+    halves = pack_halves(rows)
+    assert halves is not None and halves.head == head
+    assert unpacked(halves) == rows.tobytes()
+
+
+def test_more_than_sixteen_values_have_no_halves() -> None:
+    assert pack_halves(np.arange(17, dtype=np.int8)) is None
+    assert pack_halves(np.array([0, 16], np.int8)) is None
+    assert pack_halves(np.array([-8, 7], np.int8)) is not None
