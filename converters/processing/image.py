@@ -169,6 +169,7 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
     odd = (values >> 12) & 1
     return ((values + (half - 1 + odd if ties_to_even else half)) >> 12).astype(np.uint8)
 
+
 def _weight(side: Axis, tap: int) -> np.ndarray:
     return side.weights[:, tap].astype(np.int64)[:, np.newaxis, np.newaxis]
 

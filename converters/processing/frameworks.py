@@ -1,0 +1,70 @@
+"""TensorFlow's or torch's own code for a step, run in this Python or in an environment that is already there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.importers import environments
+
+_SCRIPT = Path(__file__).parent / "framework_child.py"
+
+
+class Frameworks:
+    """Processes of frameworks, each started when it is first needed: starting one takes far longer than a step.
+
+    ``make``: download a framework that is not there.
+    """
+
+    def __init__(self, *, make: bool = False) -> None:
+        self._make = make
+        self._folder = tempfile.TemporaryDirectory(prefix="arenite-")
+        self._running: dict[str, tuple[environments.Environment, subprocess.Popen[bytes]]] = {}
+
+    def __enter__(self) -> Frameworks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _, process in self._running.values():
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+        self._folder.cleanup()
+
+    def available(self, framework: str) -> bool:
+        """Whether steps can be run by ``framework``: without downloading it, unless that was asked for."""
+        spec = environments.specs()[framework]
+        here = all(environments._importable(module) for module in spec.modules)
+        return self._make or here or (environments.directory(spec) / "complete.json").is_file()
+
+    def run(self, framework: str, job: Mapping[str, Any], value: np.ndarray) -> tuple[np.ndarray, str]:
+        """What ``job`` (see ``framework_child.py``) makes of ``value``, and the framework's name and version.
+
+        Raises ``ToolError`` when it fails.
+        """
+        log = Path(self._folder.name) / f"{framework}.txt"
+        if framework not in self._running:
+            env = environments.environment(framework)
+            self._running[framework] = env, env.start(_SCRIPT, framework, log=log, talk=True)
+        env, process = self._running[framework]
+        given, made = (Path(self._folder.name) / f"{framework}-{side}.npy" for side in ("in", "out"))
+        np.save(given, value)
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps({**job, "in": str(given), "out": str(made)}).encode() + b"\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except OSError:
+            answer = b""
+        if not answer.startswith(b"version "):
+            process.kill()
+            raise env.failure(_SCRIPT, process.wait(), log)
+        return np.load(made), f"{framework} {answer.split()[1].decode()}"
