@@ -213,6 +213,7 @@ def main(argv: list[str] | None = None) -> int:
                     failures += 1
                     print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
                 done += len(batch)
+            print(f"{done:,} of {args.cases:,} graphs, {failures} mismatches", file=sys.stderr, flush=True)
     tier = Target.of(load_board(args.board).core, args.optimise).tier
     own = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
