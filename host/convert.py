@@ -151,7 +151,8 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     before = None if scoring is None else _source_score(request, imported, scoring)
     made = _quantised(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
-    scores, range_notes = None, []
+    scores: Scores | None = None
+    range_notes: list[str] = []
     if scoring is not None and before is not None:
         scores, range_notes = _scores(before, made.quantised.flatbuffer, scoring, of)
     extra = request.attachments.extra(

@@ -25,6 +25,9 @@ BULK = 0.999
 #: Below this share of the range the bulk wastes more than two of eight bits.
 _POOR_USE = 0.25
 
+#: With so little noise, as 16 bits have, a poor use costs nothing.
+_QUIET_DB = 50.0
+
 
 @dataclass(frozen=True)
 class ScaleRange:
@@ -65,7 +68,7 @@ class TensorCoverage:
     def warning(self) -> str | None:
         """A sentence when the range suits the values badly."""
         what = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
-        if self.bulk < _POOR_USE and self.outlier > 2:
+        if self.bulk < _POOR_USE and self.outlier > 2 and self.sqnr_db < _QUIET_DB:
             return (
                 f"{what}: 99.9% of its values use {self.bulk:.0%} of the range {self.low:.4g} to {self.high:.4g}; "
                 f"outliers are {self.outlier:.1f} times as large."

@@ -1,0 +1,46 @@
+"""Samples against the values that a model's inputs hold: scaled otherwise, they would score a model that nobody has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import DTYPES, Tensor
+from arenite.converters.quantize.data import Dataset
+from arenite.converters.quantize.data_values import misfit
+
+#: Values so many times as large, or as small, were scaled otherwise.
+_OTHERWISE = 20.0
+
+
+def held(tensor: Tensor) -> tuple[float, float] | None:
+    """The real values that a quantised tensor holds; None for one that is not quantised."""
+    dtype = DTYPES[tensor.dtype]
+    if tensor.quant is None or tensor.quant.per_axis or dtype is None or dtype.kind not in "iu":
+        return None
+    info = np.iinfo(dtype)
+    return tensor.scale * (info.min - tensor.zero_point), tensor.scale * (info.max - tensor.zero_point)
+
+
+def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
+    """Notes on samples that do not suit the scales of a quantised model's ``inputs``.
+
+    Raises ``UsageError`` for values that are many times as large, or as small, as what the inputs hold.
+    """
+    notes: list[str] = []
+    for place, tensor in enumerate(inputs):
+        span = held(tensor)
+        if span is None or not len(dataset):
+            continue
+        values = np.stack([sample[place] for sample in dataset.inputs])
+        name = "x" if len(inputs) == 1 else f"x{place}"
+        found = misfit(str(dataset.path), name, values, *span, f"the input '{tensor.name}'")
+        largest, most = float(np.abs(values).max()), max(map(abs, span))
+        if found and not most / _OTHERWISE < largest < most * _OTHERWISE:
+            raise UsageError(
+                found[0], "Scale samples to calibrate and to score with as the model's training did."
+            )
+        notes += found
+    return notes
