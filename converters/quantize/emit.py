@@ -204,9 +204,11 @@ class _Emitter:
         if mode == FLOAT:
             t = replace(t, data=value.astype(np.float32))
             return self._half(t) if self._halved(op) else self._add(t)
-        made = self.weights[op.index]
         unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
-        scale = made.scale.astype(np.float64) * unit
+        if op.index in self.weights:
+            scale = self.weights[op.index].scale.astype(np.float64) * unit
+        else:  # weights that are computed, with the scale of a value
+            scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * unit
         dtype = _BIAS[mode]
         stored = tuple(float(np.float32(s)) for s in scale)
         quant = Quantization(stored, (0,) * len(stored), 0)

@@ -1,0 +1,143 @@
+"""Random graphs with branches, several inputs and outputs: they convert, run, and stay near the float model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.bias_correction import quantised_input
+from arenite.converters.quantize.observe import observe
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipe import LayerRule, load_recipe
+from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.weights import sqnr_db
+from arenite.firmware.generator.needs import check_supported
+from tests.converters.quantize.float_models import FloatNet, samples_for
+from tests.converters.quantize.test_quantize import run
+
+SHAPE = (1, 6, 6, 4)
+STEPS = ("conv", "depthwise", "add", "mul", "maximum", "tanh", "relu", "concat", "leaky", "pool", "logistic")
+
+
+def _grow(n: FloatNet, step: str, x: int, y: int) -> int:
+    """One more value of ``SHAPE`` from two others."""
+    match step:
+        case "conv":
+            return n.conv(x, 4, relu=False)
+        case "depthwise":
+            return n.depthwise(x)
+        case "add" | "mul":
+            return n.layer(step.upper(), [x, y], SHAPE, f"{step.title()}Options")
+        case "maximum":
+            return n.layer("MAXIMUM", [x, y], SHAPE, "MaximumMinimumOptions")
+        case "tanh" | "logistic" | "relu":
+            return n.layer(step.upper(), [x], SHAPE)
+        case "leaky":
+            return n.layer("LEAKY_RELU", [x], SHAPE, "LeakyReluOptions", alpha=0.1)
+        case "pool":
+            return n.layer(
+                "MAX_POOL_2D", [x], SHAPE, "Pool2DOptions",
+                stride_w=1, stride_h=1, filter_width=3, filter_height=3, padding=0,
+            )  # fmt: skip
+    joined = n.layer("CONCATENATION", [x, y], (1, 6, 6, 8), "ConcatenationOptions", axis=3)
+    return n.conv(joined, 4, kernel=1, relu=False)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> FloatNet:
+    n = FloatNet(draw(st.integers(0, 1000)))
+    made = [n.input(SHAPE, "float32") for _ in range(draw(st.integers(1, 2)))]
+    for _ in range(draw(st.integers(1, 7))):
+        x, y = draw(st.sampled_from(made)), draw(st.sampled_from(made))
+        made.append(_grow(n, draw(st.sampled_from(STEPS)), x, y))
+    return n
+
+
+@settings(max_examples=25, deadline=None)
+@given(graphs(), st.data())
+def test_random_graphs(n: FloatNet, data: st.DataObject) -> None:
+    makes = sorted({i for op in n.ops for i in op.outputs})
+    results = data.draw(st.lists(st.sampled_from(makes), min_size=1, max_size=3, unique=True))
+    model = n.model([makes[-1], *(i for i in results if i != makes[-1])])
+    recipe = load_recipe(data.draw(st.sampled_from(["int8", "int16x8"])))
+    layer = data.draw(st.integers(0, len(n.ops) - 1))
+    other = data.draw(st.sampled_from(["int8", "int16", "float"]))
+    recipe = recipe.with_layers(LayerRule(f"#{layer}", {"activations": other}))
+    flatbuffer = to_flatbuffer(model)
+    samples = samples_for(model, 6)
+    made = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
+    found = parse(made.flatbuffer)
+    if other != "float":
+        check_supported(found)
+    ins = [found.main.tensors[i] for i in found.main.inputs]
+    fed = [
+        [quantised_input(v, t.scale, t.zero_point, t.dtype) for v, t in zip(s, ins, strict=True)]
+        for s in samples.inputs
+    ]
+    exact = list(outputs(flatbuffer, samples.inputs))
+    got = list(outputs(made.flatbuffer, fed, exact=True))
+    for k, i in enumerate(found.main.outputs):
+        t = found.main.tensors[i]
+        wanted = np.array([e[k] for e in exact])
+        real = (np.array([g[k] for g in got], np.float64) - t.zero_point) * t.scale
+        # Seven 8-bit layers in a row, some of them products, leave at least this.
+        assert sqnr_db(wanted, real) > 10
+
+
+def test_tokens_reach_an_embedding_and_labels_come_out() -> None:
+    n = FloatNet(3)
+    tokens = n.input((1, 5), "int32")
+    found = n.layer("GATHER", [n.random(20, 4), tokens], (1, 5, 4), "GatherOptions", axis=0)
+    scores = n.dense(n.flat(found), 6)
+    axis = n.tensor((1,), "int32", data=[1])
+    label = n.op("ARG_MAX", [scores, axis], (1,), "int32", options="ArgMaxOptions", output_type=2)
+    model = n.model([label, scores])
+    rng = np.random.default_rng(0)
+    samples = [[rng.integers(0, 20, (1, 5)).astype(np.int32)] for _ in range(20)]
+    flatbuffer = to_flatbuffer(model)
+
+    class Data:
+        inputs = samples
+
+    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, Data()))
+    g = parse(made.flatbuffer)
+    check_supported(g)
+    assert [g.main.tensors[i].dtype for i in (*g.main.inputs, *g.main.outputs)] == ["int32", "int32", "int8"]
+    same = [
+        a[0][0] == b[0][0]
+        for a, b in zip(
+            outputs(flatbuffer, samples), outputs(made.flatbuffer, samples, exact=True), strict=True
+        )
+    ]
+    assert sum(same) >= 18
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_weights_that_are_computed_become_a_value(bias: bool) -> None:
+    n = FloatNet(4)
+    x, w = n.input((1, 12), "float32"), n.input((5, 12), "float32")
+    y = n.layer("FULLY_CONNECTED", [x, w, n.random(5) if bias else -1], (1, 5), "FullyConnectedOptions")
+    model = n.model([y])
+    flatbuffer, samples = to_flatbuffer(model), samples_for(model)
+    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples))
+    check_supported(parse(made.flatbuffer))
+    assert sqnr_db(run(flatbuffer, samples.inputs), run(made.flatbuffer, samples.inputs)) > 30
+
+
+def test_float_edges_on_request() -> None:
+    n = FloatNet(5)
+    x = n.input(SHAPE, "float32")
+    model = n.model([n.conv(x, 4)])
+    flatbuffer, samples = to_flatbuffer(model), samples_for(model)
+    recipe = replace(load_recipe("int8"), inputs="float", outputs="int16")
+    made = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
+    g = parse(made.flatbuffer).main
+    assert [op.name for op in g.ops] == ["QUANTIZE", "CONV_2D", "QUANTIZE"]
+    assert [g.tensors[i].dtype for i in (*g.inputs, *g.outputs)] == ["float32", "int16"]
+    assert g.tensors[g.inputs[0]].name == "t0"
