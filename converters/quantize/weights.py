@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.int4 import pack_int4
+
 #: Largest magnitude by type.
 LARGEST = {"int8": 127, "int4": 7}
 
@@ -42,21 +44,6 @@ def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
     shape = [1] * rank
     shape[axis] = scale.size
     return scale.reshape(shape)
-
-
-def pack_int4(values: np.ndarray) -> np.ndarray:
-    """Two values a byte, the first in the low half, in the order of the flat array: uint8 [(elements + 1) // 2]."""
-    nibbles = (values.reshape(-1).astype(np.int16) & 15).astype(np.uint8)
-    if nibbles.size % 2:
-        nibbles = np.append(nibbles, np.uint8(0))
-    return nibbles[0::2] | (nibbles[1::2] << 4)
-
-
-def unpack_int4(data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The int8 values of packed int4 bytes."""
-    count = int(np.prod(shape))
-    both = np.stack([data & 15, data >> 4], axis=1).reshape(-1)[:count].astype(np.int8)
-    return np.where(both > 7, both - 16, both).astype(np.int8).reshape(shape)
 
 
 def quantise_weights(
