@@ -9,7 +9,9 @@ from typing import Any
 
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
+from arenite.converters.processing.post_plan import plan_post
 from arenite.converters.processing.spec import KEY, Preprocessing
+from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing
 
 #: Keys of the image's ``extra``.
@@ -35,6 +37,11 @@ class Attachments:
         made.setdefault(MADE_FROM, dict(made_from))
         if self.preprocessing is not None:
             made[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
+        if self.postprocessing is not None:
+            graph = model.main
+            inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
+            plan_post(self.postprocessing, inputs, outputs)
+            made[POST_KEY] = self.postprocessing.to_json()
         if self.labels:
             self.check_labels(model)
             made[LABELS] = list(self.labels)

@@ -56,7 +56,7 @@ def read_folder(
             "Add a step that brings every sample to the model's size.",
         )
     columns = [np.stack([s[i] for s in samples]) for i in range(len(tensors))]
-    labels, classes = _classes(folder, chosen, files)
+    labels, classes = classes_of(folder, chosen, files)
     digest = _hash_files(folder, chosen)
     notes = (
         (f"{folder}: {len(chosen):,} of {len(files):,} files are used, evenly spread.",)
@@ -108,14 +108,14 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
     if parts[0].labels is not None:
         labels = np.concatenate([part.labels for part in parts if part.labels is not None])
     else:
-        per_file, classes = _classes(folder, files, files)
+        per_file, classes = classes_of(folder, files, files)
         counts = [len(part.columns[0]) for part in parts]
         labels = None if per_file is None else np.repeat(per_file, counts)
     slices = {name: np.concatenate([part.slices[name] for part in parts]) for name in parts[0].slices}
     return RawData(columns, labels, slices, _hash_files(folder, files), parts[0].stated, classes)
 
 
-def _classes(
+def classes_of(
     folder: Path, chosen: Sequence[Path], files: Sequence[Path]
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """One class number per chosen file and the names; None when the files lie in ``folder`` itself.
