@@ -32,11 +32,15 @@ def modernise(flatbuffer: bytes) -> bytes:
 
 
 def is_quantised(model: Model) -> bool:
-    """Whether some operator makes a quantised tensor; stored weights alone do not count."""
+    """Whether some operator computes a quantised tensor.
+
+    Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
+    """
     return any(
         g.tensors[i].dtype in _QUANTISED and g.tensors[i].quant is not None
         for g in model.subgraphs
         for op in g.ops
+        if op.name != "QUANTIZE"
         for i in op.outputs
     )
 

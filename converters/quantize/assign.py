@@ -71,8 +71,12 @@ def assign(
     recipe: Recipe,
     stats: Mapping[int, TensorStats],
     only: Collection[int] | None = None,
+    trained: Mapping[str, tuple[float, float]] | None = None,
 ) -> Assignment:
-    """Choose modes and quantisation for ``graph``; ``only``: operators outside of it stay float, and the edges."""
+    """Choose modes and quantisation for ``graph``; ``only``: operators outside of it stay float, and the edges.
+
+    ``trained``: ranges by tensor name that take the place of calibrated ones.
+    """
     a = _modes(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
     groups = _Groups()
@@ -93,7 +97,7 @@ def assign(
     def settings_of(tensor: int) -> Settings:
         return a.settings[makers[tensor]] if tensor in makers else recipe.settings
 
-    _quantise(graph, groups, a, stats, settings_of)
+    _quantise(graph, groups, a, stats, settings_of, trained or {})
     return a
 
 
@@ -244,6 +248,7 @@ def _quantise(
     a: Assignment,
     stats: Mapping[int, TensorStats],
     settings_of: Callable[[int], Settings],
+    trained: Mapping[str, tuple[float, float]],
 ) -> None:
     ranges: dict[tuple[int, str], tuple[float, float]] = {}
     for root, members in groups.members().items():
@@ -254,7 +259,8 @@ def _quantise(
         for form in members:
             key = form.tensor, form.dtype
             if key not in ranges:
-                ranges[key] = _range(graph.tensors[form.tensor], form.dtype, stats, settings_of(form.tensor))
+                t = graph.tensors[form.tensor]
+                ranges[key] = trained.get(t.name) or _range(t, form.dtype, stats, settings_of(form.tensor))
             low, high = min(low, ranges[key][0]), max(high, ranges[key][1])
         a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
 

@@ -17,6 +17,7 @@ from arenite.converters.quantize.assign import LEVELS, assign
 from arenite.converters.quantize.histogram import BINS
 from arenite.converters.quantize.observe import Observations, TensorStats
 from arenite.converters.quantize.recipe import Recipe
+from arenite.converters.quantize.trained_ranges import trained_ranges
 from arenite.converters.quantize.run_float import values
 
 #: The bulk of a tensor's values: all but the outermost 0.05 % on each side.
@@ -107,7 +108,7 @@ def scale_ranges(model: Model, recipe: Recipe, observations: Observations) -> di
 
     A tensor that several operators read in different forms counts as it is made.
     """
-    made = assign(model.main, recipe, observations.tensors)
+    made = assign(model.main, recipe, observations.tensors, trained=trained_ranges(model))
     return {
         form.tensor: range_of(made.quant[form], form.dtype)
         for form in made.made.values()

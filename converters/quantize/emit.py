@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph import Model, Op, Quantization, Signature, Subgraph, Tensor
+from arenite.converters.quantize import trained_ranges
 from arenite.converters.quantize.assign import FLOAT, Assignment, Form, is_parameter
 from arenite.converters.quantize.rules import WEIGHTS, version
 from arenite.converters.quantize.weights import QuantisedWeights, quantise_bias
@@ -16,7 +17,7 @@ from arenite.converters.quantize.weights import QuantisedWeights, quantise_bias
 _BIAS = {"int8": "int32", "int16": "int64"}
 
 #: Metadata that says what the float model needed, and is no longer true.
-_STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA"})
+_STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", trained_ranges.NAME})
 
 
 def emit(

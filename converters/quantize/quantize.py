@@ -23,6 +23,7 @@ from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.recipe import Recipe, Settings
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
+from arenite.converters.quantize.trained_ranges import trained_ranges
 from arenite.converters.quantize.weights import QuantisedWeights, quantise_weights, sqnr_db, to_integers
 
 
@@ -97,11 +98,12 @@ def quantize(
         )
     kept = observations.inputs if observations is not None else ()
     notes: tuple[str, ...] = ()
-    if recipe.equalisation:
+    trained = trained_ranges(model)
+    if recipe.equalisation and not trained:  # which would no longer fit the channels
         flatbuffer, notes = equalise(flatbuffer)
         model = parse(flatbuffer)
         stats = dict(observe(flatbuffer, _Kept(kept)).tensors) if kept and notes else stats
-    a = assign(model.main, recipe, stats, only)
+    a = assign(model.main, recipe, stats, only, trained)
     weights = _all_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
     new, origins, made = emit(model, a, weights, biases)

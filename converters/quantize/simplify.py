@@ -8,7 +8,7 @@ become such as have one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from arenite.converters.importers.verify import defaults_of
 from arenite.converters.passes.uses import makers, readers, with_ops
 from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1
 from arenite.converters.quantize.rules import WEIGHTS
+from arenite.converters.quantize.trained_ranges import stated_range, with_trained_ranges
 
 #: Activations that other layers can take over, and the layers that can.
 _ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
@@ -41,6 +42,10 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     return (to_flatbuffer(replace(model, repairs=())), tuple(notes)) if notes else (flatbuffer, ())
 
 
+def _makes_real(graph: Subgraph, op: Op) -> bool:
+    return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
+
+
 class _Draft:
     """The main subgraph while one of its operators is replaced."""
 
@@ -49,6 +54,7 @@ class _Draft:
         self.tensors = list(self.graph.tensors)
         self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
         self.renamed: dict[int, int] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
 
     def constant(self, name: str, values: np.ndarray) -> int:
         data = np.ascontiguousarray(values)
@@ -65,7 +71,7 @@ class _Draft:
         main = replace(self.graph, tensors=tuple(self.tensors))
         numbered = [replace(op, index=k) for k, op in enumerate(ops)]
         model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
-        return with_ops(model, numbered, self.renamed)
+        return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)
 
 
 def _step(model: Model, notes: list[str]) -> Model | None:
@@ -73,12 +79,12 @@ def _step(model: Model, notes: list[str]) -> Model | None:
     graph = model.main
     made, count = makers(graph), readers(graph)
     for op in graph.ops:
-        if not op.outputs or graph.tensors[op.outputs[0]].dtype != "float32":
+        if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
         draft = _Draft(model)
-        before = made.get(op.inputs[0]) if op.inputs else None
+        before = made.get(op.inputs[0])
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
-        note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else None
+        note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else _stated(draft, op, made, count)
         if note is None and alone and before is not None:
             note = _fuse(draft, before, op) or _fold(draft, before, op)
         if note is not None:
@@ -143,6 +149,28 @@ _REPLACED: dict[str, Callable[[_Draft, Op], str | None]] = {
     "DIV": _divide,
     "SUM": _sum,
 }
+
+
+def _stated(draft: _Draft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]) -> str | None:
+    """A range that training chose is noted, and the operators that stated it go."""
+    stated = stated_range(draft.graph, op, count)
+    if stated is None:
+        return None
+    low, high, last = stated
+    source, result = op.inputs[0], last.outputs[0]
+    keeps = source
+    if result in draft.graph.outputs:
+        before = made.get(source)
+        if before is None or count[source] != 1:
+            return None
+        outputs = tuple(result if i == source else i for i in before.outputs)
+        draft.ops[before.index] = [replace(before, outputs=outputs)]
+        keeps = result
+    else:
+        draft.renamed[result] = source
+    draft.ops[op.index] = draft.ops[last.index] = []
+    draft.ranges[draft.graph.tensors[keeps].name] = (low, high)
+    return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
 
 
 def _fuse(draft: _Draft, before: Op, op: Op) -> str | None:
