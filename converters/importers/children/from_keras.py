@@ -50,7 +50,7 @@ def _unroll(model):
     """Recurrent layers as plain steps, which microcontrollers run; a loop of a subgraph is left where it is long."""
     notes = []
     for outer in getattr(model, "layers", []):
-        inner = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
+        inner: list = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
         for layer in [outer] if None in inner else inner:
             if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
                 continue

@@ -1,0 +1,85 @@
+"""Everything that the tests ask of one framework, done once in one process and shared by all test workers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ArenaError
+from arenite.converters.importers.environments import environment
+from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.locks import locked
+from arenite.converters.importers.runs import run_litert
+from arenite.converters.importers.sources import Imported
+
+MAKERS = Path(__file__).parent / "makers"
+
+#: Name of a result to what the importer gave or raised.
+Results = dict[str, Imported | ArenaError]
+
+
+class Made:
+    """The folder of made models, and what became of them."""
+
+    def __init__(self, folder: Path, results: Results) -> None:
+        self.folder, self.results = folder, results
+
+    def imported(self, name: str) -> Imported:
+        result = self.results[name]
+        assert isinstance(result, Imported), result
+        return result
+
+    def refused(self, name: str, kind: type[ArenaError], *said: str) -> None:
+        result = self.results[name]
+        assert type(result) is kind, result
+        assert result.hint
+        for text in said:
+            assert text in str(result)
+
+    def largest_difference(self, name: str, expected: str, turn: tuple[int, ...] | None = None) -> float:
+        """Between the flatbuffer's outputs and those that the framework gave when the model was made.
+
+        ``turn`` permutes the recorded inputs to the flatbuffer's layout.
+        """
+        with np.load(self.folder / f"{expected}.npz") as file:
+            x = [file[k] for k in sorted(file.files) if k.startswith("x")]
+            y = [file[k] for k in sorted(file.files) if k.startswith("y")]
+        x = [v if turn is None else np.transpose(v, turn) for v in x]
+        samples = [[v[k : k + 1] for v in x] for k in range(len(x[0]))]
+        rows = list(run_litert(self.imported(name).flatbuffer, samples))
+        return max(
+            float(np.abs(np.concatenate([r[i] for r in rows]) - expected).max())
+            for i, expected in enumerate(y)
+        )
+
+
+def once(
+    name: str,
+    factory: pytest.TempPathFactory,
+    jobs: Callable[[Framework, Path], dict[str, Callable[[], Imported]]],
+) -> Made:
+    """Make the models of environment ``name``, then run each job; the first worker does it for all."""
+    shared = (
+        factory.getbasetemp().parent
+        if factory.getbasetemp().name.startswith("popen-")
+        else factory.getbasetemp()
+    )
+    folder, store = shared / f"models-{name}", shared / f"results-{name}.pickle"
+    with locked(shared / f"{name}.lock"):
+        if not store.exists():
+            folder.mkdir()
+            environment(name).run(MAKERS / f"make_{name}.py", str(folder), timeout=900)
+            results: dict[str, Any] = {}
+            with Framework(name, progress=False) as framework:
+                for job, run in jobs(framework, folder).items():
+                    try:
+                        results[job] = run()
+                    except ArenaError as error:
+                        results[job] = error
+            store.write_bytes(pickle.dumps(results))
+    return Made(folder, pickle.loads(store.read_bytes()))

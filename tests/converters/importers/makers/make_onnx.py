@@ -1,0 +1,72 @@
+"""Small ONNX models with inputs and outputs, as ONNX Runtime computes them. Argument: a folder."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+OUT = Path(sys.argv[1])
+RNG = np.random.default_rng(5)
+
+
+def constant(name, *shape):
+    return numpy_helper.from_array((RNG.standard_normal(shape) * 0.3).astype(np.float32), name)
+
+
+def value(name, shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def save(name, nodes, constants, inputs, outputs, sizes):
+    graph = helper.make_graph(nodes, "net", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    onnx.save(model, OUT / f"{name}.onnx")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = [(RNG.random((3, *s)) * 2 - 1).astype(np.float32) for s in sizes]
+    rows = [
+        session.run(None, {i.name: g[k : k + 1] for i, g in zip(inputs, given, strict=True)})
+        for k in range(3)
+    ]
+    arrays = {f"x{i}": g for i, g in enumerate(given)}
+    arrays |= {f"y{i}": np.concatenate([r[i] for r in rows]) for i in range(len(outputs))}
+    np.savez(OUT / f"{name}.onnx.npz", **arrays)
+
+
+def convolutional(name, shape, size):
+    nodes = [
+        helper.make_node("Conv", ["image", "w1", "b1"], ["c1"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c1"], ["r1"]),
+        helper.make_node("Conv", ["r1", "w2"], ["c2"], group=4, pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("MaxPool", ["c2"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["p"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        helper.make_node("Gemm", ["f", "w3", "b3"], ["l"], transB=1),
+        helper.make_node("Softmax", ["l"], ["scores"], axis=1),
+    ]
+    constants = [constant("w1", 4, 3, 3, 3), constant("b1", 4), constant("w2", 4, 1, 3, 3)]
+    constants += [constant("w3", 5, 4), constant("b3", 5)]
+    save(name, nodes, constants, [value("image", shape)], [value("scores", [shape[0], 5])], [size])
+
+
+convolutional("net", ["n", 3, 12, 8], (3, 12, 8))
+convolutional("open", ["n", 3, "h", "w"], (3, 16, 8))
+save(
+    "pair",
+    [helper.make_node("Sub", ["in:b/0", "a.1"], ["d"]), helper.make_node("Mul", ["a.1", "a.1"], ["sq"])],
+    [],
+    [value("in:b/0", ["n", 6]), value("a.1", ["n", 6])],
+    [value("sq", ["n", 6]), value("d", ["n", 6])],
+    [(6,), (6,)],
+)
+save(
+    "sequence",
+    [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])],
+    [constant("w", 6, 4)],
+    [value("x", [1, 10, 6])],
+    [value("y", [1, 10, 4])],
+    [(10, 6)],
+)

@@ -1,0 +1,79 @@
+"""ONNX models, really converted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.sources import ImportOptions
+from arenite.converters.importers.tflite import parse
+from tests.converters.importers.framework_results import Made, once
+
+_LAST = (0, 2, 3, 1)
+
+
+def _jobs(framework: Framework, folder: Path) -> dict:
+    def job(name: str, options: ImportOptions | None = None):
+        return lambda: framework.convert(str(folder / name), "onnx", None, options)
+
+    (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
+    return {
+        **{name: job(name) for name in ("net.onnx", "pair.onnx", "sequence.onnx", "cut.onnx")},
+        "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
+        "open.onnx": job("open.onnx", ImportOptions(shape={"image": (1, 3, 16, 8)})),
+        "open.onnx?": job("open.onnx"),
+    }
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return once("onnx", tmp_path_factory, _jobs)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "turn"),
+    [
+        ("net.onnx", "net.onnx", _LAST),
+        ("net.onnx kept", "net.onnx", None),
+        ("open.onnx", "open.onnx", _LAST),
+        ("pair.onnx", "pair.onnx", None),
+        ("sequence.onnx", "sequence.onnx", None),
+    ],
+)
+def test_a_model_agrees_with_onnx_runtime(
+    made: Made, name: str, expected: str, turn: tuple[int, ...] | None
+) -> None:
+    result = made.imported(name)
+    assert (result.kind, result.quantised) == ("onnx", False)
+    assert made.largest_difference(name, expected, turn) < 2e-6
+    assert result.agreement is not None
+    assert result.agreement.sqnr_db > 100
+    assert result.agreement.source.startswith("onnxruntime")
+
+
+def test_images_become_channels_last_and_the_notes_say_so(made: Made) -> None:
+    turned, kept = made.imported("net.onnx"), made.imported("net.onnx kept")
+    shapes = [
+        parse(r.flatbuffer).main.tensors[parse(r.flatbuffer).main.inputs[0]].shape for r in (turned, kept)
+    ]
+    assert shapes == [(1, 12, 8, 3), (1, 3, 12, 8)]
+    assert any("NHWC" in note for note in turned.notes)
+    assert not any("NHWC" in note for note in kept.notes)
+    assert "TRANSPOSE" not in [op.name for op in parse(turned.flatbuffer).main.ops]
+
+
+def test_names_and_order_are_those_of_the_source(made: Made) -> None:
+    model = parse(made.imported("pair.onnx").flatbuffer)
+    assert [model.main.tensors[i].name for i in model.main.inputs] == ["in:b/0", "a.1"]
+    assert [name for name, _ in model.signatures[0].outputs] == ["sq", "d"]
+
+
+def test_an_open_dimension_is_a_question(made: Made) -> None:
+    made.refused("open.onnx?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,?")
+
+
+def test_a_damaged_file(made: Made) -> None:
+    made.refused("cut.onnx", ModelError, "cut.onnx is not a valid ONNX model")

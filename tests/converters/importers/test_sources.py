@@ -1,0 +1,175 @@
+"""What a source is, TensorFlow Lite sources, and the options that answer questions."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ArenaError, ModelError, UsageError
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model
+from arenite.converters.importers.agreement import agreement
+from arenite.converters.importers.runs import run_litert
+from arenite.converters.importers.sources import import_source, parse_shapes, source_kind, source_sha256
+from arenite.converters.importers.tflite import parse
+from tests.converters.importers.test_modernise import float_net
+from tests.converters.small_models import Net, conv_net
+from tests.shared import shared_model
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "said"),
+    [
+        ("m.h5", b"", UsageError, "is empty"),
+        ("m.h5", b"plain text", ModelError, "not a HDF5 file"),
+        ("m.keras", b"plain text", ModelError, "not a Keras 3 file"),
+        ("m.keras", b"PK\x03\x04 cut", ModelError, "damaged archive"),
+        ("m.pt2", b"plain text", ModelError, "not a torch.export file"),
+        ("m.tflite", b"plain text", ModelError, "not a TensorFlow Lite file"),
+        ("m.tflite", b"\x1c\0\0\0TFL3 cut", ModelError, "m.tflite"),
+        ("m.pth", b"\x80\x02pickle", UsageError, "module:function"),
+        ("m.safetensors", b"weights", UsageError, "without a graph"),
+        ("m.pb", b"\x08\x01", UsageError, "SavedModel folder"),
+        ("m.txt", b"plain text", UsageError, ".tflite, .keras"),
+    ],
+)
+def test_files_that_are_no_model(
+    name: str, content: bytes, kind: type[ArenaError], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArenaError) as caught:
+        source_kind(str(tmp_path / name))
+    assert type(caught.value) is kind
+    assert said in str(caught.value) and name in caught.value.problem and caught.value.hint
+
+
+def test_places_that_are_no_model(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no saved_model\.pb"):
+        source_kind(str(tmp_path))
+    for missing in ("nothing.onnx", "a:b:c", "1x:net", "folder/net:make"):
+        with pytest.raises(UsageError, match="There is no file or folder"):
+            source_kind(missing)
+
+
+def _archive(path: Path, *names: str) -> str:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return str(path)
+
+
+def test_archives_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
+    keras = _archive(tmp_path / "misnamed.zip", "config.json", "metadata.json", "model.weights.h5")
+    assert source_kind(keras) == "keras"
+    assert source_kind(_archive(tmp_path / "new.bin", "net/models/model.json")) == "torch-export"
+    assert source_kind(_archive(tmp_path / "old.pt2", "serialized_exported_program.json")) == "torch-export"
+    for name, said in (("data.pkl", "checkpoint"), ("constants.pkl", "TorchScript"), ("readme", "archive")):
+        with pytest.raises(UsageError, match=said):
+            source_kind(_archive(tmp_path / f"{name}.pt", f"net/{name}"))
+    np.savez(tmp_path / "x.npz", x=np.zeros(3))
+    with pytest.raises(UsageError, match="--calibration"):
+        source_kind(str(tmp_path / "x.npz"))
+
+
+def test_kinds_that_need_no_content(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01")
+    assert source_kind(str(tmp_path)) == "saved_model"
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08")
+    assert source_kind(str(tmp_path / "m.onnx")) == "onnx"
+    assert source_kind("package.module:make_model") == "torch-factory"
+
+
+def _save(tmp_path: Path, model: Model) -> str:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(to_flatbuffer(model))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [("float32", "tflite-float32"), ("float16", "tflite-float16"), ("int8", "tflite-dynamic")],
+)
+def test_float_files_become_float32(stored: str, kind: str, tmp_path: Path) -> None:
+    result = import_source(_save(tmp_path, float_net(stored)))
+    assert (result.kind, result.quantised) == (kind, False)
+    assert {t.dtype for t in parse(result.flatbuffer).main.tensors} == {"float32"}
+    assert (result.agreement is None) == (stored == "float32")
+    if result.agreement is not None:
+        # Dynamic range kernels also quantise the activations; float16 weights are exact in float32.
+        assert result.agreement.sqnr_db > (30 if stored == "int8" else 120)
+
+
+def test_a_quantised_file_is_left_alone(tmp_path: Path) -> None:
+    path = _save(tmp_path, conv_net())
+    result = import_source(path)
+    assert (result.kind, result.quantised) == ("tflite-quantised", True)
+    assert result.flatbuffer == Path(path).read_bytes()
+    assert result.sha256 == source_sha256(path, result.kind)
+
+
+def test_int8_inside_with_float_inputs_and_outputs_is_quantised(tmp_path: Path) -> None:
+    n = Net(2)
+    x = n.tensor((1, 4), "float32", quant=None)
+    n.inputs.append(x)
+    q = n.op("QUANTIZE", [x], (1, 4))
+    a = n.op("ADD", [q, q], (1, 4), options="AddOptions")
+    y = n.op("DEQUANTIZE", [a], (1, 4), "float32", quant=None)
+    result = import_source(_save(tmp_path, n.model([y])))
+    assert result.kind == "tflite-quantised"
+
+
+def test_a_float_twin_with_stored_weights() -> None:
+    path = shared_model("kws01_float32")
+    result = import_source(str(path))
+    assert result.kind == "tflite-dynamic"
+    assert {t.dtype for t in parse(result.flatbuffer).main.tensors} == {"float32", "int32"}
+    assert result.agreement is not None and result.agreement.sqnr_db > 30
+    assert any("became float32" in note for note in result.notes)
+
+
+def test_shapes_on_the_command_line() -> None:
+    assert parse_shapes(["1,3,96,96"]) == {"": (1, 3, 96, 96)}
+    assert parse_shapes(["a/b=1x8", "c=1"]) == {"a/b": (1, 8), "c": (1,)}
+    for bad in (["x"], ["1,0"], ["1,-2"], [""], ["a=1", "a=2"]):
+        with pytest.raises(UsageError):
+            parse_shapes(bad)
+
+
+def test_a_folder_has_the_hash_of_its_names_and_bytes(tmp_path: Path) -> None:
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "saved_model.pb").write_bytes(b"1")
+    (tmp_path / "variables" / "v").write_bytes(b"2")
+    first = source_sha256(str(tmp_path), "saved_model")
+    (tmp_path / "variables" / "v").rename(tmp_path / "variables" / "w")
+    assert source_sha256(str(tmp_path), "saved_model") != first
+
+
+def test_agreement_by_hand() -> None:
+    source = [np.array([3.0, 4.0]), np.array([0.0])]
+    got = [np.array([3.0, 4.5]), np.array([0.0])]
+    found = agreement([(source, got), (source, source)], "nature 1")
+    assert found is not None
+    assert (found.samples, found.max_abs) == (2, 0.5)
+    assert found.mean_abs == pytest.approx(0.5 / 6)
+    assert found.sqnr_db == pytest.approx(10 * np.log10(50 / 0.25))
+    assert agreement([], "nature 1") is None
+    exact = agreement([(source, source)], "nature 1")
+    assert exact is not None and exact.sqnr_db == np.inf and "exact" in str(exact)
+    lost = agreement([(source, [np.array([np.nan, 4.0]), np.array([0.0])])], "nature 1")
+    assert lost is not None and lost.max_abs == np.inf and lost.sqnr_db == -np.inf
+
+
+def test_litert_takes_real_values_for_quantised_inputs() -> None:
+    n = Net(3)
+    x = n.input((1, 4))
+    y = n.op("DEQUANTIZE", [x], (1, 4), "float32", quant=None)
+    model = n.model([y])
+    scale = model.main.tensors[x].scale
+    ((out,),) = run_litert(
+        to_flatbuffer(model), [[np.array([[0.0, 0.1, -0.2, 99.0]], np.float32)]], real=True
+    )
+    assert np.all(np.abs(out[0, :3] - [0.0, 0.1, -0.2]) <= scale / 2 + 1e-6)
+    assert out[0, 3] < 99  # clipped to the range of int8

@@ -1,0 +1,163 @@
+"""Keras 3 and 2, SavedModel, and models of the optimisation toolkit, really converted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.graph import Model
+from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.sources import ImportOptions
+from arenite.converters.importers.tflite import parse
+from tests.converters.importers.framework_results import Made, once
+
+_KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
+
+#: Float32 arithmetic in another order; the largest values are about 1.
+_ROUNDING = 2e-6
+
+
+def _jobs(framework: Framework, folder: Path) -> dict:
+    def job(name: str, options: ImportOptions | None = None, inputs=None):
+        return lambda: framework.convert(str(folder / name), _KINDS[(folder / name).suffix], inputs, options)
+
+    def calibration(model: Model) -> list[list[np.ndarray]]:
+        assert [model.main.tensors[i].shape for i in model.main.inputs] == [(1, 8, 8, 3)]
+        return [[np.full((1, 8, 8, 3), k / 10, np.float32)] for k in range(5)]
+
+    (folder / "cut.h5").write_bytes((folder / "keras3.h5").read_bytes()[:3000])
+    (folder / "cut").mkdir()
+    (folder / "cut" / "saved_model.pb").write_bytes((folder / "saved" / "saved_model.pb").read_bytes()[:100])
+    names = [p.name for p in folder.iterdir() if p.suffix in _KINDS and p.name != "open.keras"]
+    jobs = {name: job(name) for name in sorted(names)}
+    jobs["keras3.keras"] = job("keras3.keras", inputs=calibration)
+    jobs["open.keras"] = job("open.keras", ImportOptions(shape={"": (1, 8, 8, 3)}))
+    jobs["open.keras?"] = job("open.keras")
+    jobs["open.keras!"] = job("open.keras", ImportOptions(shape={"": (1, 8, 8, 1)}))
+    jobs["several:triple"] = job("several", ImportOptions(signature="triple"))
+    jobs["several:half"] = job("several", ImportOptions(signature="half"))
+    jobs["two.keras?"] = job("two.keras", ImportOptions(shape={"middle": (1, 4)}))
+    return jobs
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return once("tensorflow", tmp_path_factory, _jobs)
+
+
+def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
+    g = parse(flatbuffer).main
+    return [(g.tensors[i].name, g.tensors[i].shape, g.tensors[i].dtype) for i in g.inputs]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("keras3.keras", "keras"),
+        ("keras3.h5", "keras-h5"),
+        ("keras2.h5", "keras-h5"),
+        ("saved", "saved_model"),
+        ("open.keras", "keras"),
+        ("lstm.keras", "keras"),
+        ("pruned.h5", "keras-h5"),
+        ("clustered.h5", "keras-h5"),
+    ],
+)
+def test_a_float_model_agrees_with_its_framework(made: Made, name: str, kind: str) -> None:
+    result = made.imported(name)
+    assert (result.kind, result.quantised) == (kind, False)
+    assert made.largest_difference(name, name) < _ROUNDING
+    assert result.agreement is not None
+    assert result.agreement.max_abs < _ROUNDING
+    assert result.agreement.sqnr_db > 100
+    assert len(result.sha256) == 64
+    assert result.made_by["tensorflow"].startswith("2.")
+
+
+def test_the_versions_that_saved_a_model_load_it(made: Made) -> None:
+    sources = {n: made.imported(n).agreement for n in ("keras3.h5", "keras2.h5", "saved")}
+    named = {n: a.source.split()[0] for n, a in sources.items() if a is not None}
+    assert named == {"keras3.h5": "keras", "keras2.h5": "tf_keras", "saved": "tensorflow"}
+
+
+def test_calibration_inputs_are_compared_besides_random_ones(made: Made) -> None:
+    with_five, without = made.imported("keras3.keras").agreement, made.imported("keras3.h5").agreement
+    assert with_five is not None and without is not None
+    assert (with_five.samples, without.samples) == (13, 8)
+
+
+def test_batch_normalisation_is_folded_and_shapes_are_static(made: Made) -> None:
+    model = parse(made.imported("keras3.keras").flatbuffer)
+    names = [op.name for op in model.main.ops]
+    assert names == ["CONV_2D", "DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX"]
+    assert not model.repairs
+
+
+def test_several_inputs_and_outputs_keep_the_order_of_the_model(made: Made) -> None:
+    result = made.imported("two.keras")
+    assert [(n, s) for n, s, _ in _inputs(result.flatbuffer)] == [("right", (1, 4)), ("left", (1, 3))]
+    assert made.largest_difference("two.keras", "two.keras") < _ROUNDING
+    assert [n for n, _, _ in _inputs(made.imported("named.keras").flatbuffer)] == ["left", "right"]
+    assert made.largest_difference("named.keras", "named.keras") < _ROUNDING
+
+
+def test_recurrent_layers_have_no_loop(made: Made) -> None:
+    result = made.imported("lstm.keras")
+    assert "WHILE" not in [op.name for op in parse(result.flatbuffer).main.ops]
+    assert any("6 steps" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("name", ["qat.h5", "qat_saved"])
+def test_quantisation_aware_training_stays_int8(made: Made, name: str) -> None:
+    result = made.imported(name)
+    assert result.quantised
+    ((_, shape, dtype),) = _inputs(result.flatbuffer)
+    assert (shape, dtype) == ((1, 8, 8, 3), "int8")
+    model = parse(result.flatbuffer)
+    assert all(t.dtype in ("int8", "int32") for t in model.main.tensors)
+    assert result.agreement is not None and result.agreement.sqnr_db > 25
+    assert any("trained ranges" in note for note in result.notes)
+
+
+def _weights(flatbuffer: bytes, op_name: str) -> np.ndarray:
+    g = parse(flatbuffer).main
+    op = next(op for op in g.ops if op.name == op_name)
+    data = g.tensors[op.inputs[1]].data
+    assert data is not None
+    return data
+
+
+def test_pruned_weights_keep_their_zeros(made: Made) -> None:
+    result = made.imported("pruned.h5")
+    dense = _weights(result.flatbuffer, "FULLY_CONNECTED")
+    assert np.mean(dense == 0) >= 0.49
+    assert any("pruning" in note for note in result.notes)
+
+
+def test_clustered_weights_keep_their_few_values(made: Made) -> None:
+    result = made.imported("clustered.h5")
+    assert len(np.unique(_weights(result.flatbuffer, "FULLY_CONNECTED"))) <= 4
+    assert any("clustering" in note for note in result.notes)
+
+
+def test_open_dimensions_are_a_question(made: Made) -> None:
+    made.refused("open.keras?", UsageError, "Dimension 1", "[?, ?, ?, 3]", "--input-shape 1,?,?,3")
+    made.refused("open.keras!", UsageError, "[1, 8, 8, 1]", "does not go with")
+    made.refused("two.keras?", UsageError, "no input 'middle'", "right, left")
+
+
+def test_several_signatures_are_a_question(made: Made) -> None:
+    made.refused("several", UsageError, "double, triple", "--signature double")
+    made.refused("several:half", UsageError, "no signature 'half'")
+    assert made.largest_difference("several:triple", "several") < _ROUNDING
+
+
+def test_bad_models_are_refused_with_a_sentence(made: Made) -> None:
+    made.refused("only.weights.h5", ModelError, "weights but no model")
+    made.refused("cut.h5", ModelError, "Cannot read", "cut.h5", "truncated")
+    made.refused("cut", ModelError, "Cannot read", "saved_model.pb")
+    made.refused("qat.keras", ModelError, "trained with quantisation", ".h5")
+    made.refused("inverse", ModelError, "tf.MatrixInverse")

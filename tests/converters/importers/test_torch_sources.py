@@ -1,0 +1,100 @@
+"""Programs of torch.export and factories of PyTorch models, really converted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.sources import ImportOptions, source_kind
+from arenite.converters.importers.tflite import parse
+from tests.converters.importers.framework_results import MAKERS, Made, once
+
+_LAST = (0, 2, 3, 1)
+
+
+def _jobs(framework: Framework, folder: Path) -> dict:
+    def job(source: str, options: ImportOptions | None = None):
+        program = source.endswith(".pt2")
+        kind = "torch-export" if program else "torch-factory"
+        return lambda: framework.convert(str(folder / source) if program else source, kind, None, options)
+
+    tall = ImportOptions(shape={"image": (1, 3, 16, 8)})
+    return {
+        "net.pt2": job("net.pt2"),
+        "open.pt2": job("open.pt2", tall),
+        "open.pt2?": job("open.pt2"),
+        "factory": job("factories:net"),
+        "factory kept": job("factories:net", ImportOptions(keep_layout=True)),
+        "bare": job("factories:bare", ImportOptions(shape={"": (1, 3, 12, 8)})),
+        "bare?": job("factories:bare"),
+        "number": job("factories:number"),
+        "broken": job("factories:broken"),
+        "nothing": job("factories:nothing"),
+        "nowhere": job("no_such_module:net"),
+    }
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    before = os.getcwd()
+    os.chdir(MAKERS)  # a factory's module is looked for in the current folder
+    try:
+        return once("torch", tmp_path_factory, _jobs)
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "turn"),
+    [
+        ("net.pt2", "net.pt2", _LAST),
+        ("open.pt2", "open.pt2", _LAST),
+        ("factory", "factory", _LAST),
+        ("factory kept", "factory", None),
+        ("bare", "factory", _LAST),
+    ],
+)
+def test_a_model_agrees_with_pytorch(
+    made: Made, name: str, expected: str, turn: tuple[int, ...] | None
+) -> None:
+    result = made.imported(name)
+    assert result.kind == ("torch-export" if name.endswith(".pt2") else "torch-factory")
+    assert not result.quantised
+    assert made.largest_difference(name, expected, turn) < 2e-6
+    assert result.agreement is not None
+    assert result.agreement.sqnr_db > 100
+    assert result.agreement.source.startswith("torch 2.")
+
+
+def test_images_become_channels_last_and_the_notes_say_so(made: Made) -> None:
+    for name, shape in (
+        ("factory", (1, 12, 8, 3)),
+        ("factory kept", (1, 3, 12, 8)),
+        ("net.pt2", (1, 12, 8, 3)),
+    ):
+        result = made.imported(name)
+        g = parse(result.flatbuffer).main
+        assert [(g.tensors[i].name, g.tensors[i].shape) for i in g.inputs] == [("image", shape)]
+        assert any("NHWC" in note for note in result.notes) == (name != "factory kept")
+
+
+def test_what_is_open_is_a_question(made: Made) -> None:
+    made.refused("open.pt2?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,8")
+    made.refused("bare?", UsageError, "without example inputs", "--input-shape")
+
+
+def test_factories_that_are_none(made: Made) -> None:
+    made.refused("number", UsageError, "returned int")
+    made.refused("broken", ModelError, "Cannot run factories:broken", "the weights are elsewhere")
+    made.refused("nothing", UsageError, "no function 'nothing'")
+    made.refused("nowhere", UsageError, "no module 'no_such_module'")
+
+
+def test_a_checkpoint_is_not_a_program(made: Made) -> None:
+    assert source_kind(str(made.folder / "net.pt2")) == "torch-export"
+    with pytest.raises(UsageError, match="module:function"):
+        source_kind(str(made.folder / "weights.pt"))
