@@ -33,16 +33,20 @@ _SMALL = 2048
 _TWO_SIDED = 2
 
 
-def nibble_filters(folded: Folded, order: np.ndarray, form: PairForm) -> np.ndarray:
-    """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]; ``order`` as in ``TapOrder``."""
+def nibble_words(folded: Folded, order: np.ndarray) -> np.ndarray:
+    """Weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
     groups = ((16 * even + odd + 8) & 0xFF).reshape(len(even), -1, 4)[:, :, _BYTES]
-    words = np.ascontiguousarray(groups.astype(np.uint8)).view("<u4").reshape(len(even), -1)
+    return np.ascontiguousarray(groups.astype(np.uint8)).view("<i4").reshape(len(even), -1)
+
+
+def nibble_filters(folded: Folded, order: np.ndarray, form: PairForm) -> np.ndarray:
+    """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
     start = 16 * (_difference(first, second) >> 8) + second
     biases = np.stack([start, second], axis=1) & 0xFFFFFFFF
-    return np.concatenate([biases.astype(np.uint32), words], axis=1).view(np.int32)
+    return np.concatenate([biases.astype(np.uint32).view(np.int32), nibble_words(folded, order)], axis=1)
 
 
 def nibble_requant(form: PairForm) -> np.ndarray:
@@ -81,6 +85,12 @@ def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
     """Whether one of the tier's own kernels runs with whole weights. Pairs with a weight of -8 have no half bytes."""
     found = choice(graph, op, target)
     return found is not None and found.kernel is not None and found.kernel.tiers == (DSP,)
+
+
+def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether a FULLY_CONNECTED is too small a reason for more code where others want whole weights."""
+    small = graph.tensors[op.inputs[1]].elements < _SMALL
+    return target.optimise == "speed" and small and fast_whole(graph, op, target)
 
 
 class _Convolution(ConvolutionDsp):
@@ -126,9 +136,7 @@ class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if not is_int4(graph, op, target) or not super().suits(graph, op, target):
             return False
-        # A small layer is no reason for more code where others want whole weights.
-        small = graph.tensors[op.inputs[1]].elements < _SMALL
-        return target.optimise != "speed" or not small or not fast_whole(graph, op, target)
+        return not small_beside_whole(graph, op, target)
 
     def storable(self, folded: Folded) -> bool:
         return True

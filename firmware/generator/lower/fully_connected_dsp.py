@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded, fold_convolution, fold_fully_connected
@@ -31,10 +34,14 @@ class FullyConnectedDsp(Variant):
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
     priority = 210
-    kernels = ROW_SOURCES
+    kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return _rows(graph, op) == 1 and row_suits(_folded(graph, op))
+        return _rows(graph, op) == 1 and row_suits(_folded(graph, op), self.storable)
+
+    def storable(self, folded: Folded) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return row_scratch(_depth(graph, op))
@@ -46,6 +53,9 @@ class FullyConnectedDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded = _folded(ctx.graph, ctx.op)
         assert folded is not None
+        return self.call(ctx, folded)
+
+    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
         return row_call(ctx, folded)
 
 
@@ -92,7 +102,7 @@ class Conv2DPixelDsp(Variant):
     op_name = "CONV_2D"
     tiers = (DSP,)
     priority = 210
-    kernels = ROW_SOURCES
+    kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
@@ -103,7 +113,11 @@ class Conv2DPixelDsp(Variant):
             return False
         if shape["dilation_h"] > 1 or shape["dilation_w"] > 1:
             return False
-        return row_suits(fold_convolution(graph, op, axis=0))
+        return row_suits(fold_convolution(graph, op, axis=0), self.storable)
+
+    def storable(self, folded: Folded) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return row_scratch(graph.tensors[op.inputs[0]].elements)
@@ -114,11 +128,14 @@ class Conv2DPixelDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded = fold_convolution(ctx.graph, ctx.op, axis=0)
         assert folded is not None
+        return self.call(ctx, folded)
+
+    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
         return row_call(ctx, folded)
 
 
-def row_suits(folded: Folded | None) -> bool:
-    if folded is None or folded.requant.two_sided or not packable(folded):
+def row_suits(folded: Folded | None, storable: Callable[[Folded], bool]) -> bool:
+    if folded is None or folded.requant.two_sided or not storable(folded):
         return False
     return max(folded.weights[0].size, len(folded.weights)) <= _LARGEST
 
@@ -130,28 +147,33 @@ def row_scratch(depth: int) -> int:
 
 def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
     """The call of ``ar_fully_connected_s8_dsp`` for one row."""
-    depth = folded.weights[0].size
-    order = row_order(depth)
+    filters = pack_quads(folded, row_order(folded.weights[0].size))
     return KernelCall(
         "ar_fully_connected_s8_dsp",
         "fully_connected_s8_dsp.h",
         ROW_SOURCES,
         "ar_fully_connected_dsp_params",
-        {
-            "input": ctx.input_ptr(0),
-            "output": ctx.output_ptr(),
-            "filters": ctx.weights(pack_quads(folded, order), "filters"),
-            "requant": ctx.table(quad_requant(folded), "requant"),
-            "scratch": ctx.scratch_ptr(),
-            "rounding": folded.requant.rounding,
-            "depth": depth,
-            "units": len(folded.weights),
-            "groups": len(order) // 8,
-            "shift": folded.requant.shift,
-            "act_min": folded.act_range[0],
-            "act_max": folded.act_range[1],
-        },
+        row_fields(ctx, folded, filters, quad_requant(folded)),
     )
+
+
+def row_fields(ctx: LowerContext, folded: Folded, filters: np.ndarray, requant: np.ndarray) -> dict[str, Any]:
+    """All of ``ar_fully_connected_dsp_params``."""
+    depth = folded.weights[0].size
+    return {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "filters": ctx.weights(filters, "filters"),
+        "requant": ctx.table(requant, "requant"),
+        "scratch": ctx.scratch_ptr(),
+        "rounding": folded.requant.rounding,
+        "depth": depth,
+        "units": len(folded.weights),
+        "groups": len(row_order(depth)) // 8,
+        "shift": folded.requant.shift,
+        "act_min": folded.act_range[0],
+        "act_max": folded.act_range[1],
+    }
 
 
 def _folded(graph: Subgraph, op: Op) -> Folded | None:

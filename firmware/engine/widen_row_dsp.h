@@ -1,0 +1,33 @@
+/* A row of bytes widened to int16, as row_dot_s8_dsp.h wants it. */
+#ifndef ARENITE_WIDEN_ROW_DSP_H
+#define ARENITE_WIDEN_ROW_DSP_H
+
+#include "sxtb16.h"
+
+/* Widen four bytes, which need no alignment. */
+static inline void widen_word(int32_t *x, const int8_t *in)
+{
+    uint32_t word;
+    __builtin_memcpy(&word, in, 4);
+    x[0] = ar_sxtb16(word);
+    x[1] = ar_sxtb16_ror8(word);
+}
+
+/* `left` bytes; zeros fill up the last group of eight. */
+static inline void widen_row(int32_t *x, const int8_t *in, int32_t left)
+{
+    for (; left >= 8; left -= 8, in += 8, x += 4) {
+        widen_word(x, in);
+        widen_word(x + 2, in + 4);
+    }
+    if (left) {
+        int8_t last[8] = {0};
+        for (int32_t i = 0; i < left; i++) {
+            last[i] = in[i];
+        }
+        widen_word(x, last);
+        widen_word(x + 2, last + 4);
+    }
+}
+
+#endif
