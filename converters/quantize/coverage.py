@@ -17,8 +17,8 @@ from arenite.converters.quantize.assign import LEVELS, assign
 from arenite.converters.quantize.histogram import BINS
 from arenite.converters.quantize.observe import Observations, TensorStats
 from arenite.converters.quantize.recipe import Recipe
-from arenite.converters.quantize.trained_ranges import trained_ranges
 from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.trained_ranges import trained_ranges
 
 #: The bulk of a tensor's values: all but the outermost 0.05 % on each side.
 BULK = 0.999

@@ -36,15 +36,28 @@ class Pair:
 
     first: int
     second: int
+    between: tuple[int, ...] = ()  # the tensors from the output of the first to the input of the second
 
 
-def equalise(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The same float model with equalised weights, and a sentence for each pair of layers; unchanged without pairs."""
+@dataclass(frozen=True)
+class Equalised:
+    """The float model with equalised weights; itself without pairs.
+
+    ``scaled``: tensors (indices as before) whose channels have other factors now; all others have the same values.
+    """
+
+    flatbuffer: bytes
+    scaled: frozenset[int]
+    notes: tuple[str, ...]
+
+
+def equalise(flatbuffer: bytes) -> Equalised:
+    """Even out every pair of layers that can be, again and again until the factors settle."""
     model = parse(flatbuffer)
     graph = model.main
     pairs = find_pairs(graph)
     if not pairs:
-        return flatbuffer, ()
+        return Equalised(flatbuffer, frozenset(), ())
     values = {
         t.index: t.data.astype(np.float64)
         for t in graph.tensors
@@ -67,7 +80,8 @@ def equalise(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
         for p, f in total.items()
     )
     new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
-    return to_flatbuffer(new), notes
+    scaled = frozenset(i for p in pairs for i in p.between)
+    return Equalised(to_flatbuffer(new), scaled, notes)
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
@@ -83,18 +97,20 @@ def find_pairs(graph: Subgraph) -> tuple[Pair, ...]:
     for op in graph.ops:
         if not _suitable(graph, op, count):
             continue
+        between = [op.inputs[0]]
         source = op.inputs[0]
         while source in made and made[source].name in _THROUGH and count[source] == 1:
             if made[source].options["fused_activation_function"] not in (NONE, RELU):
                 break
             source = made[source].inputs[0]
+            between.append(source)
         first = made.get(source)
         if first is None or count[source] != 1 or not _suitable(graph, first, count):
             continue
         if first.options["fused_activation_function"] not in (NONE, RELU):
             continue
         if graph.tensors[source].shape[-1] == _channels_in(graph, op):
-            found.append(Pair(first.index, op.index))
+            found.append(Pair(first.index, op.index, tuple(between)))
     return tuple(found)
 
 

@@ -43,7 +43,7 @@ def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]])
 
 
 def stated_range(graph: Subgraph, op: Op, readers: Mapping[int, int]) -> tuple[float, float, Op] | None:
-    """The range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE behind it, states, and the last operator of these."""
+    """The range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE behind it, states, and the last of them."""
     if op.name == "FAKE_QUANT":
         return float(op.options["min"]), float(op.options["max"]), op
     if op.name != "QUANTIZE" or graph.tensors[op.inputs[0]].dtype != "float32":

@@ -9,11 +9,11 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.equalise import Pair, equalise, find_pairs
+from arenite.converters.quantize.equalise import Equalised, Pair, equalise, find_pairs
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.run_float import outputs, values
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
-from tests.converters.quantize.test_quantize import quality
+from tests.converters.quantize.test_quantize import quality, quantised
 
 
 def uneven(seed: int = 0) -> Model:
@@ -40,16 +40,17 @@ def uneven(seed: int = 0) -> Model:
 def test_the_model_computes_the_same() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
-    made, notes = equalise(flatbuffer)
+    found = equalise(flatbuffer)
+    made = found.flatbuffer
     assert made != flatbuffer
-    assert len(notes) == 3
+    assert len(found.notes) == 3
     data = samples_for(model).inputs
     for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
         assert np.allclose(before, after, rtol=1e-4, atol=1e-4 * np.abs(before).max())
 
 
 def test_ranges_of_channels_meet() -> None:
-    made, _ = equalise(to_flatbuffer(uneven()))
+    made = equalise(to_flatbuffer(uneven())).flatbuffer
     graph = parse(made).main
     for pair in find_pairs(graph):
         first, second = (graph.tensors[graph.ops[k].inputs[1]].data for k in (pair.first, pair.second))
@@ -68,9 +69,25 @@ def test_per_tensor_weights_gain() -> None:
     assert quality(model, recipe) > quality(model, replace(recipe, equalisation=False)) + 3
 
 
+def test_tensors_that_are_not_named_keep_their_values() -> None:
+    model = uneven()
+    flatbuffer = to_flatbuffer(model)
+    found = equalise(flatbuffer)
+    watched = [op.outputs[0] for op in model.main.ops]
+    data = samples_for(model, 3).inputs
+    kept = set()
+    for before, after in zip(
+        values(flatbuffer, data, watched), values(found.flatbuffer, data, watched), strict=True
+    ):
+        kept = {i for i in watched if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
+    assert kept == set(watched) - found.scaled == {watched[-1]}
+    made, _ = quantised(model, load_recipe("int8_per_tensor"))
+    assert not found.scaled & set(made.tensors)
+
+
 def test_pairs_stop_at_branches_and_other_activations() -> None:
     graph = classifier().main  # the first convolution feeds a branch; an ADD follows the pointwise one
-    assert find_pairs(graph) == (Pair(1, 2),)
+    assert find_pairs(graph) == (Pair(1, 2, (6,)),)
     n = FloatNet()
     x = n.input((1, 8, 8, 3), "float32")
     a = n.layer(
@@ -80,4 +97,4 @@ def test_pairs_stop_at_branches_and_other_activations() -> None:
     model = n.model([n.conv(a, 4)])
     assert find_pairs(model.main) == ()
     flatbuffer = to_flatbuffer(model)
-    assert equalise(flatbuffer) == (flatbuffer, ())
+    assert equalise(flatbuffer) == Equalised(flatbuffer, frozenset(), ())

@@ -1,0 +1,114 @@
+"""The integer weights of every layer, rounded as the recipe says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.quantize.assign import FLOAT, Assignment
+from arenite.converters.quantize.moments import can_have_moments, moments
+from arenite.converters.quantize.recipe import Settings
+from arenite.converters.quantize.rounding import round_for_output
+from arenite.converters.quantize.rules import WEIGHTS
+from arenite.converters.quantize.weights import QuantisedWeights, quantise_weights, to_integers
+
+#: Weights that were rounded before, by what they depend on: a search asks for the same ones in many recipes.
+_rounded: OrderedDict[tuple, QuantisedWeights] = OrderedDict()
+_MOST_ROUNDED = 256
+
+
+def layer_weights(
+    flatbuffer: bytes,
+    graph: Subgraph,
+    a: Assignment,
+    only: Collection[int] | None,
+    samples: Sequence[Sequence[np.ndarray]],
+) -> dict[int, QuantisedWeights]:
+    """The integer weights of every layer that has some, rounded as its settings say, by operator index."""
+    out = _nearest_weights(graph, a, only)
+    source = (hashlib.sha256(flatbuffer).digest(), _digest(samples))
+    keys = {
+        op.index: (*source, op.index, out[op.index].dtype, *_weight_settings(a.settings[op.index]))
+        for op in graph.ops
+        if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op)
+    }
+    missing = [graph.ops[i] for i, key in keys.items() if key not in _rounded]
+    for index, found in (moments(flatbuffer, graph, missing, samples) if samples else {}).items():
+        _rounded[keys[index]] = round_for_output(_weights_of(graph, graph.ops[index]), out[index], found)
+    for index, key in keys.items():
+        if key in _rounded:
+            _rounded.move_to_end(key)
+            out[index] = _rounded[key]
+    while len(_rounded) > _MOST_ROUNDED:
+        _rounded.popitem(last=False)
+    return {i: _with_room_for_bias(graph, graph.ops[i], a, made) for i, made in out.items()}
+
+
+def _weight_settings(settings: Settings) -> tuple:
+    return settings.per_channel, settings.weight_scale
+
+
+def _digest(samples: Sequence[Sequence[np.ndarray]]) -> bytes:
+    digest = hashlib.sha256()
+    for sample in samples:
+        for array in sample:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
+
+
+def _weights_of(graph: Subgraph, op: Op) -> np.ndarray:
+    data = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].data
+    assert data is not None
+    return data
+
+
+def _nearest_weights(
+    graph: Subgraph, a: Assignment, only: Collection[int] | None
+) -> dict[int, QuantisedWeights]:
+    out = {}
+    for op in graph.ops:
+        rule = WEIGHTS.get(op.name)
+        if rule is None or op.index not in a.modes or (only is not None and op.index not in only):
+            continue
+        t = graph.tensors[op.inputs[rule.weights]]
+        settings = a.settings[op.index]
+        dtype = weight_type(op, a.modes[op.index], settings, a.notes)
+        if t.data is None or t.dtype != FLOAT or dtype not in ("int8", "int4"):
+            continue
+        made = quantise_weights(
+            t.data, rule.axis, dtype, per_channel=settings.per_channel, scale_method=settings.weight_scale
+        )
+        out[op.index] = made
+    return out
+
+
+def weight_type(op: Op, mode: str, settings: Settings, notes: list[str]) -> str:
+    """The type that the weights of ``op`` get: the recipe's, or int8 where an integer kernel takes no other."""
+    if mode == FLOAT:
+        return settings.weights
+    if settings.weights == "int4" and mode not in WEIGHTS[op.name].int4:
+        notes.append(f"Layer {op.index} {op.name} takes no int4 weights beside {mode}: it gets int8 weights.")
+        return "int8"
+    return settings.weights if settings.weights == "int4" else "int8"
+
+
+def _with_room_for_bias(graph: Subgraph, op: Op, a: Assignment, made: QuantisedWeights) -> QuantisedWeights:
+    """Coarser weights where a bias would not fit in 32 bits: of tiny weights beside a large bias."""
+    rule = WEIGHTS[op.name]
+    bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
+    if bias is None or a.modes[op.index] != "int8":
+        return made
+    unit = a.quant[a.read[op.index, rule.value]].scale[0]
+    needed = np.abs(bias.astype(np.float64)) / (unit * 2.0**30)
+    needed = needed if made.scale.size > 1 else np.full(1, needed.max(initial=0.0))
+    if np.all(needed <= made.scale):
+        return made
+    scale = np.maximum(made.scale, needed).astype(np.float32)
+    return replace(
+        made, scale=scale, values=to_integers(_weights_of(graph, op), scale, made.axis, made.dtype)
+    )
