@@ -88,39 +88,3 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:
     """The endings of files that ``spec`` takes."""
     return SOUNDS if isinstance(spec.source, AudioSource) else PICTURES
-
-
-def labelled_files(
-    folder: str | Path, endings: Sequence[str]
-) -> tuple[list[Path], np.ndarray | None, tuple[str, ...]]:
-    """Files below ``folder`` in order of their paths, their labels, and the labels' names.
-
-    Sub-folders are classes, numbered in order of their names. Files that lie in ``folder`` itself have no label; files
-    in it and in sub-folders at once are refused. Raises ``UsageError``.
-    """
-    folder = Path(folder)
-
-    def matching(place: Path, pattern: str) -> list[Path]:
-        return sorted(
-            f
-            for f in place.glob(pattern)
-            if f.suffix.lower() in endings and f.is_file() and not f.name.startswith(".")
-        )
-
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder.", "Give a folder of files.")
-    plain = matching(folder, "*")
-    classes = [d for d in sorted(folder.iterdir()) if d.is_dir() and not d.name.startswith(".")]
-    grouped = {d.name: matching(d, "**/*") for d in classes}
-    grouped = {name: files for name, files in grouped.items() if files}
-    if not plain and not grouped:
-        raise UsageError(f"{folder} has no {' or '.join(endings)} files.", "Give a folder of such files.")
-    if plain and grouped:
-        raise UsageError(
-            f"{folder} has files of its own and sub-folders with files.",
-            "Put every file into the sub-folder of its class, or none.",
-        )
-    if plain:
-        return plain, None, ()
-    labels = [k for k, files in enumerate(grouped.values()) for _ in files]
-    return [f for files in grouped.values() for f in files], np.array(labels), tuple(grouped)

@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from arenite.converters.atomic import write_atomic
+from arenite.converters.processing.files import PICTURES, SOUNDS
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
 from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench
+from arenite.host.bench.sample_files import file_samples
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
@@ -32,7 +34,9 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
 @click.option("--port", help="Serial port of a real board.")
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Samples: x (x0, x1, ...) and y in an .npz file."
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Samples: x (x0, x1, ...) and y in an .npz file, or pictures or WAV files in a folder.",
 )
 @click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
 @optimise_option
@@ -82,7 +86,12 @@ def bench(
     if baseline is not None and compare is not None:
         require(baseline, chosen.core, prepared.path.stem, compare)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    inputs = load_samples(data, tensors, samples) if data else random_samples(tensors, samples or 10)
+    if data is None:
+        inputs = random_samples(tensors, samples or 10)
+    elif data.is_dir() or data.suffix.lower() in (*PICTURES, *SOUNDS):
+        inputs = file_samples(data, tensors, prepared.extra, samples)
+    else:
+        inputs = load_samples(data, tensors, samples)
     options = Options(optimise, protocol, port, stateful, keep, stream_input, cycles)
     with Steps(chosen.name) as steps:
         result = run_bench(prepared, chosen, inputs, options, steps)

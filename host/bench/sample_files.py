@@ -1,0 +1,76 @@
+"""Pictures and recordings as samples, through the preprocessing that the image records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Tensor
+from arenite.converters.processing.files import preprocess_file, suffixes
+from arenite.converters.quantize.data_files import evenly
+from arenite.converters.quantize.data_folders import classes_of
+from arenite.host.attachments import LABELS, recorded_preprocessing
+from arenite.host.bench.samples import Samples
+
+
+def file_samples(
+    path: Path, tensors: Sequence[Tensor], extra: Mapping[str, Any], limit: int | None = None
+) -> Samples:
+    """Samples from a picture, a WAV file, or a folder of either; sub-folders are classes.
+
+    Args:
+        path: the file or folder.
+        tensors: the model's inputs, of which there must be one.
+        extra: of the image: its preprocessing makes of each file exactly what the device would make of it, and its
+            labels, when all sub-folders are called by them, say which class a sub-folder is.
+        limit: take so many, evenly spread over the files in order of their paths.
+
+    Raises:
+        UsageError: no preprocessing, no such files, or a file that cannot be read.
+    """
+    spec = recorded_preprocessing(extra)
+    if spec is None:
+        raise UsageError(
+            f"The model records no preprocessing, so that {path} cannot become tensors.",
+            "Convert it with --preprocessing FILE.toml (see docs/processing.md), or give an .npz file.",
+        )
+    if len(tensors) != 1:
+        raise UsageError(f"The model has {len(tensors)} inputs.", "Give their samples in an .npz file.")
+    bound = spec.bound(tensors[0])
+    files = [path] if path.is_file() else _files(path, suffixes(spec))
+    labels = None if path.is_file() else _labels(path, files, extra)
+    places = evenly(len(files), limit)
+    chosen = [files[k] for k in places]
+    inputs = [[preprocess_file(bound, file, tensors[0].shape)] for file in chosen]
+    return Samples(inputs, None if labels is None else labels[places])
+
+
+def _files(folder: Path, endings: Sequence[str]) -> list[Path]:
+    if not folder.is_dir():
+        raise UsageError(f"There is no file or folder {folder}.", "Give a folder of samples.")
+    found = sorted(
+        f
+        for f in folder.rglob("*")
+        if f.is_file()
+        and f.suffix.lower() in endings
+        and not any(part.startswith(".") for part in f.relative_to(folder).parts)
+    )
+    if not found:
+        raise UsageError(
+            f"{folder} has no {', '.join(endings)} files, which the model's preprocessing takes.",
+            "Give a folder that has some; sub-folders are classes.",
+        )
+    return found
+
+
+def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:
+    """The class of each file by its sub-folder; None when the files lie in ``folder`` itself."""
+    names = extra.get(LABELS)
+    tops = [f.relative_to(folder).parts[0] for f in files if f.parent != folder]
+    if isinstance(names, list) and len(tops) == len(files) and set(tops) <= set(names):
+        return np.array([names.index(top) for top in tops], np.int64)
+    return classes_of(folder, files, files)[0]
