@@ -106,16 +106,25 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYERS)) 
     return Space(base, tuple(layers))
 
 
+def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
+    """How many of the layers in int4 save ``saving`` bytes, and one more, because code grows as well."""
+    saved = 0
+    for count, layer in enumerate(packable, 1):
+        saved += layer.elements // 2
+        if saved >= saving:
+            return [count, min(count + 1, len(packable))]
+    return [len(packable)] if packable else []
+
+
 def first_tries(space: Space, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
     """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
     order of error per byte saved, int16 where int8 hurts most.
 
-    ``saving``: bytes of flash that plain int8 has too many of, when that is known: the first mixture that saves them is
-    tried too.
+    ``saving``: bytes of flash that plain int8 has too many of, when that is known. When there are some, int4 comes
+    before other calibrators, first of all the smallest mixture that saves them.
     """
     plain = space.plain()
-    tries = [plain]
-    tries += [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]
+    others = [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]
     packable = [c for c in space.layers if "int4" in c.kinds]
     noise = {s.layer: 10 ** (-s.sqnr_db / 10) for s in sensitivity.layers if s.kind == "int4"}
     packable.sort(key=lambda c: noise.get(c.layer, 0.0) / max(c.elements, 1))
@@ -123,16 +132,15 @@ def first_tries(space: Space, sensitivity: Sensitivity, saving: int | None) -> l
     def packed(count: int, calibrator: str) -> dict[str, Any]:
         return {**plain, "calibrator": calibrator} | {f"layer {c.layer}": "int4" for c in packable[:count]}
 
-    counts = {len(packable), *(round(len(packable) * part) for part in (0.25, 0.5, 0.75))} - {0}
-    if saving is not None and saving > 0:
-        saved, needed = 0, 0
-        while needed < len(packable) and saved < saving:
-            saved += packable[needed].elements // 2
-            needed += 1
-        counts |= {needed, min(needed + 1, len(packable))} - {0}
+    counts = sorted({len(packable), *(round(len(packable) * part) for part in (0.25, 0.5, 0.75))} - {0})
+    short = saving is not None and saving > 0
+    if short:
+        counts = _enough(packable, saving or 0) + counts
     calibrator = "mse" if "mse" in space.calibrators else space.calibrators[0]
-    tries += [packed(count, calibrator) for count in sorted(counts)]
-    tries += [{**packed(count, calibrator), "bias_correction": True} for count in sorted(counts)[-1:]]
+    mixtures = [packed(count, calibrator) for count in counts]
+    if mixtures:
+        mixtures.append({**mixtures[-1], "bias_correction": True})
+    tries = [plain, *mixtures, *others] if short else [plain, *others, *mixtures]
     wide = [
         s.layer
         for s in sensitivity.worst("int8")
