@@ -31,7 +31,7 @@ def save(name, nodes, constants, inputs, outputs, sizes):
         session.run(None, {i.name: g[k : k + 1] for i, g in zip(inputs, given, strict=True)})
         for k in range(3)
     ]
-    arrays = {f"x{i}": g for i, g in enumerate(given)}
+    arrays: dict = {f"x{i}": g for i, g in enumerate(given)}
     arrays |= {f"y{i}": np.concatenate([r[i] for r in rows]) for i in range(len(outputs))}
     np.savez(OUT / f"{name}.onnx.npz", **arrays)
 

@@ -31,7 +31,7 @@ def net(k, shape=(8, 8, 3)):
 
 def expect(name, inputs, outputs):
     """Remember what the framework itself makes of ``inputs``: lists of arrays with a first dimension of samples."""
-    arrays = {f"x{i}": np.asarray(v) for i, v in enumerate(inputs)}
+    arrays: dict = {f"x{i}": np.asarray(v) for i, v in enumerate(inputs)}
     arrays |= {f"y{i}": np.asarray(v) for i, v in enumerate(outputs)}
     np.savez(OUT / f"{name}.npz", **arrays)
 
@@ -93,9 +93,9 @@ def quantisation_aware():
 
 def shrunk():
     sparsity = tfmot.sparsity.keras
-    pruned = sparsity.prune_low_magnitude(net(tf_keras), sparsity.ConstantSparsity(0.5, 0))
+    pruned = sparsity.prune_low_magnitude(net(tf_keras), sparsity.ConstantSparsity(0.5, 0, frequency=1))
     pruned.compile("sgd", "sparse_categorical_crossentropy")
-    pruned.fit(IMAGES, np.arange(4), epochs=1, verbose=0, callbacks=[sparsity.UpdatePruningStep()])
+    pruned.fit(IMAGES, np.arange(4), epochs=3, verbose=0, callbacks=[sparsity.UpdatePruningStep()])
     pruned.save(OUT / "pruned.h5")
     expect("pruned.h5", [IMAGES], [pruned(IMAGES, training=False)])
     clustering = tfmot.clustering.keras
