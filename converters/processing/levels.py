@@ -62,9 +62,10 @@ def quantised(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
     q = spec.quantise
     if q is None:
         return real.astype(np.float32)
-    steps = real.astype(np.float32) / np.float32(q.scale)
-    whole = np.trunc(steps)
-    rest = steps - whole
+    with np.errstate(over="ignore", invalid="ignore"):  # what is out of range is cut in the end
+        steps = real.astype(np.float32) / np.float32(q.scale)
+        whole = np.trunc(steps)
+        rest = steps - whole
     rounded = whole.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
     low, high = INTEGER_RANGE[q.dtype]
     return np.clip(rounded, low, high).astype(q.dtype)

@@ -1,0 +1,105 @@
+"""Folders of pictures and recordings as samples of a bench run."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Quantization, Tensor
+from arenite.converters.image import image_bytes
+from arenite.converters.processing.image import preprocess_image
+from arenite.converters.processing.spec import Preprocessing
+from arenite.host.bench.sample_files import file_samples
+from arenite.host.cli.main import cli
+from tests.host.bench.graphs import classifier
+
+Image = pytest.importorskip("PIL.Image")
+
+STEPS = {
+    "source": {"kind": "image"},
+    "steps": [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1}],
+}
+EXTRA: dict[str, Any] = {"preprocessing": STEPS, "labels": ["zebra", "dog", "cat", "horse", "none"]}
+TENSOR = Tensor(0, "x", (1, 12, 12, 3), "int8", Quantization((0.02,), (3,)))
+
+
+def pictures(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """A picture of each name, in a size of its own."""
+    rng = np.random.default_rng(0)
+    made = {}
+    for k, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made[name] = rng.integers(0, 256, (20 + k, 30 - k, 3), np.uint8)
+        Image.fromarray(made[name]).save(path)
+    return made
+
+
+def test_sub_folders_are_classes(tmp_path: Path) -> None:
+    made = pictures(tmp_path, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png", "dog/.hidden/d.png"])
+    (tmp_path / "cat/notes.txt").write_text("no picture")
+    samples = file_samples(tmp_path, [TENSOR], EXTRA)
+    assert samples.labels is not None and samples.labels.tolist() == [2, 2, 1]
+    spec = Preprocessing.from_json(STEPS).bound(TENSOR)
+    for [got], name in zip(samples.inputs, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png"], strict=True):
+        want = preprocess_image(spec, made[name], "rgb")
+        assert (got.dtype, got.shape) == (np.int8, TENSOR.shape) and np.array_equal(got[0], want)
+    unnamed = file_samples(tmp_path, [TENSOR], {"preprocessing": STEPS})
+    assert unnamed.labels is not None and unnamed.labels.tolist() == [0, 0, 1]
+    spread = file_samples(tmp_path, [TENSOR], EXTRA, 2)
+    assert spread.labels is not None and (len(spread), spread.labels.tolist()) == (2, [2, 2])
+
+
+def test_without_classes(tmp_path: Path) -> None:
+    pictures(tmp_path, ["a.png", "b.png"])
+    assert file_samples(tmp_path, [TENSOR], EXTRA).labels is None
+    assert len(file_samples(tmp_path / "a.png", [TENSOR], EXTRA)) == 1
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    pictures(tmp_path / "some", ["a.png"])
+    (tmp_path / "none").mkdir()
+    for path, tensors, extra, problem in (
+        (tmp_path / "some", [TENSOR], {}, "records no preprocessing"),
+        (tmp_path / "some", [TENSOR] * 2, EXTRA, "has 2 inputs"),
+        (tmp_path / "none", [TENSOR], EXTRA, "has no .png"),
+        (tmp_path / "nowhere", [TENSOR], EXTRA, "There is no file or folder"),
+        (tmp_path / "some", [TENSOR], {"preprocessing": {"steps": 3}}, "no list"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            file_samples(path, tensors, extra)
+
+
+@pytest.mark.qemu
+def test_bench_of_a_folder(tmp_path: Path) -> None:
+    """Pictures in, accuracy out: each output of the device is LiteRT's for what preprocessing made."""
+    pictures(tmp_path / "data", ["cat/a.png", "dog/b.png", "zebra/c.png"])
+    path = tmp_path / "model.tflite"
+    path.write_bytes(image_bytes(classifier(), None, extra=EXTRA))
+    arguments = ["bench", str(path), "--board", "qemu_mps2_an386", "--data", str(tmp_path / "data")]
+    done = CliRunner().invoke(cli, [*arguments, "--no-cycles", "--json"])
+    assert done.exit_code == 0, done.output
+    samples = json.loads(done.stdout)["samples"]
+    assert (samples["count"], samples["bit_exact"]) == (3, 3) and samples["accuracy"] is not None
+
+
+def test_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / "yes/a.wav"
+    path.parent.mkdir()
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(np.random.default_rng(0).integers(-999, 999, 800).astype("<i2").tobytes())
+    steps = [{"do": "frame", "length": 256, "step": 128}, {"do": "fft", "length": 256}]
+    steps += [{"do": "mel", "bins": 8, "high": 4000}, {"do": "log", "offset": 1e-6}]
+    record = {"source": {"kind": "audio", "rate": 16000, "samples": 800}, "steps": steps}
+    tensor = Tensor(0, "x", (1, 5, 8, 1), "int8", Quantization((0.1,), (3,)))
+    samples = file_samples(tmp_path, [tensor], {"preprocessing": record, "labels": ["no", "yes"]})
+    assert samples.labels is not None and samples.labels.tolist() == [1]
+    assert samples.inputs[0][0].shape == (1, 5, 8, 1) and len(np.unique(samples.inputs[0][0])) > 5
