@@ -173,7 +173,7 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
             op,
             tensor,
             f"has type {tensor.dtype}, supported: {', '.join(allowed)}",
-            "Quantise the model to int8 (or int16 activations) with per-channel weights.",
+            "Quantise the model to int8 (or int16 activations) with per-channel weights: arenite convert does it.",
         )
 
 

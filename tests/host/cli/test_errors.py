@@ -46,7 +46,12 @@ def test_a_model_cut_short(command: str, arenite: Arenite, model: Path, tmp_path
 def test_a_model_that_is_not_quantised(
     command: str, arenite: Arenite, unquantised: Path, tmp_path: Path
 ) -> None:
-    arenite(*arguments(command, unquantised, tmp_path)).refused(2, "operator 0 FULLY_CONNECTED", "Quantise")
+    said = (
+        ("float model", "--calibration")
+        if command == "convert"
+        else ("operator 0 FULLY_CONNECTED", "convert")
+    )
+    arenite(*arguments(command, unquantised, tmp_path)).refused(2, *said)
     assert not (tmp_path / "out").exists()
 
 

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from tests.converters.passes.planted import planted_model
+from tests.converters.quantize import trained
 from tests.host.bench.graphs import classifier, save
 from tests.host.cli.conftest import Arenite
 
@@ -91,12 +93,90 @@ INSPECT: dict[str, Any] = {
 }
 CONVERT: dict[str, Any] = {
     "schema": "arenite.convert/1",
-    "source": {"path": str, "sha256": str},
+    "source": {"path": str, "sha256": str, "kind": str, "versions": dict, "agreement": ...},
     "image": {"path": str, "bytes": int},
     "arena": {"bytes": int, "lower_bound": int, "status": str},
     "notes": list,
     "passes": list,
+    "calibration": None,
+    "score": None,
     "fit": None,
+    "fits": list,
+}
+SCORE = {"metric": str, "value": float, "samples": int, "margin": float, "per_class": dict, "slices": dict}
+CALIBRATED: dict[str, Any] = {
+    **CONVERT,
+    "calibration": {
+        "recipe": {"name": "int8", "activations": "int8", "weights": "int8", "layers": list},
+        "samples": 60,
+        "sha256": str,
+        "coverage": (
+            {
+                "tensor": int,
+                "name": str,
+                "made_by": str,
+                "range": list,
+                "seen": list,
+                **dict.fromkeys(("used", "bulk", "outlier", "clipped"), float),
+                "sqnr_db": ESTIMATE,
+            },
+        ),
+        "layers": ({"layer": int, "op": str, "name": str, "sqnr_db": ..., "max_abs": float, "step": float},),
+        "weights": {"before": int, "after": int},
+        "field": {
+            "samples": 120,
+            "score": SCORE,
+            "clipped": list,
+            "tensors": list,
+            "warnings": list,
+        },
+        "sensitivity": {
+            "base": SCORE,
+            "layers": (
+                {
+                    **dict.fromkeys(("op", "name", "kind"), str),
+                    **dict.fromkeys(("layer", "weight_bytes_before", "weight_bytes"), int),
+                    "sqnr_db": ...,
+                    "drop": float,
+                },
+            ),
+        },
+        "search": None,
+    },
+    "score": {
+        "of": str,
+        "source": SCORE,
+        "image": SCORE,
+        "drop": float,
+        "worst": ({"what": str, "before": float, "after": float, "drop": float},),
+    },
+    "fit": FIT["boards"][0],
+    "fits": FIT["boards"],
+}
+BUILD = {"options": str, "ram": int, "flash": int, "instructions": {"value": int, "kind": "estimated"}}
+SEARCH: dict[str, Any] = {
+    "schema": "arenite.search/1",
+    "budget": {"ram": int, "flash": int, "instructions": None, "drop": float, "accuracy": None},
+    "objectives": list,
+    "float": SCORE,
+    "trials": (
+        {
+            **dict.fromkeys(("trial",), int),
+            "label": str,
+            "params": dict,
+            "score": float,
+            "drop": float,
+            "meets": bool,
+            "misses": list,
+            "front": bool,
+            "build": ...,
+            "error": ...,
+        },
+    ),
+    "front": (int,),
+    "chosen": {"trial": int, "recipe": dict, "build": BUILD, "score": SCORE, "drop": float, "bytes": int},
+    "nearest": int,
+    "resumed": 0,
 }
 REGION = {"name": str, "origin": int, "size": int}
 BOARDS: dict[str, Any] = {
@@ -250,6 +330,24 @@ def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Pat
         for flag in ((), ("--no-passes",))
     ]
     assert sizes[0] < sizes[1]
+
+
+def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenite, tmp_path: Path) -> None:
+    """With everything that convert can measure; the search apart, for it needs optuna."""
+    (tmp_path / "trained.tflite").write_bytes(trained.classifier())
+    x, y = trained.samples(120, 5)
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    given = ["convert", tmp_path / "trained.tflite", "--calibration", tmp_path / "data.npz", "--board", BOARD]
+    given += ["--calibration-samples", 60, "-o", tmp_path / "out.tflite", "--json"]
+    found = arenite(*given, "--sensitivity", "--check-data", tmp_path / "data.npz")
+    assert found.code == 0, found.err
+    assert_shape(found.json, CALIBRATED)
+    pytest.importorskip("optuna")
+    searched = arenite(*given, "--budget", "flash=64k,drop=2%", "--trials", 2)
+    assert searched.code == 0, searched.err
+    assert_shape(searched.json["calibration"]["search"], SEARCH)
+    missed = arenite(*given, "--budget", "flash=1k,drop=2%", "--trials", 2)
+    assert missed.code == 1 and missed.json["calibration"]["search"]["chosen"] is None
 
 
 def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:

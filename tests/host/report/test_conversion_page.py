@@ -1,0 +1,193 @@
+"""The page has what the conversion found, in well-formed HTML that asks for nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.search.budget import parse_budget
+from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.host.attachments import Attachments
+from arenite.host.convert import Conversion, Request, convert, fits
+from arenite.host.report.conversion_page import conversion_page
+from arenite.profiles.boards import load_board
+from tests.converters.quantize import float_models, trained
+from tests.host.bench.graphs import classifier, save
+
+HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in the order in which they were opened; keeps the text and what is linked."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in ("meta", "wbr", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def page_of(made: Conversion, command: str = "") -> Page:
+    html = conversion_page(made, fits(made), command)
+    assert "@import" not in html and not re.search(r"url\(", html)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
+    page = Page(html)
+    assert page.links == [] and not page.tags & {"script", "link", "iframe", "img", "object"}
+    return page
+
+
+def data(folder: Path, count: int = 300) -> Path:
+    x, y = trained.samples(count, 5)
+    np.savez(folder / "data.npz", x=x, y=y, slice_room=np.array(["attic", "cellar"])[y % 2])
+    return folder / "data.npz"
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> Request:
+    (tmp_path / "trained.tflite").write_bytes(trained.classifier())
+    return Request(
+        str(tmp_path / "trained.tflite"),
+        calibration=data(tmp_path),
+        calibration_samples=100,
+        boards=(load_board("qemu_microbit"), load_board("qemu_mps2_an386")),
+    )
+
+
+def test_the_figures_are_those_of_the_conversion(request_: Request, tmp_path: Path) -> None:
+    x, y = trained.samples(100, 12, gain=np.full(100, 2.0))
+    np.savez(tmp_path / "field.npz", x=x, y=y)
+    labels = tuple(f"voice {c}" for c in "abcdefgh")
+    asked = replace(
+        request_, attachments=Attachments(labels=labels), sensitivity=True, field_data=tmp_path / "field.npz"
+    )
+    made = convert(asked)
+    text = page_of(made, "arenite convert trained.tflite --calibration 'my data.npz'").text
+    c = made.calibrated
+    assert c is not None and c.sensitivity is not None and c.field is not None
+    assert made.scores is not None and made.prepared is not None and made.calibration is not None
+    assert f"{len(made.image):,} B" in text and f"{made.prepared.plan.arena_bytes:,} B" in text
+    for score in (made.scores.source, made.scores.image):
+        assert f"{score.value:.2%}" in text
+    for part in made.scores.worst:
+        assert f"{part.before.value:.2%} {part.after.value:.2%}" in text
+    assert "class 3: voice d" in text and "slice room = attic" in text
+    for layer, error in zip(c.quantised.layers, c.errors, strict=True):
+        assert f"{error.sqnr_db:.1f}" in text
+        if layer.weight_bytes_before:
+            assert f"{layer.weight_bytes_before:,} {layer.weight_bytes:,}" in text
+    for tensor in c.coverage:
+        assert (
+            f"{tensor.low:.4g} to {tensor.high:.4g} {tensor.seen_low:.4g} to {tensor.seen_high:.4g}" in text
+        )
+    for alone in c.sensitivity.layers:
+        assert f"{alone.kind} " in text and f"{100 * alone.drop:+.2f}" in text
+    for warning in c.field.warnings:
+        assert warning in text
+    for sha in (made.imported.sha256, made.calibration.sha256):
+        assert sha in text
+    for verdict in fits(made):
+        assert verdict.board.name in text and f"{verdict.needs.ram:,}" in text
+    assert 'calibrator = "minmax"' in text
+    assert "arenite convert trained.tflite --calibration 'my data.npz'" in text
+
+
+def test_the_graph_shows_every_operator_and_skip_connections(tmp_path: Path) -> None:
+    model = float_models.classifier()
+    (tmp_path / "residual.tflite").write_bytes(to_flatbuffer(model))
+    samples = np.stack([s[0][0] for s in float_models.samples_for(model, 30).inputs])
+    np.savez(tmp_path / "x.npz", x=samples)
+    made = convert(Request(str(tmp_path / "residual.tflite"), calibration=tmp_path / "x.npz"))
+    html = conversion_page(made, [])
+    picture = html[html.index('class="ar-graph"') :].partition("</svg>")[0]
+    assert made.prepared is not None
+    graph = made.prepared.model.main
+    for index in made.prepared.plan.order:
+        assert f">{index}  {graph.ops[index].name}<" in picture
+        shape = " × ".join(map(str, graph.tensors[graph.ops[index].outputs[0]].shape))
+        assert f">int8 {shape}<" in picture
+    # One arrow per connection: boxes in a row are joined, and the sum also takes what went past two layers.
+    operators = len(made.prepared.plan.order)
+    assert picture.count('class="ar-edge"') == operators + 2 and picture.count("Q") == 2
+    assert page_of(made).tags >= {"svg", "table"}
+
+
+def hostile(model: Model) -> Model:
+    graph = model.main
+    tensors = tuple(replace(t, name=f"{t.name} {HOSTILE}") for t in graph.tensors)
+    return replace(model, subgraphs=(replace(graph, tensors=tensors, name=HOSTILE), *model.subgraphs[1:]))
+
+
+def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None:
+    source = tmp_path / "<b>&.tflite"
+    source.write_bytes(to_flatbuffer(hostile(parse(trained.classifier()))))
+    x, y = trained.samples(60, 5)
+    np.savez(tmp_path / "<i>.npz", x=x, y=y, **{"slice_<u>": np.array(["<script>", "b"])[y % 2]})
+    made = convert(
+        Request(
+            str(source),
+            attachments=Attachments(labels=tuple(f"<h1>{k}" for k in range(8))),
+            calibration=tmp_path / "<i>.npz",
+            sensitivity=True,
+        )
+    )
+    page = page_of(made, f"arenite convert {source}")
+    assert 'alert("1")' in page.text and "slice <u> = <script>" in page.text and "<h1>3" in page.text
+
+
+def test_a_quantised_source_has_a_page(tmp_path: Path) -> None:
+    text = page_of(convert(Request(str(save(classifier(), tmp_path / "int8.tflite"))))).text
+    assert "tflite-quantised model, quantised already" in text and "CONV_2D" in text
+    assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
+
+
+def test_an_image_for_hosts_has_a_page(request_: Request) -> None:
+    text = page_of(convert(replace(request_, boards=(), recipe="float16"))).text
+    assert "recipe float16" in text and "float16" in text and "The arena over time" not in text
+
+
+@pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
+def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: Request) -> None:
+    asked = replace(request_, search=SearchOptions(trials=3))
+    made = convert(replace(asked, budget=parse_budget("flash=100k,drop=2%")))
+    assert made.calibrated is not None and made.calibrated.search is not None
+    found = made.calibrated.search
+    assert found.chosen is not None
+    text = page_of(made).text
+    assert f"Trial {found.chosen.place} was taken" in text and "met, taken" in text
+    assert "within RAM 16,384 B, flash 102,400 B, a loss of 2 points" in text
+    for place in found.front:
+        assert f"{found.trials[place].build(found.budget).flash:,}" in text
+    html = conversion_page(made, [])
+    assert 'class="ar-front"' in html
+    missed = page_of(convert(replace(asked, budget=parse_budget("flash=1k")))).text
+    assert "None meets that. The nearest is trial" in missed and "B of flash too much" in missed
