@@ -8,13 +8,14 @@ box differs (dy, dx, dh, dw; see ``models.datasets.boxes``), the second a probab
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
 
 STRIDE = 8
 """Pixels of the input per cell of the grid."""
 
-SIZES = (0.2, 0.35)
+SIZES = (0.2, 0.3)
 """Sides of the anchors, as shares of the picture's side."""
 
 
@@ -29,6 +30,7 @@ def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
         x = b.conv(x, channels(base, width), (1, 1))
     anchors = -(-high // STRIDE) * -(-wide // STRIDE) * len(SIZES)
     boxes = b.conv(x, 4 * len(SIZES), (1, 1), activation="", normalise=False)
-    scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalise=False)
+    # At first nearly everything is background, or the many anchors without an object would drown the others.
+    scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalise=False, bias=-log(99))
     outputs = [b.reshape(boxes, (anchors, 4)), b.reshape(scores, (anchors, classes), activation="sigmoid")]
     return b.network("detector", width, shape, classes, outputs)

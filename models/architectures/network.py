@@ -22,7 +22,7 @@ class Layer:
     "add", "concat" (along the first axis) or "dropout" (only in training).
 
     ``normalise``: batch normalisation follows, in place of a bias. ``activation`` comes last: "", "relu", "relu6",
-    "sigmoid" or "softmax".
+    "sigmoid" or "softmax". ``rate`` is of a dropout, ``bias`` what the bias is before training.
     """
 
     kind: str
@@ -35,6 +35,7 @@ class Layer:
     normalise: bool = False
     activation: str = ""
     rate: float = 0.0
+    bias: float = 0.0
     shape: tuple[int, ...] = ()
 
 
@@ -74,12 +75,14 @@ class Builder:
         *,
         activation: str = "relu",
         normalise: bool = True,
+        bias: float = 0.0,
     ) -> str:
         return self._add(
             Layer(
                 *("conv", self._name("conv"), (x,), filters, kernel, stride),
                 normalise=normalise,
                 activation=activation,
+                bias=bias,
             )
         )
 

@@ -14,7 +14,7 @@ from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.pictures import SIDES, resized
 
 #: Sides of an object as a share of the scene's, and how many a scene has at most.
-SMALLEST, LARGEST, MOST = 0.2, 0.4, 3
+SMALLEST, LARGEST, MOST = 0.3, 0.5, 3
 
 TRAINING, TEST = 8000, 1000
 
@@ -40,7 +40,7 @@ def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData
         y_test=y_test,
         labels=source.labels,
         licence=source.licence,
-        settings=Settings(epochs=12, batch=32, rate=3e-3),
+        settings=Settings(epochs=16, batch=32, rate=4e-3),
         preprocessing=source.preprocessing,
     )
 

@@ -11,7 +11,7 @@ from arenite.models.architectures.network import Network
 from arenite.models.datasets.data import TrainingData
 
 #: An anchor learns an object that it overlaps at least so much; between the two it learns neither object nor none.
-POSITIVE, NEGATIVE = 0.5, 0.4
+POSITIVE, NEGATIVE = 0.45, 0.35
 
 #: For decoding: the least probability, the most overlap of two boxes of a class, and the most boxes.
 LEAST_SCORE, MOST_OVERLAP, MOST_BOXES = 0.05, 0.5, 20

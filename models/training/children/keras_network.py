@@ -1,6 +1,6 @@
 """A Keras model from the plain description of a network. Runs in the environment "tensorflow", without Arenite."""
 
-from keras import Model, layers
+from keras import Model, initializers, layers
 
 _ACTIVATIONS = {
     "relu": lambda name: layers.ReLU(name=name),
@@ -31,7 +31,10 @@ def _operation(layer):
     kind, name, bias = layer["kind"], layer["name"], not layer["normalise"]
     kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
     if kind == "conv":
-        return layers.Conv2D(layer["filters"], kernel, stride, padding, use_bias=bias, name=name)
+        first = initializers.Constant(layer["bias"])
+        return layers.Conv2D(
+            layer["filters"], kernel, stride, padding, use_bias=bias, bias_initializer=first, name=name
+        )
     if kind == "depthwise":
         return layers.DepthwiseConv2D(kernel, stride, padding, use_bias=bias, name=name)
     if kind == "dense":

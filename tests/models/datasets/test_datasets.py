@@ -112,7 +112,7 @@ def test_scenes_have_their_objects_where_they_say() -> None:
             assert kind in (3, 7)
             top, left, bottom, right = np.round(np.array(box) * 64).astype(int)
             inside[top:bottom, left:right] = True
-            assert 0.19 * 64 <= bottom - top <= 0.41 * 64
+            assert 0.28 * 64 <= bottom - top <= 0.51 * 64
         assert picture[inside].min() >= 0.69  # an object
         assert picture[~inside].max() <= 0.4  # the background
 
