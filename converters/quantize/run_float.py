@@ -38,24 +38,33 @@ class Host:
             return made
 
         optimised = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        kernels = OpResolverType.BUILTIN_REF if exact else optimised
         try:
             try:
-                self._interpreter = start(OpResolverType.BUILTIN_REF if exact else optimised)
+                self._interpreter = start(kernels)
             except ValueError as error:
                 if not exact or "'ELU'" not in str(error):  # ELU has no reference kernel
                     raise
-                self._interpreter = start(optimised)
+                kernels = optimised
+                self._interpreter = start(kernels)
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
             ) from error
         self.inputs = self._interpreter.get_input_details()
         self.outputs = self._interpreter.get_output_details()
+        self._start = lambda: start(kernels)
+        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
+        self._has_resources = any(
+            op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
+        )
         self._used = False
 
     def run(self, inputs: Sequence[np.ndarray]) -> None:
         """One inference from a fresh state. Raises ``ModelError`` when LiteRT stops."""
-        if self._used:
+        if self._used and self._has_resources:
+            self._interpreter = self._start()
+        elif self._used:
             self._interpreter.reset_all_variables()
         self._used = True
         for detail, value in zip(self.inputs, inputs, strict=True):
@@ -70,6 +79,15 @@ class Host:
     def value(self, index: int) -> np.ndarray:
         """A copy of tensor ``index`` of the main subgraph, after ``run``."""
         return np.array(self._interpreter.get_tensor(index))
+
+    def is_quantised(self) -> bool:
+        """Whether any value that is fed or computed is an integer with a scale; weights alone do not count."""
+        made = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
+        made |= {int(d["index"]) for d in self.inputs}
+        return any(
+            d["index"] in made and d["quantization"][0] and d["dtype"] in (np.int8, np.uint8, np.int16)
+            for d in self._interpreter.get_tensor_details()
+        )
 
     def results(self) -> list[np.ndarray]:
         """A copy of every graph output, after ``run``."""

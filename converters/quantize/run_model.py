@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.errors import UsageError
 from arenite.converters.quantize.data import Dataset
+from arenite.converters.quantize.run_float import Host
 
 #: Told how many samples of how many are done.
 Progress = Callable[[int, int], None]
@@ -31,47 +32,13 @@ class Runner:
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-        def start(kind: Any) -> Any:
-            made = Interpreter(model_content=flatbuffer, experimental_op_resolver_type=kind, num_threads=1)
-            made.allocate_tensors()
-            return made
-
-        # Delegates are left out: they change results with the processor that runs them.
-        kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        try:
-            self._interpreter = start(kernels)
-            if reference is None:
-                reference = _is_quantised(self._interpreter)
-            if reference:
-                try:
-                    self._interpreter = start(OpResolverType.BUILTIN_REF)
-                    kernels = OpResolverType.BUILTIN_REF
-                except ValueError as error:  # there is no reference kernel for ELU
-                    if "'ELU'" not in str(error):
-                        raise
-        except (ValueError, RuntimeError) as error:
-            raise ModelError(
-                f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
-            ) from error
-        self._start = lambda: start(kernels)
-        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
-        self._has_resources = any(
-            op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
-        )
-        self._fresh = True
-        self.inputs = self._interpreter.get_input_details()
-        self.outputs = self._interpreter.get_output_details()
+        self._host = Host(flatbuffer, exact=bool(reference))
+        if reference is None and self._host.is_quantised():
+            self._host = Host(flatbuffer, exact=True)
+        self.inputs, self.outputs = self._host.inputs, self._host.outputs
 
     def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for one sample: float32 real values (plain integers stay integers)."""
-        if not self._fresh:
-            if self._has_resources:
-                self._interpreter = self._start()
-            else:
-                self._interpreter.reset_all_variables()
-        self._fresh = False
         if len(sample) != len(self.inputs):
             raise UsageError(
                 f"A sample has {len(sample)} arrays; the model has {len(self.inputs)} inputs.",
@@ -84,9 +51,8 @@ class Runner:
                     f"{tuple(int(n) for n in detail['shape'])}.",
                     "Give the data of this model.",
                 )
-            self._interpreter.set_tensor(detail["index"], _into(value, detail))
-        self._interpreter.invoke()
-        return [_out_of(self._interpreter.get_tensor(d["index"]), d) for d in self.outputs]
+        self._host.run([_into(value, detail) for value, detail in zip(sample, self.inputs, strict=True)])
+        return [_out_of(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
 
 
 def run_all(
@@ -108,16 +74,6 @@ def run_all(
     return found
 
 
-def _is_quantised(interpreter: Any) -> bool:
-    """Whether any activation is an integer with a scale; weights alone do not count."""
-    made = {int(i) for op in interpreter._get_ops_details() for i in op["outputs"]}
-    made |= {int(d["index"]) for d in interpreter.get_input_details()}
-    return any(
-        d["index"] in made and d["quantization"][0] and d["dtype"] in (np.int8, np.uint8, np.int16)
-        for d in interpreter.get_tensor_details()
-    )
-
-
 def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     scale, zero_point = detail["quantization"]
     dtype = np.dtype(detail["dtype"])
@@ -130,4 +86,4 @@ def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     scale, zero_point = detail["quantization"]
     if scale and value.dtype.kind in "iu":
         return np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32)
-    return np.array(value)
+    return value

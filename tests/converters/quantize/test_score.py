@@ -156,3 +156,14 @@ def test_kws01_scores_what_is_published() -> None:
     assert 0.85 < score_outputs(outputs, small).value < 0.95  # 90.1 % over all 1000
     full = score(plain.read_bytes(), data)
     assert full.value == pytest.approx(0.905, abs=0.002) and len(full.per_class) == 12
+
+
+def test_state_starts_afresh_for_every_sample() -> None:
+    """A wake-word model keeps what it heard in resource variables."""
+    runner = Runner(shared_model("sww01_int8").read_bytes())
+    rng = np.random.default_rng(0)
+    shape = tuple(runner.inputs[0]["shape"])
+    one, other = (rng.normal(size=shape).astype(np.float32) * 10 for _ in range(2))
+    first = runner.run([one])[0]
+    runner.run([other])
+    assert np.array_equal(runner.run([one])[0], first)
