@@ -1,6 +1,7 @@
 """Samples are read as what they are, and everything that cannot be used is a sentence."""
 
 import pickle
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -239,3 +240,35 @@ def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> N
     assert made.inputs[0][0].shape == (1, 4, 5, 3) and made.inputs[11][0].mean() > made.inputs[0][0].mean()
     (tmp_path / "pictures" / "3" / "sound.wav").write_bytes(b"")
     assert "mixes pictures and recordings" in error(tmp_path / "pictures", preprocessing=read)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_an_archive_holds_is_samples_or_a_sentence(data: st.DataObject) -> None:
+    """Arrays of any type and nearly any shape, some with values that no model wants."""
+    kind = data.draw(
+        st.sampled_from(["f4", "f8", "f2", "i1", "i2", "i8", "u1", "u8", "?", "U3", "S2", "c8", "M8[s]", "O"])
+    )
+    shape = data.draw(
+        st.sampled_from(
+            [(20, 4, 5, 3), (20, 1, 4, 5, 3), (20, 3, 4, 5), (4, 5, 3), (0, 4, 5, 3), (), (20,), (20, 60)]
+        )
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = (rng.normal(size=shape) * 50).astype("f8")
+    array = x.astype(kind) if kind not in ("M8[s]",) else x.astype("i8").astype(kind)
+    if kind.startswith("f") and array.size and data.draw(st.booleans()):
+        array.flat[0] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf, 6e4]))
+    more = (
+        {"y": rng.integers(0, 3, data.draw(st.sampled_from([20, 19, 0])))} if data.draw(st.booleans()) else {}
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "any.npz"
+        np.savez(path, x=array, **more)  # type: ignore[arg-type]
+        try:
+            made = load_dataset(path, [data.draw(st.sampled_from([PLAIN, QUANTISED]))])
+        except UsageError as caught:
+            assert caught.hint
+        else:
+            assert len(made) == 20 and made.inputs[0][0].shape == (1, 4, 5, 3)
+            assert all(np.isfinite(s[0]).all() for s in made.inputs)
