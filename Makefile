@@ -7,7 +7,7 @@ PYTHON = .venv/bin/python
 # mypy cannot follow the mapping of folders to packages; it gets a tree of links. Of profiles/ only the module: mypy
 # takes the folder boards/ beside boards.py for a package.
 PACKAGES = converters firmware host models
-PY_DIRS = converters firmware host models profiles tests benchmarks
+PY_DIRS = converters firmware host models profiles tests benchmarks setup.py
 
 setup:
 	@./setup.sh dev
@@ -28,11 +28,13 @@ lint: setup
 	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
 	@ln -sf ../../../../profiles/__init__.py ../../../../profiles/boards.py .cache/types/arenite/profiles/
 	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite -p tests -p benchmarks
-	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] host/emulator/plugin/*.[ch]
+	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] firmware/processing/*.[ch] host/emulator/plugin/*.[ch]
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/average_pool_2d_s8.c \
 	    --inline-suppr -I firmware/engine -I firmware/boards \
 	    firmware/engine firmware/boards
+	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
+	    -I firmware/processing firmware/processing
 
 # Figures of the README and of docs/performance.md: all models, all emulated boards.
 bench: setup
@@ -53,6 +55,7 @@ sizes: setup
 docs: setup
 	$(PYTHON) -m arenite.host.report.boards_doc
 	$(PYTHON) -m arenite.host.report.zoo_doc
+	$(PYTHON) -m arenite.host.report.training_doc
 	$(PYTHON) -m arenite.firmware.generator.operators_doc
 	$(PYTHON) -m arenite.host.bench.tflm_doc
 

@@ -14,7 +14,8 @@ PAGE = DOCS / "zoo.md"
 def sections() -> dict[str, str]:
     """The generated parts of the page, by the name of their marker."""
     models = entries()
-    packages = {item.package for item in models} | {chosen.package for chosen in manifest().samples.values()}
+    others = (*manifest().samples.values(), *manifest().datasets.values())
+    packages = {item.package for item in models} | {chosen.package for chosen in others}
     return {
         "models": markdown_table(
             ("name", "what it is", "task", "precision", "bytes", "recorded accuracy", "labels"),

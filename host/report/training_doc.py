@@ -1,0 +1,45 @@
+"""Makes the table of ``docs/training.md`` from the zoo's manifest: ``python -m arenite.host.report.training_doc``."""
+
+from __future__ import annotations
+
+import sys
+
+from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.models.training.recorded import recorded
+
+PAGE = DOCS / "training.md"
+
+
+def sections() -> dict[str, str]:
+    """The generated part of the page, by the name of its marker."""
+    done = recorded().values()
+    rows = [
+        (
+            f"`{r.name}`",
+            r.title,
+            f"`{r.order.command}`",
+            f"{100 * r.value:.2f} % {r.metric}",
+            f"{r.samples:,}",
+            f"{r.parameters:,}",
+            f"{r.seconds:.0f}",
+        )
+        for r in done
+    ]
+    head = (
+        "name",
+        "what it is",
+        "command",
+        "on the test samples, float32",
+        "samples",
+        "parameters",
+        "seconds",
+    )
+    machines = "; ".join(sorted({r.on for r in done}))
+    return {
+        "trainings": f"{markdown_table(head, rows, right=(4, 5, 6))}\n\n"
+        f"Seconds are of the training alone, on {machines}."
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run(PAGE, sections()))
