@@ -174,7 +174,8 @@ def _legend(found: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], axis:
         if found["chosen"] is not None and found["chosen"]["trial"] == trial["trial"]:
             text += ": chosen"
         elif trial["misses"]:
-            text += ": " + "; ".join(trial["misses"])
+            # The figures in brackets stand in the row already.
+            text += ": " + "; ".join(m.split(" (")[0] for m in trial["misses"])
         parts.append(f'<text x="{_LEFT + 18}" y="{y}">{escape(text)}</text>')
     y = _TOP + _HEIGHT + 50 + len(listed) * _ROW
     said = (
