@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from time import monotonic
 from typing import Any
@@ -168,7 +169,7 @@ class _Search:
 
     def _recipes(self, board: Board) -> Iterator[Suggestion]:
         for name in self._other_recipes():
-            made = self._try(lambda name=name: self._predictor.by_recipe(load_recipe(name), board))
+            made = self._try(partial(self._by_recipe, name, board))
             if made is not None:
                 yield Suggestion(
                     board.name,
@@ -182,6 +183,9 @@ class _Search:
                 )
                 if made.fits:
                     return
+
+    def _by_recipe(self, name: str, board: Board) -> Prediction:
+        return self._predictor.by_recipe(load_recipe(name), board)
 
     def _other_recipes(self) -> tuple[str, ...]:
         """Recipes that need less memory than the model's own; of a quantised model only the weights can shrink more."""
@@ -217,7 +221,7 @@ class _Search:
         while low < high:
             middle = (low + high) // 2
             size = sizes[middle]
-            made = self._try(lambda size=size: self._predictor.untrained(size, board))
+            made = self._try(partial(self._predictor.untrained, size, board))
             if made is not None and made.fits:
                 best, high = (size, made), middle
             else:

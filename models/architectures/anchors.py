@@ -31,12 +31,12 @@ def encode(boxes: np.ndarray, around: np.ndarray) -> np.ndarray:
     middle, size = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
     moved = (middle - around[..., :2]) / around[..., 2:]
     grown = np.log(np.maximum(size, 1e-6) / around[..., 2:])
-    return np.concatenate([moved, grown], -1) * np.float32(SCALES)
+    return np.concatenate([moved, grown], -1) * np.array(SCALES, np.float32)
 
 
 def decode(offsets: np.ndarray, around: np.ndarray) -> np.ndarray:
     """The boxes of ``offsets``: the inverse of ``encode``."""
-    values = offsets / np.float32(SCALES)
+    values = offsets / np.array(SCALES, np.float32)
     middle = values[..., :2] * around[..., 2:] + around[..., :2]
     half = np.exp(values[..., 2:]) * around[..., 2:] / 2
     return np.concatenate([middle - half, middle + half], -1)

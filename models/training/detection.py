@@ -89,10 +89,10 @@ def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: in
         shared = overlap(mine[:, 2:], real[:, 1:])
         for k, box in enumerate(mine):
             free = np.where(taken, 0.0, shared[k])
-            right = len(real) > 0 and bool(free.max() >= RIGHT)
-            if right:
+            hit = len(real) > 0 and bool(free.max() >= RIGHT)
+            if hit:
                 taken[free.argmax()] = True
-            rows.append((float(box[1]), right))
+            rows.append((float(box[1]), hit))
     if count == 0:
         return float("nan")
     right = np.array([r for _, r in sorted(rows, key=lambda row: -row[0])], np.float64)

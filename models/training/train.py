@@ -132,7 +132,8 @@ def train(
     with tempfile.TemporaryDirectory(prefix="arenite-train-") as temporary:
         folder = Path(temporary)
         names = _names(outputs)
-        np.savez(folder / "data.npz", x=chosen.x_train, x_test=chosen.x_test, **targets(net, chosen))
+        arrays = {"x": chosen.x_train, "x_test": chosen.x_test, **targets(net, chosen)}
+        np.savez(folder / "data.npz", **arrays)  # type: ignore[arg-type]
         job = {
             "network": net.to_json(),
             "task": chosen.task,

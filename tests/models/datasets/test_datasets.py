@@ -201,7 +201,7 @@ def test_own_samples_that_are_wrong_are_named(
     tmp_path: Path, arrays: dict[str, np.ndarray], problem: str
 ) -> None:
     path = tmp_path / "own.npz"
-    np.savez(path, **arrays)
+    np.savez(path, **arrays)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=problem):
         own_data(path)
 

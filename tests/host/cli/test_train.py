@@ -1,0 +1,75 @@
+"""``arenite train``: what it lists, and mistakes, which are told before anything is fetched or trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.host.cli.main import main
+from arenite.models.architectures import ARCHITECTURES
+from arenite.models.datasets import DATASETS
+
+
+def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--list", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["schema"] == "arenite.trainings/1"
+    assert set(made["architectures"]) == set(ARCHITECTURES)
+    assert set(made["data"]) == set(DATASETS)
+    assert all(r["kind"] == "measured" for r in made["recorded"])
+
+
+def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--list"]) == 0
+    shown = capsys.readouterr().out
+    for name in ARCHITECTURES:
+        assert name in shown
+    assert "arenite train resnet8 --data mnist" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem", "hint"),
+    [
+        ([], "What to train is missing", "--list"),
+        (["dscnn", "--data", "digits"], "no place for the model", "-o"),
+        (["dscnn", "-o", "m.keras"], "data for 'dscnn' are missing", "--data"),
+        (["dscn", "-o", "m.keras"], "no architecture and no recorded training 'dscn'", "dscnn"),
+        (["dscnn", "--data", "digit", "-o", "m.keras"], "no data called 'digit'", "digits"),
+        (["dscnn", "--data", "none.npz", "-o", "m.keras"], "Cannot read none.npz", "numpy.savez"),
+        (["dscnn", "--data", "own.npz", "-o", "m.onnx"], "cannot be written as '.onnx'", ".keras"),
+        (["dscnn", "--data", "own.npz", "-o", "m.keras", "--width", "0"], "width of 0", "0.5"),
+        (
+            ["dscnn", "--data", "own.npz", "-o", "m.keras", "--resolution", "9999"],
+            "resolution of 9999",
+            "side",
+        ),
+        (["dscnn", "--data", "own.npz", "-o", "m.keras", "--batch", "0"], "--batch 0", "suits"),
+        (["detector", "--data", "own.npz", "-o", "m.keras"], "learns to detect", "--list"),
+        (["autoencoder", "--data", "own.npz", "-o", "m.keras"], "learns to reconstruct", "--list"),
+        (
+            ["dscnn", "--data", "motions", "--resolution", "9", "-o", "m.keras"],
+            "no resolution",
+            "--resolution",
+        ),
+    ],
+)
+def test_mistakes(
+    arguments: list[str],
+    problem: str,
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("own.npz", x=rng.integers(0, 256, (20, 12, 12, 1), np.uint8), y=np.arange(20) % 2)
+    assert main(["train", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert problem in said
+    assert hint in said
+    assert "Traceback" not in said
+    assert [p.name for p in tmp_path.iterdir()] == ["own.npz"]
