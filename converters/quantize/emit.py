@@ -44,6 +44,7 @@ class _Emitter:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.origins: list[int] = []
+        self.constants: dict[tuple, int] = {}
         self.at: dict[Form | int, int] = {}  # new index of a form, or of a tensor that is taken as it is
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
@@ -86,7 +87,10 @@ class _Emitter:
     def _constant(
         self, name: str, data: np.ndarray, dtype: str, shape: tuple[int, ...], quant: Quantization | None
     ) -> int:
-        return self._add(Tensor(0, name, shape, dtype, quant, data))
+        key = dtype, shape, quant, data.tobytes()
+        if key not in self.constants:  # layers with the same weights share the tensor
+            self.constants[key] = self._add(Tensor(0, name, shape, dtype, quant, data))
+        return self.constants[key]
 
     def _as_it_is(self, i: int) -> int:
         if i < 0:

@@ -11,7 +11,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.quantize.assign import FLOAT, Assignment
-from arenite.converters.quantize.moments import can_have_moments, moments
+from arenite.converters.quantize.moments import Moments, can_have_moments, moments
 from arenite.converters.quantize.recipe import Settings
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
@@ -31,26 +31,29 @@ def layer_weights(
 ) -> dict[int, QuantisedWeights]:
     """The integer weights of every layer that has some, rounded as its settings say, by operator index."""
     out = _nearest_weights(graph, a, only)
+    shared: dict[tuple, list[int]] = {}
+    for op in graph.ops:
+        if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op):
+            settings = a.settings[op.index].per_channel, a.settings[op.index].weight_scale
+            content = hashlib.sha256(_weights_of(graph, op).tobytes()).digest()
+            key = op.name, _weights_of(graph, op).shape, content, out[op.index].dtype, *settings
+            shared.setdefault(key, []).append(op.index)
     source = (hashlib.sha256(flatbuffer).digest(), _digest(samples))
-    keys = {
-        op.index: (*source, op.index, out[op.index].dtype, *_weight_settings(a.settings[op.index]))
-        for op in graph.ops
-        if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op)
-    }
-    missing = [graph.ops[i] for i, key in keys.items() if key not in _rounded]
-    for index, found in (moments(flatbuffer, graph, missing, samples) if samples else {}).items():
-        _rounded[keys[index]] = round_for_output(_weights_of(graph, graph.ops[index]), out[index], found)
-    for index, key in keys.items():
+    keys = {(*source, *key, *layers): layers for key, layers in shared.items()}
+    missing = [graph.ops[i] for key, layers in keys.items() if key not in _rounded for i in layers]
+    found = moments(flatbuffer, graph, missing, samples) if samples else {}
+    for key, layers in keys.items():
+        if key not in _rounded and layers[0] in found:
+            # Layers with the same weights (the steps of a recurrent layer) keep them in common.
+            together = Moments(np.mean([found[i].matrix for i in layers], axis=0))
+            first = layers[0]
+            _rounded[key] = round_for_output(_weights_of(graph, graph.ops[first]), out[first], together)
         if key in _rounded:
             _rounded.move_to_end(key)
-            out[index] = _rounded[key]
+            out |= dict.fromkeys(layers, _rounded[key])
     while len(_rounded) > _MOST_ROUNDED:
         _rounded.popitem(last=False)
     return {i: _with_room_for_bias(graph, graph.ops[i], a, made) for i, made in out.items()}
-
-
-def _weight_settings(settings: Settings) -> tuple:
-    return settings.per_channel, settings.weight_scale
 
 
 def _digest(samples: Sequence[Sequence[np.ndarray]]) -> bytes:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
+from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.moments import can_have_moments, moments
+from arenite.converters.quantize.observe import observe
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
 from arenite.converters.quantize.run_float import values
 from arenite.converters.quantize.weights import quantise_weights
-from tests.converters.quantize.float_models import FloatNet, Samples, classifier
+from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
 
 def smooth(model: Model, count: int = 20) -> Samples:
@@ -116,3 +122,22 @@ def test_grouped_and_computed_weights_have_no_moments() -> None:
     )
     graph = n.model([y]).main
     assert [can_have_moments(graph, op) for op in graph.ops] == [False, False, False]
+
+
+def test_layers_with_the_same_weights_keep_them_in_common() -> None:
+    """The steps of a recurrent layer, without a loop: the weights must not be stored once per step."""
+    n = FloatNet(6)
+    x = n.input((1, 16), "float32")
+    w, again = n.random(16, 16, scale=0.25), n.random(1)
+    n.tensors[again] = replace(n.tensors[w], index=again)  # the same values in another tensor
+    state = x
+    for step in range(4):
+        weights = again if step == 2 else w
+        state = n.layer("FULLY_CONNECTED", [state, weights, n.random(16)], (1, 16), "FullyConnectedOptions")
+        state = n.layer("TANH", [state], (1, 16))
+    model = n.model([state])
+    flatbuffer, data = to_flatbuffer(model), samples_for(model)
+    made = quantize(flatbuffer, load_recipe("w4"), observe(flatbuffer, data))
+    stored = [t for t in parse(made.flatbuffer).main.tensors if t.dtype == "int4"]
+    assert len({t.data.tobytes() for t in stored if t.data is not None}) == 1
+    assert {f.weights for f in made.layers if f.name == "FULLY_CONNECTED"} == {"int4"}
