@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save-data",
     type=click.Path(path_type=Path),
-    help="Also write calibration.npz, test.npz, pre- and postprocessing.json to this folder.",
+    help="Also write calibration.npz, test.npz, pre- and postprocessing.json and labels.txt.",
 )
 @click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")

@@ -11,13 +11,14 @@ import numpy as np
 from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import UsageError
 from arenite.models.architectures.network import Network
-from arenite.models.datasets.data import CLASSIFY, TrainingData
+from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData
 from arenite.models.training.postprocessing import postprocessing
 
 CALIBRATION = "calibration.npz"
 TEST = "test.npz"
 PREPROCESSING = "preprocessing.json"
 POSTPROCESSING = "postprocessing.json"
+LABELS = "labels.txt"
 
 #: Enough for ranges to settle, few enough to be observed in seconds.
 CALIBRATION_SAMPLES = 512
@@ -27,7 +28,7 @@ def save_data(
     network: Network, data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES
 ) -> tuple[Path, ...]:
     """Write to ``folder``, and return, ``calibration.npz`` (``count`` training samples), ``test.npz`` (every test
-    sample), ``postprocessing.json`` and, where there is one, ``preprocessing.json``.
+    sample), ``postprocessing.json`` and, where there are some, ``preprocessing.json`` and ``labels.txt``.
 
     Samples are ``x`` as float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
     """
@@ -45,6 +46,8 @@ def save_data(
     }
     if data.preprocessing is not None:
         files[PREPROCESSING] = json.dumps(data.preprocessing.to_json(), indent=1) + "\n"
+    if data.task != RECONSTRUCT:
+        files[LABELS] = "\n".join(data.labels) + "\n"
     for name, content in files.items():
         write_atomic(folder / name, content)
     return tuple(folder / name for name in files)

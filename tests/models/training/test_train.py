@@ -92,7 +92,7 @@ def test_saved_data_are_what_the_model_takes(tmp_path: Path) -> None:
     net = network("dscnn", data.shape, 4, 0.25)
     paths = save_data(net, data, tmp_path, 20)
     assert [p.name for p in paths] == [
-        *("calibration.npz", "test.npz", "postprocessing.json", "preprocessing.json"),
+        *("calibration.npz", "test.npz", "postprocessing.json", "preprocessing.json", "labels.txt"),
     ]
     with np.load(paths[0]) as file:
         assert (file["x"].shape, file["x"].dtype) == ((20, 12, 12, 1), np.float32)
