@@ -6,6 +6,7 @@ All have the same three verbs: ``submit`` a choice of parameters, ``wait`` for o
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
@@ -62,6 +63,8 @@ _task: Task | None = None  # of a worker process
 
 def _start(task: Task) -> None:
     global _task
+    # Ctrl-C reaches the whole group; the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _task = task
 
 
@@ -97,6 +100,9 @@ class Processes:
             ) from error
 
     def close(self) -> None:
+        if self._running:  # interrupted: what is being tried is not waited for
+            for process in list((self._pool._processes or {}).values()):
+                process.terminate()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 

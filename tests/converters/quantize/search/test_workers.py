@@ -1,6 +1,7 @@
 """Recipes tried on a real Dask cluster: a scheduler and workers in processes of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -72,3 +73,37 @@ def test_no_scheduler_is_a_sentence() -> None:
 def test_a_dying_worker_process_is_a_sentence() -> None:
     with pytest.raises(ToolError, match="worker process of the search died"):
         run(Budget(), Options(trials=6, workers=2), Dying(os.getpid()))
+
+
+def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: Path) -> None:
+    keep, log = tmp_path / "search.db", tmp_path / "log"
+    log.mkdir()
+    script = (
+        "from pathlib import Path\n"
+        "from tests.converters.quantize.search.test_search import run, Budget, Options, Weighing\n"
+        "if __name__ == '__main__':\n"
+        f"    run(Budget(flash=9000), Options(trials=30, workers=2, keep=Path({str(keep)!r})),"
+        f" Weighing(Path({str(log)!r}), 1.0))\n"
+    )
+    file = tmp_path / "searching.py"
+    file.write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(
+        [sys.executable, str(file)], env=environment, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 200
+        while len(os.listdir(log)) < 6:
+            assert child.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does, to the workers as well
+        _, said = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode != 0 and said.count(b"KeyboardInterrupt") == 1, said
+    calls = len(os.listdir(log))
+    time.sleep(1.5)
+    assert len(os.listdir(log)) == calls  # nobody goes on
+    made = run(Budget(flash=9000), Options(trials=8, keep=keep))
+    assert 1 <= made.resumed <= calls and len(made.trials) >= made.resumed
