@@ -143,9 +143,9 @@ def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
         im = np.stack([(b[:, :, 0] + ti + 1) >> 1, (b[:, :, 0] - ti + 1) >> 1], axis=2).reshape(im.shape)
         size *= 2
     k = np.arange(half + 1)
-    a, b = k % half, (half - k) % half
-    even = (re[:, a] + re[:, b] + 1) >> 1, (im[:, a] - im[:, b] + 1) >> 1
-    odd = (im[:, a] + im[:, b] + 1) >> 1, (re[:, b] - re[:, a] + 1) >> 1
+    one, two = k % half, (half - k) % half
+    even = (re[:, one] + re[:, two] + 1) >> 1, (im[:, one] - im[:, two] + 1) >> 1
+    odd = (im[:, one] + im[:, two] + 1) >> 1, (re[:, two] - re[:, one] + 1) >> 1
     cos, sin = _turn(plan, np.minimum(k, half - 1), plan.fft)
     cos, sin = np.where(k == half, -(1 << SINE_BITS), cos), np.where(k == half, 0, sin)
     tr, ti = _times(*odd, cos, sin)

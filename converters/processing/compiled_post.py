@@ -138,4 +138,5 @@ class CompiledPost:
         found = (_Box * plan.step.candidates)()
         pointers = (ctypes.c_void_p(a.ctypes.data) for a in (boxes, scores))
         count = self._library.ar_detect(ctypes.byref(self._boxes), *pointers, found)
-        return [Box(*(getattr(b, name) for name, _ in _Box._fields_)) for b in found[:count]]
+        names = [field[0] for field in _Box._fields_]
+        return [Box(*(getattr(b, name) for name in names)) for b in found[:count]]

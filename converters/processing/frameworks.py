@@ -31,7 +31,7 @@ class Frameworks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, process in self._running.values():
+        for process in (p for _, p in self._running.values()):
             process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout):

@@ -90,7 +90,8 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         order = [type(step) for step in self.steps]
-        body, tail = list(order), []
+        body = list(order)
+        tail: list[type] = []
         while body and body[-1] in _LAST:
             tail.insert(0, body.pop())
         if tail not in ([], [Normalise], [Quantise], [Normalise, Quantise]):
@@ -174,7 +175,7 @@ def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[
     for name in record:
         if name not in ("schema", "steps", *more):
             raise bad(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
-    steps = record.get("steps", [])
+    steps: Any = record.get("steps", [])
     if not isinstance(steps, list):
         raise bad(f"{place}, steps: is no list.")
     return {name: record.get(name) for name in more}, steps
@@ -182,7 +183,7 @@ def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[
 
 def read_steps(records: list[Any], known: Mapping[str, type], place: str) -> list[Any]:
     """Each record as the dataclass that its ``do`` names."""
-    steps = []
+    steps: list[Any] = []
     for k, record in enumerate(records):
         where = f"{place}, step {k + 1}"
         if not isinstance(record, Mapping):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,27 +19,27 @@ from arenite.converters.processing.spec import Preprocessing
 from tests.converters.processing.specs import audio_cases, image_cases
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled() -> None:
-    if native.library() is None:
-        pytest.skip(native.reason())
+@pytest.fixture(scope="module")
+def library() -> ctypes.CDLL:
+    found = native.library()
+    return pytest.skip(native.reason()) if found is None else found
 
 
 @settings(max_examples=300, deadline=None)
 @given(image_cases())
-def test_pictures(case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
+def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
     spec, format, width, height, data = case
     want = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
-    got = CompiledImage(native.library(), plan_image(spec, format, width, height)).run(data)
+    got = CompiledImage(library, plan_image(spec, format, width, height)).run(data)
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     assert got.tobytes() == want.tobytes()
 
 
 @settings(max_examples=200, deadline=None)
 @given(audio_cases())
-def test_sounds(case: tuple[Preprocessing, np.ndarray]) -> None:
+def test_sounds(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:
     spec, samples = case
     want = preprocess_audio(spec, samples)
-    got = CompiledAudio(native.library(), plan_audio(spec)).run(samples)
+    got = CompiledAudio(library, plan_audio(spec)).run(samples)
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     assert got.tobytes() == want.tobytes()

@@ -19,11 +19,11 @@ pytest.importorskip("PIL.Image")
 pytest.importorskip("scipy")
 cv2 = pytest.importorskip("cv2")
 
-NETWORK = [
+NETWORK: list[dict[str, Any]] = [
     {"do": "normalise", "divide": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
     {"do": "quantise", "dtype": "int8", "scale": 0.0187, "zero_point": -14},
 ]
-KEYWORDS = [
+KEYWORDS: list[dict[str, Any]] = [
     {"do": "peak", "signed": True},
     {"do": "frame", "length": 480, "step": 320},
     {"do": "window"},
@@ -32,7 +32,7 @@ KEYWORDS = [
     {"do": "log", "offset": 1e-6},
     {"do": "mfcc", "coefficients": 10},
 ]
-MACHINES = [
+MACHINES: list[dict[str, Any]] = [
     {"do": "frame", "length": 1024, "step": 512, "centre": "reflect"},
     {"do": "window"},
     {"do": "fft", "length": 1024, "power": 2, "padding": "both"},
@@ -146,7 +146,8 @@ def test_a_pipeline_that_fails() -> None:
 
 @pytest.mark.parametrize("steps", [KEYWORDS, MACHINES])
 def test_sound_agrees_with_scipy_and_what_else_is_there(steps: list[dict[str, Any]]) -> None:
-    found = check_skew(audio_spec([*steps, NETWORK[1]]), [sound(), sound()[:9000]])
+    quantise: dict[str, Any] = NETWORK[1]
+    found = check_skew(audio_spec([*steps, quantise]), [sound(), sound()[:9000]])
     assert found.agrees, found.sentence()
     by_name = {s.step: s for s in found.steps}
     assert by_name["spectrum"].values and by_name["log"].values
