@@ -17,7 +17,7 @@ PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
 
 def commands(page: Path) -> list[str]:
     """Indented command lines of a page that begin with ``arenite``, and commands in its running text."""
-    text = page.read_text("utf-8")
+    text = re.sub(r"\\\n +", "", page.read_text("utf-8"))  # a backslash continues a command
     lines = re.findall(r"^ {4,}(arenite .*)$", text, re.MULTILINE)
     inline = re.findall(r"`(arenite [^`]*)`", text)
     return [*lines, *(c for c in inline if not re.search(r"[\[{|…]|\.\.\.| [A-Z]+( |$)", c))]

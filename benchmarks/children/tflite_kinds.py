@@ -1,0 +1,33 @@
+"""A Keras model as float16 and as int8 TFLite, by TensorFlow's own converter. Runs in the environment "tensorflow".
+
+Arguments: the model, calibration.npz, and the two new files.
+"""
+
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+source, samples, float16, int8 = sys.argv[1:]
+model = keras.models.load_model(source)
+
+
+def converter():
+    made = tf.lite.TFLiteConverter.from_keras_model(model)
+    made.optimizations = [tf.lite.Optimize.DEFAULT]
+    return made
+
+
+halves = converter()
+halves.target_spec.supported_types = [tf.float16]
+Path(float16).write_bytes(halves.convert())
+
+with np.load(samples) as file:
+    x = file["x"].astype(np.float32)
+integers = converter()
+integers.representative_dataset = lambda: ([row[None]] for row in x)
+integers.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+integers.inference_input_type = integers.inference_output_type = tf.int8
+Path(int8).write_bytes(integers.convert())

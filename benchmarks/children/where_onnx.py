@@ -1,0 +1,7 @@
+"""Prints the folder that has the package onnx."""
+
+from pathlib import Path
+
+import onnx
+
+print(Path(onnx.__file__).parents[1])

@@ -1,0 +1,115 @@
+"""One conversion of the tables: ``arenite convert``, then ``arenite bench`` of the image, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import ToolError
+from arenite.converters.graph import DTYPES
+from arenite.converters.importers.tflite import load
+from arenite.converters.load import load_any_image
+from arenite.converters.quantize.data import load_dataset
+from arenite.converters.quantize.run_model import quantise, run_all
+from arenite.converters.quantize.score import score_outputs
+from benchmarks.conversion_sources import CHILDREN
+
+BOARD = "qemu_mps2_an386"
+SCHEMA = "arenite.conversions/1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``group``: its table. ``test``: labelled or not, in real values or with their scale. ``reference``: an int8 model
+    that somebody else made of the same network, to be scored on the same samples."""
+
+    group: str
+    name: str
+    source: str
+    calibration: Path
+    test: Path
+    options: tuple[str, ...] = ()
+    reference: Path | None = None
+    samples: int = 20  # that the emulated board gets
+
+    @property
+    def slug(self) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.group} {self.name}".lower()).strip("-")
+
+
+def run(case: Case, out: Path) -> dict[str, Any]:
+    """The row of ``case``; also left in ``out`` beside the image. Raises ``ToolError`` where a command fails."""
+    image = out / f"{case.slug}.image.tflite"
+    given = [case.source, "-o", str(image), "--test", str(case.test), *case.options]
+    if "--html" not in given:
+        given += ["--html", str(out / f"{case.slug}.html")]
+    if not case.source.endswith("_int8.tflite"):
+        given += ["--calibration", str(case.calibration)]
+    made, convert_s = _arenite("convert", *given)
+    stored = _stored(image, case, out / f"{case.slug}.npz")
+    benched, bench_s = _arenite("bench", str(image), "--board", BOARD, "--data", str(stored))
+    source = Path(case.source)
+    files = [p for p in ([source] if source.is_file() else source.rglob("*")) if p.is_file()]
+    row = {
+        "schema": SCHEMA,
+        "group": case.group,
+        "name": case.name,
+        "source_bytes": sum(p.stat().st_size for p in files) if source.exists() else None,
+        "convert": made,
+        "bench": benched,
+        "seconds": {"convert": convert_s, "bench": bench_s},
+        "reference": None if case.reference is None else _reference_score(case),
+    }
+    write_atomic(out / f"{case.slug}.json", json.dumps(row, indent=1) + "\n")
+    return row
+
+
+def _arenite(*words: str) -> tuple[dict[str, Any], float]:
+    """The JSON object of a command, and its seconds."""
+    command = [sys.executable, "-m", "arenite.host.cli.main", *words, "--json"]
+    variables = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(CHILDREN), *filter(None, [os.environ.get("PYTHONPATH")])])
+    }
+    start = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    if done.returncode != 0:
+        raise ToolError(
+            f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-2000:]}", "Run it by hand."
+        )
+    return json.loads(done.stdout), time.monotonic() - start
+
+
+def _stored(image: Path, case: Case, path: Path) -> Path:
+    """The first samples of the test file as the image's input stores them."""
+    main = load_any_image(image).model.main
+    (tensor,) = (main.tensors[i] for i in main.inputs)
+    dataset = load_dataset(case.test, [tensor], limit=case.samples, calibration=False)
+    dtype = DTYPES[tensor.dtype]
+    assert dtype is not None and tensor.quant is not None
+    x = np.stack([quantise(sample[0], tensor.scale, tensor.zero_point, dtype) for sample in dataset.inputs])
+    if dataset.labels is None:
+        np.savez(path, x=x)
+    else:
+        np.savez(path, x=x, y=dataset.labels)
+    return path
+
+
+def _reference_score(case: Case) -> dict[str, Any]:
+    """The other int8 model, by the reference kernels, against the labels or the float model's decisions."""
+    assert case.reference is not None
+    main = load(case.source).main
+    dataset = load_dataset(case.test, [main.tensors[i] for i in main.inputs], calibration=False)
+    before = run_all(Path(case.source).read_bytes(), dataset)
+    after = run_all(case.reference.read_bytes(), dataset, reference=True)
+    metric = score_outputs(before, dataset, reference=before).metric
+    return score_outputs(after, dataset, metric, reference=before).to_json()
