@@ -48,11 +48,12 @@ class Attachments:
         return made
 
     def check_labels(self, model: Model) -> None:
-        """Raises ``UsageError`` unless there is a label for each value of the output."""
-        values = (model.main.tensors[model.main.outputs[0]].shape or (1,))[-1]
-        if self.labels and values != len(self.labels):
+        """Raises ``UsageError`` unless there is a label for each value of an output: of several, as a detector has,
+        one is of the classes."""
+        values = [(model.main.tensors[i].shape or (1,))[-1] for i in model.main.outputs]
+        if self.labels and len(self.labels) not in values:
             raise UsageError(
-                f"There are {len(self.labels)} labels; the model's output has {values} values.",
+                f"There are {len(self.labels)} labels; the model's output has {' or '.join(map(str, values))} values.",
                 "Write one label per line, in the order of the output.",
             )
 
