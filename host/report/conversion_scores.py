@@ -58,8 +58,11 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
 
 
 def _parts(worst: Sequence[LostPart], metric: str, labels: Sequence[str]) -> list[str]:
-    first = head("part", "source:n", "image:n", "lost:n", "samples:n", "image of source")
-    rows = [_part(p, metric, labels) for p in worst]
+    first = head(
+        "part", "source:n", "image:n", "lost:n" if metric == "mse" else "points lost:n", "samples:n", ""
+    )
+    most = max(max(abs(p.drop) for p in worst), 1e-30)
+    rows = [_part(p, metric, labels, most) for p in worst]
     made = [table(first, rows[:_SHOWN])]
     if len(rows) > _SHOWN:
         more = table(first, rows[_SHOWN:])
@@ -67,10 +70,10 @@ def _parts(worst: Sequence[LostPart], metric: str, labels: Sequence[str]) -> lis
     return made
 
 
-def _part(part: LostPart, metric: str, labels: Sequence[str]) -> str:
+def _part(part: LostPart, metric: str, labels: Sequence[str], most: float) -> str:
+    """The bar is the loss, or in another colour the gain, beside the largest of them."""
     lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
-    top = max(part.before.value, part.after.value, 1e-30)
-    bar = track((0, part.before.value / top, "var(--line)"), (0, part.after.value / top, "var(--a)"))
+    bar = track((0, abs(part.drop) / most, "var(--b)" if part.drop > 0 else "var(--c)"))
     values = (value_text(metric, p.value) for p in (part.before, part.after))
     return row(name_cell(_named(part.what, labels)), *values, lost, f"{part.before.samples:,}", bar)
 
