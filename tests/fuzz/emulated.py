@@ -142,7 +142,8 @@ def compare_emulated(
         folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
     )
     with start(board, direct_build(project)) as machine:
-        client = DeviceClient(machine.transport)
+        # The emulator may have to wait for the processor far longer than a board for anything.
+        client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
         client.infer(fresh=True)  # fills the table of inputs and outputs; runs graph 0 on whatever is there
         first_in, first_out = 1, 0
