@@ -27,12 +27,13 @@ from arenite.converters.processing.audio_tables import (
     DCT_BITS,
     LOG_BITS,
     LOG_STEPS_BITS,
-    SINE_BITS,
-    WINDOW_BITS,
+    log_table,
+    root_table,
 )
 from arenite.converters.processing.spec import Preprocessing
 
 _MOST_BITS = 62
+_WORD = 32
 _INT32 = (-(2**31), 2**31 - 1)
 
 
@@ -86,14 +87,13 @@ def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.nd
     inside = (at >= 0) & (at < plan.samples)
     taken = np.where(inside, clip[np.where(inside, at, 0)], 0)
     bits = bit_length(np.abs(taken).max(axis=1))
+    scale = FRAME_BITS - bits
+    values = taken << (scale + 1)[:, np.newaxis]
     if plan.window is None:
-        shape = np.full(plan.length, 1 << WINDOW_BITS, np.int64)
+        values >>= 1
     else:
         n = np.arange(plan.length)
-        shape = plan.window.astype(np.int64)[np.minimum(n, plan.mirror - n)]
-    right = (bits + WINDOW_BITS - FRAME_BITS)[:, np.newaxis]
-    values = (taken * shape + (np.int64(1) << (right - 1))) >> right
-    scale = FRAME_BITS - bits
+        values = (values * plan.window.astype(np.int64)[np.minimum(n, plan.mirror - n)]) >> 32
     whole = np.zeros((plan.frames, plan.fft), np.int64)
     whole[:, plan.inset : plan.inset + plan.length] = values
     return whole, scale
@@ -119,9 +119,14 @@ def _turn(plan: AudioPlan, k: np.ndarray, length: int) -> tuple[np.ndarray, np.n
     return cos, -sin
 
 
-def _times(re: np.ndarray, im: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    half = 1 << (SINE_BITS - 1)
-    return (re * cos - im * sin + half) >> SINE_BITS, (re * sin + im * cos + half) >> SINE_BITS
+def _half_times(
+    re: np.ndarray, im: np.ndarray, cos: np.ndarray, sin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Half the product: factors of 31 bits, and the upper word of each product."""
+    return (
+        ((re * cos) >> _WORD) - ((im * sin) >> _WORD),
+        ((re * sin) >> _WORD) + ((im * cos) >> _WORD),
+    )
 
 
 def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,19 +142,21 @@ def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     while size < half:
         shape = (len(values), half // (2 * size), 2, size)
         a, b = re.reshape(shape), im.reshape(shape)
-        cos, sin = _turn(plan, np.arange(size), 2 * size)
-        tr, ti = _times(a[:, :, 1], b[:, :, 1], cos, sin)
-        re = np.stack([(a[:, :, 0] + tr + 1) >> 1, (a[:, :, 0] - tr + 1) >> 1], axis=2).reshape(re.shape)
-        im = np.stack([(b[:, :, 0] + ti + 1) >> 1, (b[:, :, 0] - ti + 1) >> 1], axis=2).reshape(im.shape)
+        tr, ti = _half_times(a[:, :, 1], b[:, :, 1], *_turn(plan, np.arange(size), 2 * size))
+        tr[:, :, 0], ti[:, :, 0] = a[:, :, 1, 0] >> 1, b[:, :, 1, 0] >> 1  # no turn at all
+        a, b = a[:, :, 0] >> 1, b[:, :, 0] >> 1
+        re = np.stack([a + tr, a - tr], axis=2).reshape(re.shape)
+        im = np.stack([b + ti, b - ti], axis=2).reshape(im.shape)
         size *= 2
-    k = np.arange(half + 1)
-    one, two = k % half, (half - k) % half
-    even = (re[:, one] + re[:, two] + 1) >> 1, (im[:, one] - im[:, two] + 1) >> 1
-    odd = (im[:, one] + im[:, two] + 1) >> 1, (re[:, two] - re[:, one] + 1) >> 1
-    cos, sin = _turn(plan, np.minimum(k, half - 1), plan.fft)
-    cos, sin = np.where(k == half, -(1 << SINE_BITS), cos), np.where(k == half, 0, sin)
-    tr, ti = _times(*odd, cos, sin)
-    return even[0] + tr, even[1] + ti
+    k = np.arange(1, half // 2 + 1)
+    r, i, back_r, back_i = re[:, k], im[:, k], re[:, half - k], im[:, half - k]
+    even = (r + back_r) >> 1, (i - back_i) >> 1
+    odd = _half_times(i + back_i, back_r - r, *_turn(plan, k, plan.fft))
+    out_re, out_im = (np.zeros((len(values), half + 1), np.int64) for _ in range(2))
+    out_re[:, 0], out_re[:, half] = re[:, 0] + im[:, 0], re[:, 0] - im[:, 0]
+    out_re[:, half - k], out_im[:, half - k] = even[0] - odd[0], odd[1] - even[1]
+    out_re[:, k], out_im[:, k] = even[0] + odd[0], even[1] + odd[1]
+    return out_re, out_im
 
 
 def _spectrum(plan: AudioPlan, values: np.ndarray) -> np.ndarray:
@@ -164,17 +171,14 @@ def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
 
 
 def root(values: np.ndarray) -> np.ndarray:
-    """Square root of values below 2^62: its first 16 bits, the others 0."""
-    cut = np.maximum(bit_length(values) - 32, 0)
-    cut += cut & 1
-    top = values >> cut
-    # A value of few bits is moved up for its root to have 16.
-    more = np.maximum(32 - bit_length(top), 0) & ~np.int64(1)
-    whole = np.floor(np.sqrt((top << more).astype(np.float64))).astype(
-        np.int64
-    )  # exact: 32 bits fit a double
-    up = (cut - more) // 2
-    return np.where(up >= 0, whole << np.maximum(up, 0), whole >> np.maximum(-up, 0))
+    """Square root of values below 2^62, to some 15 bits: a table, and straight lines between its entries."""
+    table = root_table().astype(np.int64)
+    up = bit_length(values) - 32
+    up += up & 1
+    top = np.where(up >= 0, values >> np.maximum(up, 0), values << np.maximum(-up, 0))
+    step, part = np.maximum((top >> 25) - 32, 0), top & ((1 << 25) - 1)
+    found = table[step] + (((table[step + 1] - table[step]) * part) >> 25)
+    return np.where(values > 0, found >> (15 - (up >> 1)), 0)
 
 
 def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
@@ -211,8 +215,6 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
 
 def log2(values: np.ndarray) -> np.ndarray:
     """log2 of int64 from 1, in ``LOG2_BITS`` fractional bits: a table and straight lines between its entries."""
-    from arenite.converters.processing.audio_tables import log_table
-
     table = log_table().astype(np.int64)
     whole = bit_length(values) - 1
     # 31 bits behind the first one

@@ -13,6 +13,7 @@ from arenite.converters.processing.audio_tables import (
     cosines,
     filters,
     log_table,
+    root_table,
     sines,
     window,
 )
@@ -53,6 +54,7 @@ class AudioPlan:
     mirror: int  # weight n is weight mirror - n
     sines: np.ndarray
     logs: np.ndarray
+    roots: np.ndarray
     filters: Filters
     cosines: np.ndarray | None
     mantissa: int
@@ -124,6 +126,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
         mirror=frame.length - (0 if shape is None or shape.periodic else 1),
         sines=sines(fft.length),
         logs=log_table(),
+        roots=root_table(),
         filters=bank,
         cosines=None if mfcc is None else cosines(mfcc, bins),
         mantissa=mantissa,

@@ -13,8 +13,8 @@ from arenite.converters.processing.fields import bad
 from arenite.converters.processing.steps_audio import AudioSource, Fft, Mel, Mfcc, Window
 
 #: Fractional bits of the window, of sines, of mel weights (before their own exponent), of cosines.
-WINDOW_BITS = 30
-SINE_BITS = 30
+WINDOW_BITS = 31
+SINE_BITS = 31
 MEL_BITS = 15
 DCT_BITS = 30
 #: log2(1 + i / 128) in this many fractional bits.
@@ -23,9 +23,13 @@ LOG_BITS = 30
 
 
 def window(step: Window, length: int) -> np.ndarray:
-    """int32 [length / 2 + 1], 1 as 2^30: the first half, which the second mirrors."""
-    half = window_values(step, length)[: length // 2 + 1]
-    return np.round(half * (1 << WINDOW_BITS)).astype(np.int32)
+    """int32 [length / 2 + 1], 1 as 2^31: the first half, which the second mirrors."""
+    return _signed(window_values(step, length)[: length // 2 + 1], WINDOW_BITS)
+
+
+def _signed(values: np.ndarray, bits: int) -> np.ndarray:
+    """int32; 1 as 2^31 is one too many for it."""
+    return np.round(values * (1 << bits)).clip(-(2**31), 2**31 - 1).astype(np.int32)
 
 
 def window_values(step: Window, length: int) -> np.ndarray:
@@ -38,9 +42,13 @@ def window_values(step: Window, length: int) -> np.ndarray:
 
 
 def sines(length: int) -> np.ndarray:
-    """int32 [length / 4 + 1]: sin(2 pi k / length), 1 as 2^30."""
-    k = np.arange(length // 4 + 1)
-    return np.round(np.sin(2 * np.pi * k / length) * (1 << SINE_BITS)).astype(np.int32)
+    """int32 [length / 4 + 1]: sin(2 pi k / length), 1 as 2^31."""
+    return _signed(np.sin(2 * np.pi * np.arange(length // 4 + 1) / length), SINE_BITS)
+
+
+def root_table() -> np.ndarray:
+    """uint32 [97]: sqrt(k / 128) for k from 32, 1 as 2^31."""
+    return np.round(np.sqrt(np.arange(32, 129) / 128) * (1 << 31)).astype(np.uint32)
 
 
 def log_table() -> np.ndarray:

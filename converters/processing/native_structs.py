@@ -66,7 +66,7 @@ class Image(ctypes.Structure):
 
 class Audio(ctypes.Structure):
     _fields_ = [
-        *((n, _P) for n in ("window", "sines", "logs", "first", "count", "weights", "cosines")),
+        *((n, _P) for n in ("window", "sines", "logs", "roots", "first", "count", "weights", "cosines")),
         ("samples", _U32),
         ("step", _U32),
         *((n, _I32) for n in ("lead", "mantissa", "exponent", "base_exponent")),
@@ -184,6 +184,7 @@ def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
         "window": plan.window,
         "sines": plan.sines,
         "logs": plan.logs,
+        "roots": plan.roots,
         "first": bank.first,
         "count": bank.count,
         "weights": bank.weights,

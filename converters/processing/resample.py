@@ -178,8 +178,14 @@ def _whole(weights: list[float]) -> list[int]:
     return found
 
 
+def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
+    used = [k for k, w in enumerate(weights) if w] or [0]
+    return first + used[0], weights[used[0] : used[-1] + 1]
+
+
 def _axis(size: int, spans: list[tuple[int, list[int]]]) -> Axis:
     """As many taps for all: shorter ones are filled with zeros, and moved to stay inside the source."""
+    spans = [_without_zeros(*span) for span in spans]
     taps = max(len(weights) for _, weights in spans)
     start = np.zeros(len(spans), np.int32)
     table = np.zeros((len(spans), taps), np.int32)

@@ -2,7 +2,6 @@
 #include "logarithm.h"
 
 #define FRAME_BITS 29
-#define WINDOW_BITS 30
 #define POWER_SHIFT 13
 #define MOST_BITS 62
 #define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
@@ -35,22 +34,27 @@ static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count
 /* A frame, windowed and scaled, where the FFT wants it; returns by which power of two it was scaled. */
 static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
 {
+    const int32_t length = p->length;
+    const uint32_t there = count < p->samples ? count : p->samples;
+    /* A frame that lies in the recording is read without asking for each sample whether it is there. */
+    const int16_t *inside = from >= 0 && (uint32_t)from + p->length <= there ? samples + from : 0;
     int32_t top = 0;
-    for (int32_t n = 0; n < p->length; n++) {
-        const int32_t value = sample(p, samples, count, from + n);
-        top = value > top ? value : -value > top ? -value : top;
+    for (int32_t n = 0; n < length; n++) {
+        const int32_t value = inside ? inside[n] : sample(p, samples, count, from + n);
+        const int32_t size = value < 0 ? -value : value;
+        top |= size; /* only the highest bit counts */
     }
     const int bits = ar_bit_length((uint32_t)top);
-    const int right = bits + WINDOW_BITS - FRAME_BITS;
-    const int64_t half = (int64_t)1 << (right - 1);
     uint32_t reversed = 0;
     for (uint32_t n = 0; n < p->fft; n++) {
         const int32_t k = (int32_t)n - p->inset;
         int32_t value = 0;
-        if (k >= 0 && k < p->length) {
+        if (k >= 0 && k < length) {
+            const int32_t raw = inside ? inside[k] : sample(p, samples, count, from + k);
             const int32_t other = p->mirror - k;
-            const int32_t weight = p->window ? p->window[k < other ? k : other] : 1 << WINDOW_BITS;
-            value = (int32_t)(((int64_t)sample(p, samples, count, from + k) * weight + half) >> right);
+            value = raw * (1 << (FRAME_BITS + 1 - bits));
+            value =
+                p->window ? (int32_t)(((int64_t)value * p->window[k < other ? k : other]) >> 32) : value >> 1;
         }
         values[2 * reversed + (n & 1u)] = value;
         if (n & 1u) { /* the next number of a counter whose bits run the other way */
@@ -72,7 +76,7 @@ static void sizes(const ar_audio *p, int32_t *values)
     for (uint32_t k = 0; k < p->last_bin; k++) {
         const int64_t re = values[2 * k], im = values[2 * k + 1];
         const uint64_t power = (uint64_t)(re * re + im * im);
-        spectrum[k] = p->power == 2 ? power >> POWER_SHIFT : ar_root(power);
+        spectrum[k] = p->power == 2 ? power >> POWER_SHIFT : ar_root(p->roots, power);
     }
 }
 
@@ -123,8 +127,14 @@ void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, voi
         for (uint32_t b = 0; b < p->bins; b++) {
             const uint64_t *bin = spectrum + p->first[b];
             uint64_t sum = 0;
-            for (uint32_t k = p->count[b]; k > 0; k--) {
-                sum += *bin++ * *weight++;
+            if (p->power == 2) {
+                for (uint32_t k = p->count[b]; k > 0; k--) {
+                    sum += *bin++ * *weight++;
+                }
+            } else { /* 32 bits each */
+                for (uint32_t k = p->count[b]; k > 0; k--) {
+                    sum += (uint64_t)(uint32_t)*bin++ * *weight++;
+                }
             }
             const int64_t product = logarithm(p, sum, exponent, peak) * p->factor;
             features[b] = saturated((product + ((int64_t)1 << (FEATURE_SHIFT - 1))) >> FEATURE_SHIFT);

@@ -15,9 +15,10 @@ enum { AR_PEAK_NONE = 0, AR_PEAK_SIGNED = 1, AR_PEAK_SIZE = 2 };
 enum { AR_PAD_NONE = 0, AR_PAD_ZEROS = 1, AR_PAD_REFLECT = 2 };
 
 typedef struct {
-    const int32_t *window;   /* [mirror - n] is [n], 1 as 2^30; 0 for none */
-    const int32_t *sines;    /* a quarter wave of fft / 4 + 1, 1 as 2^30 */
+    const int32_t *window;   /* [mirror - n] is [n], 1 as 2^31; 0 for none */
+    const int32_t *sines;    /* a quarter wave of fft / 4 + 1, 1 as 2^31 */
     const int32_t *logs;     /* log2(1 + k / 128), 30 fractional bits */
+    const uint32_t *roots;   /* sqrt(k / 128), 32 <= k <= 128, 1 as 2^31; unused when power is 2 */
     const uint16_t *first;   /* bin of the spectrum that a filter begins at */
     const uint16_t *count;   /* bins of a filter */
     const uint16_t *weights; /* of all filters, one after the other */

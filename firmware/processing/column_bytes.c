@@ -7,10 +7,14 @@ void ar_column_bytes(const ar_image *p, const void *rows, uint32_t first, const 
     uint8_t *out = line;
     for (uint32_t k = 0; k < values; k++) {
         uint32_t sum = 1u << (AR_WEIGHT_BITS - 1);
-        uint32_t slot = first;
-        for (uint32_t t = 0; t < slots; t++) {
-            sum += ((const uint8_t *)rows)[slot * values + k] * (uint32_t)weights[t];
-            slot = slot + 1 == slots ? 0 : slot + 1;
+        const int32_t *w = weights;
+        const uint8_t *at = (const uint8_t *)rows + first * values + k;
+        for (uint32_t slot = first; slot < slots; slot++, at += values) {
+            sum += *at * (uint32_t)*w++;
+        }
+        at = (const uint8_t *)rows + k;
+        for (uint32_t slot = 0; slot < first; slot++, at += values) {
+            sum += *at * (uint32_t)*w++;
         }
         out[k] = (uint8_t)(sum >> AR_WEIGHT_BITS);
     }

@@ -10,10 +10,13 @@ static inline uint32_t ar_column_exact(const uint32_t *rows, uint32_t values, ui
 {
     const int below = 2 * AR_WEIGHT_BITS - AR_FRACTION_BITS;
     uint64_t sum = (uint64_t)1 << (below - 1);
-    uint32_t slot = first;
-    for (uint32_t t = 0; t < slots; t++) {
-        sum += (uint64_t)rows[slot * values + k] * (uint32_t)weights[t];
-        slot = slot + 1 == slots ? 0 : slot + 1;
+    const uint32_t *at = rows + first * values + k;
+    for (uint32_t slot = first; slot < slots; slot++, at += values) {
+        sum += (uint64_t)*at * (uint32_t)*weights++;
+    }
+    at = rows + k;
+    for (uint32_t slot = 0; slot < first; slot++, at += values) {
+        sum += (uint64_t)*at * (uint32_t)*weights++;
     }
     return (uint32_t)(sum >> below);
 }

@@ -3,16 +3,20 @@
 void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line)
 {
     const uint32_t values = p->across.outputs * ar_working_channels(p);
-    const uint32_t slots = p->down.taps;
     uint8_t *out = line;
-    for (uint32_t k = 0; k < values; k++) {
-        uint32_t sum = 2;
-        uint32_t slot = first;
-        for (uint32_t t = 0; t < slots; t++) {
-            /* Each product is cut before the sum. */
-            sum += ((const uint16_t *)rows)[slot * values + k] * (uint32_t)weights[t] >> 16;
-            slot = slot + 1 == slots ? 0 : slot + 1;
+    if (p->down.taps == 1) {
+        const uint16_t *at = rows;
+        for (uint32_t k = 0; k < values; k++) {
+            out[k] = (uint8_t)(((at[k] * (uint32_t)weights[0] >> 16) + 2) >> 2);
         }
-        out[k] = (uint8_t)(sum >> 2);
+        return;
+    }
+    /* Two rows, and each product is cut before the sum. */
+    const uint16_t *upper = (const uint16_t *)rows + first * values;
+    const uint16_t *lower = (const uint16_t *)rows + (1 - first) * values;
+    const uint32_t a = (uint32_t)weights[0];
+    const uint32_t b = (uint32_t)weights[1];
+    for (uint32_t k = 0; k < values; k++) {
+        out[k] = (uint8_t)(((upper[k] * a >> 16) + (lower[k] * b >> 16) + 2) >> 2);
     }
 }

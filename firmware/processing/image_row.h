@@ -36,6 +36,22 @@
         const uint32_t taps = p->across.taps;                                          \
         const int32_t *w = p->across.weights;                                          \
         const uint32_t red = p->working == AR_BGR ? 2 : 0;                             \
+        if (taps == 1 && sizeof(TYPE) == 1) { /* nothing is added up */                \
+            const uint32_t grey = p->working == AR_GREY;                               \
+            for (uint32_t o = 0; o < p->across.outputs; o++) {                         \
+                uint32_t r, g, b;                                                      \
+                AR_PIXEL((uint32_t)p->window_x + p->across.start[o], r, g, b)          \
+                if (grey) {                                                            \
+                    *out++ = (TYPE)ar_grey(p, r, g, b);                                \
+                    continue;                                                          \
+                }                                                                      \
+                out[red] = (TYPE)r;                                                    \
+                out[1] = (TYPE)g;                                                      \
+                out[2 - red] = (TYPE)b;                                                \
+                out += 3;                                                              \
+            }                                                                          \
+            return;                                                                    \
+        }                                                                              \
         if (p->working == AR_GREY) {                                                   \
             for (uint32_t o = 0; o < p->across.outputs; o++, w += taps) {              \
                 const uint32_t first = (uint32_t)p->window_x + p->across.start[o];     \

@@ -40,6 +40,14 @@ void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scr
             if (next < start) { /* nobody reads the rows between, and none of those that wait */
                 next = start;
             }
+            if (slots == 1 && p->waiting_bytes == 1) {
+                /* A row that nothing is added to: nearest neighbours, or no resize. It may be there already. */
+                if (next == start) {
+                    p->row(p, from, p->window_y + next++, inside);
+                }
+                p->finish(p, line, out);
+                continue;
+            }
             for (; next < start + slots; next++) {
                 p->row(p, from, p->window_y + next, rows + slot * row_bytes);
                 slot = slot + 1 == slots ? 0 : slot + 1;

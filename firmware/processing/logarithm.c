@@ -11,7 +11,7 @@ int32_t ar_log2(const int32_t *table, uint64_t x)
     return (int32_t)((uint32_t)whole << AR_LOG2_BITS) + (int32_t)(((uint32_t)table[step] + rise) >> 10);
 }
 
-uint32_t ar_root(uint64_t x)
+uint32_t ar_root(const uint32_t *table, uint64_t x)
 {
     int up = ar_bit_length(x) - 32;
     if (x == 0) {
@@ -19,15 +19,8 @@ uint32_t ar_root(uint64_t x)
     }
     up += up & 1;
     /* 31 or 32 bits, at an even distance from where they were. */
-    uint32_t top = (uint32_t)(up >= 0 ? x >> up : x << -up);
-    uint32_t root = 0;
-    for (uint32_t bit = 1u << 30; bit; bit >>= 2) {
-        if (top >= root + bit) {
-            top -= root + bit;
-            root = (root >> 1) + bit;
-        } else {
-            root >>= 1;
-        }
-    }
-    return up >= 0 ? root << (up / 2) : root >> (-up / 2);
+    const uint32_t top = (uint32_t)(up >= 0 ? x >> up : x << -up);
+    const uint32_t *step = table + (top >> 25) - 32;
+    const uint32_t rise = (uint32_t)(((uint64_t)(step[1] - step[0]) * (top & 0x1FFFFFFu)) >> 25);
+    return (step[0] + rise) >> (15 - up / 2); /* of 31 bits, for x below 2^32 16 */
 }

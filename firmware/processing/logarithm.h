@@ -24,7 +24,7 @@ static inline int ar_bit_length(uint64_t x)
 /* log2(x), 1 <= x < 2^63, in 20 fractional bits; `table` has log2(1 + k / 128) in 30. */
 int32_t ar_log2(const int32_t *table, uint64_t x);
 
-/* The first 16 bits of the square root of x < 2^62, the others 0. */
-uint32_t ar_root(uint64_t x);
+/* The square root of x < 2^62, to some 15 bits; `table` has sqrt(k / 128) for k from 32 to 128, 1 as 2^31. */
+uint32_t ar_root(const uint32_t *table, uint64_t x);
 
 #endif

@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arenite.converters.processing import native
 from arenite.converters.processing.audio import preprocess_audio
@@ -15,7 +16,9 @@ from arenite.converters.processing.colour import order_of, unpack
 from arenite.converters.processing.compiled import CompiledAudio, CompiledImage
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.image_plan import plan_image
+from arenite.converters.processing.resample import OPENCV_BITS, WEIGHT_BITS, axis
 from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_image import PAIRS
 from tests.converters.processing.specs import audio_cases, image_cases
 
 
@@ -43,3 +46,19 @@ def test_sounds(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) ->
     got = CompiledAudio(library, plan_audio(spec)).run(samples)
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     assert got.tobytes() == want.tobytes()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(sorted(PAIRS)), st.data())
+def test_axes_keep_their_promises(size: int, outputs: int, convention: str, data: st.DataObject) -> None:
+    """What the C code relies on: inside the source, never falling, weights that sum to one and below 2^30."""
+    method = data.draw(st.sampled_from(PAIRS[convention]))
+    if (convention, method) == ("opencv", "area") and outputs > size:
+        return
+    side = axis(size, outputs, method, convention)
+    assert side.start.min() >= 0 and int(side.start.max()) + side.taps <= size
+    assert (np.diff(side.start) >= 0).all()
+    bits = OPENCV_BITS if (convention, method) == ("opencv", "bilinear") else WEIGHT_BITS
+    totals = side.weights.astype(np.int64).sum(axis=1)
+    assert side.weights.min() >= 0 and (np.abs(totals - (1 << bits)) <= side.taps).all()
+    assert 255 * int(totals.max()) + (1 << (bits - 1)) < 1 << (bits + 8)
