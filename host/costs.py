@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 from arenite.converters.errors import UsageError
 from arenite.converters.quantize.search.outcome import BuildCost
 from arenite.firmware.generator.target import Target
+from arenite.firmware.sizes.predict import size_table
+from arenite.firmware.sizes.targets import target_of
+from arenite.firmware.sizes.timing import PATH as TIMING
 from arenite.host.fit import AUTOMATIC, needs
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board
@@ -25,6 +29,14 @@ class BoardCosts:
     board: Board
     modes: tuple[str, ...] = AUTOMATIC
     stream_input: bool = False
+
+    @property
+    def identity(self) -> str:
+        """Another one whenever the same image could get other figures: of the board's profile, and of what is stored of
+        the kernels' sizes and timing."""
+        kernels = size_table(target_of(self.board).name).digest
+        what = repr((self.board, self.modes, self.stream_input, kernels))
+        return hashlib.sha256(what.encode() + TIMING.read_bytes()).hexdigest()
 
     def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
         with tempfile.TemporaryDirectory(prefix="arenite-costs-") as folder:

@@ -164,7 +164,7 @@ def search(
         recipe: what is not searched (the types of inputs and outputs).
         dataset: to score with; best not the calibration samples.
         costs: what an image takes, such as ``host.costs.BoardCosts``. Limits of the board belong into ``budget``
-            (``Budget.within``).
+            (``Budget.within``). Its ``identity``, where it has one, changes when an image could get other figures.
         identity: names of what ``costs`` depends on: a search in a file goes on only with the same.
 
     Raises ``UsageError`` for what cannot be searched, and what workers raise. After an interruption the outcomes so
@@ -220,6 +220,7 @@ def _identity(task: Task, budget: Budget, options: Options, more: Sequence[str])
         "space": json.loads(json.dumps(task.space.to_json())),
         "budget": budget.to_json(),
         "seed": options.seed,
+        "costs": getattr(task.costs, "identity", ""),
         "more": list(more),
     }
 
@@ -315,12 +316,16 @@ def _unique(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _choose(task: Task, budget: Budget, trials: Sequence[Outcome]) -> Chosen | None:
-    """Of the trials that meet the budget the one that loses least, then takes least flash and RAM, confirmed with the
-    reference kernels."""
+    """Of the trials that meet the budget the one that loses least, then the fastest, then the smallest; confirmed with
+    the reference kernels."""
     meeting = [k for k, o in enumerate(trials) if o.builds and o.meets(budget)]
     figures = {k: trials[k].figures(budget) for k in meeting}
-    # A hundredth of a point is no reason to take more flash.
-    meeting.sort(key=lambda k: (round(figures[k]["drop"], 4), figures[k]["flash"], figures[k]["ram"], k))
+    # A tenth of a point is one sample of a thousand: no reason to be slower.
+    meeting.sort(
+        key=lambda k: (
+            round(figures[k]["drop"], 3), figures[k]["instructions"], figures[k]["flash"], figures[k]["ram"], k
+        )
+    )  # fmt: skip
     for k in meeting:
         made = task.quantised(trials[k].params)
         score = task.score(made.flatbuffer, exact=True)

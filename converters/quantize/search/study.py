@@ -55,7 +55,8 @@ class Study:
             self._study.set_user_attr(_IDENTITY, key)
         elif known != key:
             raise UsageError(
-                f"{path} is of another search: the model, the data, the board, the budget or the seed was another.",
+                f"{path} is of another search: the model, the data, the board, its kernels, the budget or the seed was "
+                "another.",
                 "Give another file, or delete it to begin anew.",
             )
         state = self._optuna.trial.TrialState
