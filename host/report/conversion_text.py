@@ -9,6 +9,7 @@ from typing import Any
 from arenite.converters.fit import Verdict
 from arenite.host.cli.output import table
 from arenite.host.convert import Calibrated, Conversion, Scores
+from arenite.host.report.conversion_scores import lost_text, value_text
 from arenite.host.shrink import Shrinking
 
 #: Rows of a table of tensors or classes; the report page has all of them.
@@ -151,8 +152,9 @@ def _search_tables(c: Calibrated) -> list[object]:
 
 
 def _score_tables(s: Scores) -> list[object]:
-    lost = f"{100 * s.lost:+.2f} points" if s.source.metric != "mse" else f"{s.lost:+.1%}"
-    out: list[object] = [f"source: {s.source}; image: {s.image.value:.4g}; lost {lost} ({s.of})"]
+    amount, how = lost_text(s)
+    image = value_text(s.image.metric, s.image.value)
+    out: list[object] = [f"source: {s.source}; image: {image}, {amount} {how} ({s.of})"]
     worst = [part for part in s.worst if part.drop > 0][:_ROWS]
     if worst and s.source.metric != "mse":
         rows = [
