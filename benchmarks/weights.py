@@ -1,8 +1,8 @@
 """An int8 model with lighter weights, to compare sizes and speed: ``python -m benchmarks.weights KIND IN OUT``.
 
-``int4``: rounded to [-7, 7], with scales and biases to match. ``clustered``: 16 values per layer. ``pruned``: the 80 % of
-each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantise a model, ``arenite convert`` has
-one.
+``int4``: rounded to [-7, 7], with scales and biases to match. ``clustered``: 16 values per layer. ``pruned``: the 80 %
+of each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantise a model, ``arenite convert``
+has one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def pruned(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
 
 
 def _times(quant: Quantization, factor: np.ndarray) -> Quantization:
-    scale = np.float32(np.array(quant.scale) * factor)
+    scale = (np.array(quant.scale) * factor).astype(np.float32)
     return replace(quant, scale=tuple(float(s) for s in scale))
 
 

@@ -9,6 +9,8 @@ void ar_fully_connected_s8_real_packed(const ar_fully_connected_packed_params *p
     const ar_fully_connected_params *p = &params->layer;
     const int32_t *bias = p->bias;
     const uint64_t *multiplier = p->multiplier;
+    const int32_t weights_offset = p->weights_offset;
+    const int32_t input_offset = p->input_offset;
     ar_packed_place place = {0, 0};
 
     for (int32_t c = 0; c < p->units; c++) {
@@ -17,9 +19,12 @@ void ar_fully_connected_s8_real_packed(const ar_fully_connected_packed_params *p
         int8_t *out = (int8_t *)p->output + c;
         ar_unpack(&params->packed, &place, params->row, p->depth);
         for (uint32_t b = 0; b < p->batches; b++, in += p->depth, out += p->units) {
+            const int8_t *w = params->row;
+            const int8_t *const end = w + p->depth;
+            const int8_t *a = in;
             int32_t acc = bias ? bias[c] : 0;
-            for (int32_t i = 0; i < p->depth; i++) {
-                acc += (params->row[i] + p->weights_offset) * (in[i] + p->input_offset);
+            while (w != end) {
+                acc += (*w++ + weights_offset) * (*a++ + input_offset);
             }
             acc = ar_scale_real(acc, multiplier[k], p->shift[k]) + p->output_offset;
             *out = (int8_t)ar_clamp(acc, p->act_min, p->act_max);

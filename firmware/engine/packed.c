@@ -6,19 +6,34 @@ void ar_unpack(const ar_packed *p, ar_packed_place *place, int8_t *to, int32_t c
     const uint32_t bits = 8u >> p->per_byte;
     const uint32_t code_mask = (1u << bits) - 1u;
     const uint32_t byte_mask = (1u << p->per_byte) - 1u;
-    uint32_t at = place->weights;
+    const int8_t *const values = p->values;
+    const int8_t *const end = to + count;
     uint32_t next = place->codes;
+    const uint8_t *codes = p->codes + ((next + byte_mask) >> p->per_byte);
+    uint32_t window = next & byte_mask ? (uint32_t)codes[-1] >> (next & byte_mask) * bits : 0;
 
-    for (; count > 0; count--, at++) {
-        int8_t weight = 0;
-        if (!p->present || (p->present[at >> 3] >> (at & 7u) & 1u)) {
-            const uint32_t code =
-                (uint32_t)p->codes[next >> p->per_byte] >> (next & byte_mask) * bits & code_mask;
-            weight = p->values ? p->values[code] : (int8_t)code;
-            next++;
+    if (!p->present) {
+        while (to != end) {
+            if ((next++ & byte_mask) == 0) {
+                window = *codes++;
+            }
+            *to++ = values[window & code_mask];
+            window >>= bits;
         }
-        *to++ = weight;
+    } else {
+        uint32_t at = place->weights;
+        for (; to != end; at++) {
+            int8_t weight = 0;
+            if (p->present[at >> 3] >> (at & 7u) & 1u) {
+                if ((next++ & byte_mask) == 0) {
+                    window = *codes++;
+                }
+                weight = values ? values[window & code_mask] : (int8_t)window;
+                window >>= bits;
+            }
+            *to++ = weight;
+        }
+        place->weights = at;
     }
-    place->weights = at;
     place->codes = next;
 }

@@ -8,11 +8,11 @@ typedef struct {
     const uint8_t *codes; /* the first in the low bits of a byte */
     const uint8_t
         *present; /* a bit per weight: 0 where it is 0 and has no code; or 0: every weight has a code */
-    const int8_t *values; /* what a code means; 0: the code itself */
+    const int8_t *values; /* what a code means; 0, with `present`: the code itself */
     uint8_t per_byte;     /* binary logarithm of the codes in a byte */
 } ar_packed;
 
-/* How many weights and codes were read. */
+/* How many weights (with `present`) and codes were read. */
 typedef struct {
     uint32_t weights, codes;
 } ar_packed_place;

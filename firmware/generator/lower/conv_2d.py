@@ -15,7 +15,9 @@ SUFFIX = {"int8": "s8", "int16": "s16"}
 @register
 class Conv2D(Lowering):
     op_name = "CONV_2D"
-    supports = "int8 or int16 activations, int8 weights per channel or per tensor; strides, dilation, groups"
+    supports = (
+        "int8 or int16 activations, int8 or int4 weights per channel or per tensor; strides, dilation, groups"
+    )
     kernels = ("conv_2d_s16.c", "conv_2d_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:

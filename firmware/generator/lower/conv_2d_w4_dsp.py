@@ -28,7 +28,7 @@ _BYTES = np.array([0, 2, 1, 3])
 #: Pixels from which on whole weights save more instructions than it takes to make them.
 _PIXELS = 16
 #: Weights of a small FULLY_CONNECTED.
-_SMALL = 2048
+SMALL = 2048
 #: AR_DOT_TWO_SIDED of dot_s8_dsp.h.
 _TWO_SIDED = 2
 
@@ -89,7 +89,7 @@ def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
 
 def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
     """Whether a FULLY_CONNECTED is too small a reason for more code where others want whole weights."""
-    small = graph.tensors[op.inputs[1]].elements < _SMALL
+    small = graph.tensors[op.inputs[1]].elements < SMALL
     return target.optimise == "speed" and small and fast_whole(graph, op, target)
 
 

@@ -28,7 +28,8 @@ _DEFAULT_FORMAT, _INT32 = 0, 2
 class FullyConnected(Lowering):
     op_name = "FULLY_CONNECTED"
     supports = (
-        "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point)"
+        "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point); "
+        "constant int4 weights (zero point 0)"
     )
     kernels = ("fully_connected_s16.c", "fully_connected_s8.c", "fully_connected_s8_real.c", "real_scale.c")
 

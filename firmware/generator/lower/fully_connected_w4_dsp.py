@@ -7,7 +7,7 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.folded import Folded
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.conv_2d_w4_dsp import is_int4, nibble_words, small_beside_whole
+from arenite.firmware.generator.lower.conv_2d_w4_dsp import SMALL, is_int4, nibble_words, small_beside_whole
 from arenite.firmware.generator.lower.fully_connected_dsp import Conv2DPixelDsp, FullyConnectedDsp, row_fields
 from arenite.firmware.generator.lower.pack_pairs import channel_pairs, pair_requant, row_order
 from arenite.firmware.generator.lower.variant import variant
@@ -47,6 +47,13 @@ def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
     )
 
 
+def _small(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether a layer is too small a reason for more code: that of other layers will do."""
+    if target.optimise == "speed":
+        return small_beside_whole(graph, op, target)
+    return graph.tensors[op.inputs[1]].elements < SMALL
+
+
 @variant
 class FullyConnectedRowW4Dsp(FullyConnectedDsp):
     priority = 1110
@@ -54,9 +61,9 @@ class FullyConnectedRowW4Dsp(FullyConnectedDsp):
     kernels = SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not is_int4(graph, op, target) or small_beside_whole(graph, op, target):
-            return False
-        return super().suits(graph, op, target)
+        return (
+            is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
+        )
 
     def storable(self, folded: Folded) -> bool:
         return True
@@ -72,9 +79,9 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
     kernels = SOURCES
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not is_int4(graph, op, target) or small_beside_whole(graph, op, target):
-            return False
-        return super().suits(graph, op, target)
+        return (
+            is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
+        )
 
     def storable(self, folded: Folded) -> bool:
         return True

@@ -24,7 +24,7 @@ from arenite.firmware.generator.target import TIERS, Target
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
 #: Unpacking costs instructions: a layer must save one part in so many of its weights.
-_LEAST_PART = 8
+_LEAST_PART = 4
 #: Graphs whose decision is kept.
 _REMEMBERED = 32
 

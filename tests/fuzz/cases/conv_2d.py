@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from arenite.converters.graph import Quantization
-from arenite.converters.int4 import pack_int4
 from arenite.firmware.generator.quant import conv_padding
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
@@ -33,10 +33,11 @@ def int4_scales(quant: Quantization) -> Quantization:
 
 
 def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, int4: bool) -> int:
-    """int8 weights; for int4 their upper halves."""
-    if not int4:
-        return b.const(values, "int8", quant)
-    return b.tensor(values.shape, "int4", quant, pack_int4(values >> 4))
+    """int8 weights; for int4 their upper halves, as ``int8_weights`` gives them."""
+    index = b.const(values >> 4 if int4 else values, "int8", quant)
+    if int4:
+        b.tensors[index] = replace(b[index], stored="int4")
+    return index
 
 
 def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
