@@ -16,7 +16,7 @@ from arenite.converters.quantize.recipe import load_recipe
 from arenite.host.fit import choose
 from arenite.host.predict import Predictor, int4_weights
 from arenite.host.prepare import Prepared, prepare
-from arenite.host.shrink import data_for, shrink
+from arenite.host.shrink import MARGIN, WIDTHS, data_for, shrink
 from arenite.models.architectures import network
 from arenite.models.architectures.recognise import Size, recognise
 from arenite.models.architectures.untrained import untrained
@@ -61,18 +61,13 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     (width,) = (s for s in found.suggestions if s.kind == "width")
     assert width.prediction.fits
     assert width.prediction.flash <= board.flash_bytes < choose(prepared, board, None).verdict.needs.flash
-    assert (
-        "--width 0.5" in width.commands[0]
-        or "--width 0.75" in width.commands[0]
-        or "0.35" in width.commands[0]
-    )
     assert "arenite train dscnn --data mnist " in width.commands[0]
-    larger = [w for w in (0.75, 0.5) if f"--width {w:g} " not in width.commands[0]]
+    chosen = float(width.commands[0].split("--width ")[1].split()[0])
+    assert chosen < 1
     predictor = Predictor(prepared, None, None)
-    for share in larger:
-        size = Size("dscnn", share, (28, 28, 1), 10)
-        if share > float(width.commands[0].split("--width ")[1].split()[0]):
-            assert not predictor.untrained(size, board).fits
+    for larger in (share for share in WIDTHS if share > chosen):
+        made = predictor.untrained(Size("dscnn", larger, (28, 28, 1), 10), board)
+        assert made.flash > (1 - MARGIN) * board.flash_bytes
 
 
 def test_a_resolution_is_suggested_where_ram_is_short(prepared: Prepared) -> None:
