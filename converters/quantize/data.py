@@ -118,13 +118,15 @@ def load_dataset(
         array, more = values.real_values(where, name, array, tensor, stated)
         values.check_finite(where, name, array)
         notes += more
-        if calibration:
-            notes += values.check_varies(where, name, array)
         notes += values.range_notes(where, name, array, tensor)
         columns.append(array)
     count = len(columns[0])
     if calibration:
         notes += _enough(where, count)
+        varying = [i for i, column in enumerate(columns) if values.varies(column)]
+        for i, column in enumerate(columns):
+            name = "x" if len(tensors) == 1 else f"x{i}"
+            notes += values.check_varies(where, name, column, alone=not set(varying) - {i})
     if labels and raw.labels is None:
         raise UsageError(
             f"{path} has no labels.", "Add an array y with one label per sample, or leave out the score."
@@ -135,6 +137,24 @@ def load_dataset(
     slices = {name: _groups(where, name, groups) for name, groups in raw.slices.items()}
     inputs = [[c[k] for c in columns] for k in range(count)]
     return Dataset(inputs, found, slices, raw.sha256, source, classes, tuple(notes))
+
+
+def range_differences(calibration: Dataset, other: Dataset) -> tuple[str, ...]:
+    """A sentence, with figures, for each input of ``other`` that was plainly scaled otherwise than in ``calibration``:
+    values far outside of it, or within a small part of it."""
+    notes: list[str] = []
+    for i, first in enumerate(calibration.inputs[0]):
+        if first.dtype.kind != "f":
+            continue
+        seen = [float(f(s[i])) for f in (np.min, np.max) for s in calibration.inputs]
+        array = np.stack([s[i] for s in other.inputs])
+        low, high = min(seen), max(seen)
+        beyond = 2 * max(abs(low), abs(high))
+        if max(abs(float(array.min())), abs(float(array.max()))) > beyond or high - low > 50 * np.ptp(array):
+            name = "x" if len(calibration.inputs[0]) == 1 else f"x{i}"
+            of = f"the calibration data ({calibration.path})"
+            notes += values.misfit(str(other.path), name, array, low, high, of, "have")
+    return tuple(notes)
 
 
 def _enough(where: str, count: int) -> list[str]:

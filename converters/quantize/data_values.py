@@ -117,18 +117,28 @@ def check_finite(where: str, name: str, array: np.ndarray) -> None:
         )
 
 
-def check_varies(where: str, name: str, array: np.ndarray) -> list[str]:
-    """Notes on samples that are constant or alike; ``UsageError`` when nothing at all varies."""
+def varies(array: np.ndarray) -> bool:
+    """Whether any sample differs from the first."""
+    return not bool((array == array[:1]).all())
+
+
+def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
+    """Notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
+
+    ``alone``: no other input varies. Beside another one, an input may be the same in all samples: a mode, a length.
+    """
     flat = array.reshape(len(array), -1)
     if flat.size == 0:
         raise UsageError(f"{where}: '{name}' has samples without values.", "Give non-empty samples.")
-    if len(flat) > 1 and bool((flat == flat[0]).all()):
+    if len(flat) > 1 and not varies(flat):
+        if not alone:
+            return [f"{where}: '{name}' is the same in all {len(flat):,} samples."]
         raise UsageError(
             f"{where}: all {len(flat):,} samples of '{name}' are the same.",
             "Calibration needs samples like those of the field; check what wrote this file.",
         )
     constant = flat.min(axis=1) == flat.max(axis=1)
-    if flat.shape[1] > 1 and bool(constant.all()):
+    if alone and flat.shape[1] > 1 and bool(constant.all()):
         raise UsageError(
             f"{where}: every sample of '{name}' is one value throughout (sample 0: {flat[0, 0]:g}).",
             "Calibration needs samples like those of the field; check what wrote this file.",
@@ -156,12 +166,14 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
     return misfit(where, name, array, low, high, f"the input '{tensor.name}'")
 
 
-def misfit(where: str, name: str, array: np.ndarray, low: float, high: float, of: str) -> list[str]:
+def misfit(
+    where: str, name: str, array: np.ndarray, low: float, high: float, of: str, verb: str = "holds"
+) -> list[str]:
     """Notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
     lowest, highest = float(array.min()), float(array.max())
     room = (high - low) / 512
     outside = float(np.mean((array < low - room) | (array > high + room)))
-    figures = f"{lowest:g} to {highest:g}, and {of} holds {low:g} to {high:g}"
+    figures = f"{lowest:g} to {highest:g}, and {of} {verb} {low:g} to {high:g}"
     if outside > 0.001:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
         guess = ""
