@@ -41,6 +41,7 @@ class Case:
     options: tuple[str, ...] = ()
     reference: Path | None = None
     samples: int = 20  # that the emulated board gets
+    board: str = BOARD
 
     @property
     def slug(self) -> str:
@@ -57,7 +58,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
         given += ["--calibration", str(case.calibration)]
     made, convert_s = _arenite("convert", *given)
     stored = _stored(image, case, out / f"{case.slug}.npz")
-    benched, bench_s = _arenite("bench", str(image), "--board", BOARD, "--data", str(stored))
+    benched, bench_s = _arenite("bench", str(image), "--board", case.board, "--data", str(stored))
     source = Path(case.source)
     files = [p for p in ([source] if source.is_file() else source.rglob("*")) if p.is_file()]
     row = {

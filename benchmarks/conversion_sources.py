@@ -15,6 +15,7 @@ from PIL import Image
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.tflite import load
 from arenite.converters.quantize.check_range import held
+from arenite.models.datasets import dataset
 from arenite.models.manifest import manifest
 from arenite.models.members import members
 
@@ -106,6 +107,15 @@ def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path
     paths = folder / f"{twin.stem}_200.npz", folder / f"{twin.stem}_rest.npz"
     np.savez(paths[0], x=x[:200].astype(np.float32))
     np.savez(paths[1], x=x[200:].astype(np.float32))
+    return paths
+
+
+def dense_samples(folder: Path) -> tuple[Path, Path]:
+    """MNIST for the network of ``benchmarks.budget``: 1,300 pictures that it was not trained with, and the test set."""
+    data = dataset("mnist")
+    paths = folder / "dense_1300.npz", folder / "dense_test.npz"
+    np.savez(paths[0], x=data.x_train.reshape(-1, 784)[-1300:], y=data.y_train[-1300:])
+    np.savez(paths[1], x=data.x_test.reshape(-1, 784), y=data.y_test)
     return paths
 
 

@@ -63,6 +63,32 @@ def references_table(rows: Sequence[Row]) -> str:
     return markdown_table(head, cells, range(2, len(head)))
 
 
+def budget_table(rows: Sequence[Row]) -> str:
+    """What plain int8 missed, and what was taken; accuracy on samples that neither calibration nor search saw."""
+    head = [
+        "budget",
+        "tried",
+        "plain int8",
+        "taken",
+        "source",
+        "image",
+        "points lost",
+        "image B",
+        "weights B",
+    ]
+    head += ["arena B", "RAM B", "bit-exact", "instructions", "convert s", "bench s"]
+    cells = []
+    for r in rows:
+        found = r["convert"]["calibration"]["search"]
+        taken = found["trials"][found["chosen"]["trial"]]
+        plain = "; ".join(found["trials"][0]["misses"]) or "meets it"
+        what = f"{taken['label']}, `{found['chosen']['build']['options']}`"
+        cells.append(
+            [r["name"], str(len(found["trials"])), plain, what, *_scores(r), *_image(r), *_seconds(r)]
+        )
+    return markdown_table(head, cells, range(4, len(head)))
+
+
 def _scores(r: Row) -> list[str]:
     s = r["convert"]["score"]
     if s["source"]["metric"] == "mse":

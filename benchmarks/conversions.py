@@ -21,12 +21,14 @@ from arenite.converters.errors import ArenaError
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.conversion_runs import Case, run
 from benchmarks.conversion_sources import (
+    dense_samples,
     keyword_samples,
     mnist_sources,
     photograph_samples,
     training,
 )
 from benchmarks.conversion_tables import (
+    budget_table,
     recipes_table,
     references_table,
     sources_table,
@@ -36,6 +38,9 @@ from benchmarks.conversion_tables import (
 OUT = Path("out/conversions").resolve()
 RECIPES = ("int8", "int8_percentile", "int8_mse", "int8_entropy", "w4", "w4_mixed", "int16x8")
 SOURCES, MNIST, KEYWORDS, MODELS = "sources", "recipes mnist", "recipes keywords", "models"
+BUDGET, SMALL_BOARD = "budget", "qemu_netduinoplus2"
+#: What ``python -m benchmarks.budget`` trains.
+DENSE = Path("out/budget/dense.tflite").resolve()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,6 +86,19 @@ def all_cases(shared: Path | None) -> list[Case]:
     cases = [Case(SOURCES, name, source, calibration, test) for name, source in sources.items()]
     network = str(folder / "mnist.tflite")
     cases += [Case(MNIST, r, network, calibration, test, ("--recipe", r)) for r in RECIPES]
+    if DENSE.exists():
+        calibration, test = dense_samples(folder)
+        given = (
+            "--calibration-samples",
+            "300",
+            "--board",
+            SMALL_BOARD,
+            "--budget",
+            "drop=1%",
+            "--trials",
+            "12",
+        )
+        cases.append(Case(BUDGET, "drop=1%", str(DENSE), calibration, test, given, board=SMALL_BOARD))
     if shared is None:
         return cases
     models = shared.resolve() / "models"
@@ -110,6 +128,7 @@ def sections(cases: Sequence[Case]) -> dict[str, str]:
         "recipes": recipes_table(found.get(MNIST, [])),
         "keywords": recipes_table(found.get(KEYWORDS, [])),
         "models": references_table(found.get(MODELS, [])),
+        "budget": budget_table(found.get(BUDGET, [])),
     }
 
 

@@ -53,7 +53,7 @@ def test_a_command_that_fails_is_told(case: Case, tmp_path: Path) -> None:
 
 def test_the_page_has_every_table() -> None:
     page = (DOCS / "conversions.md").read_text("utf-8")
-    for name in ("training", "sources", "recipes", "keywords", "models"):
+    for name in ("training", "sources", "recipes", "keywords", "models", "budget"):
         assert f"<!-- generated: {name} -->" in with_section(page, name, "x")
 
 
