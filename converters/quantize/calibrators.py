@@ -21,6 +21,10 @@ from arenite.converters.quantize.observe import TensorStats
 
 Range = tuple[float, float]
 
+#: Share of the values that ``entropy`` may clip. Its measure alone clips far more where a few values are very frequent
+#: (what a layer makes of a plain background): only narrow levels tell those from their neighbours.
+_MOST_CLIPPED = 0.001
+
 #: Steps of the search over ranges, and the narrowest one tried, as shares of the observed range.
 _STEPS = 64
 _NARROWEST = 0.2
@@ -87,8 +91,10 @@ def entropy(stats: TensorStats, levels: int) -> Range:
     if not counts.any():
         return low, high
     used = int(np.flatnonzero(counts)[-1]) + 1
+    kept = np.cumsum(magnitudes) >= (1 - _MOST_CLIPPED) * magnitudes.sum()
+    first = max(steps, int(np.argmax(kept)) + 1)
     best, limit = np.inf, used
-    for end in range(steps, used + 1, max(1, used // 256)):
+    for end in range(first, used + 1, max(1, used // 256)):
         divergence = _divergence(counts, end, steps)
         if divergence < best:
             best, limit = divergence, end

@@ -83,6 +83,15 @@ def test_entropy_clips_outliers_and_keeps_a_uniform_distribution() -> None:
     assert choose_range(_stats(uniform), 256, "entropy", {})[1] > 0.9
 
 
+def test_entropy_keeps_the_values_beside_very_frequent_ones() -> None:
+    """A plain background gives each channel one value over and over; those of the foreground must stay."""
+    rng = np.random.default_rng(2)
+    background = np.repeat(rng.random(8) * 0.5, 5000)
+    foreground = np.abs(rng.normal(size=4000)) * 2
+    _, high = choose_range(_stats(np.concatenate([background, foreground])), 256, "entropy", {})
+    assert np.mean(foreground > high) < 0.02
+
+
 def test_unknown_names_and_values_are_usage_errors() -> None:
     with pytest.raises(UsageError, match="no calibrator 'magic'"):
         check_calibrator("magic", {})
