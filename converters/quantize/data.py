@@ -139,24 +139,6 @@ def load_dataset(
     return Dataset(inputs, found, slices, raw.sha256, source, classes, tuple(notes))
 
 
-def range_differences(calibration: Dataset, other: Dataset) -> tuple[str, ...]:
-    """A sentence, with figures, for each input of ``other`` that was plainly scaled otherwise than in ``calibration``:
-    values far outside of it, or within a small part of it."""
-    notes: list[str] = []
-    for i, first in enumerate(calibration.inputs[0]):
-        if first.dtype.kind != "f":
-            continue
-        seen = [float(f(s[i])) for f in (np.min, np.max) for s in calibration.inputs]
-        array = np.stack([s[i] for s in other.inputs])
-        low, high = min(seen), max(seen)
-        beyond = 2 * max(abs(low), abs(high))
-        if max(abs(float(array.min())), abs(float(array.max()))) > beyond or high - low > 50 * np.ptp(array):
-            name = "x" if len(calibration.inputs[0]) == 1 else f"x{i}"
-            of = f"the calibration data ({calibration.path})"
-            notes += values.misfit(str(other.path), name, array, low, high, of, "have")
-    return tuple(notes)
-
-
 def _enough(where: str, count: int) -> list[str]:
     if count < MINIMUM:
         raise UsageError(

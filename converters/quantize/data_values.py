@@ -166,14 +166,12 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
     return misfit(where, name, array, low, high, f"the input '{tensor.name}'")
 
 
-def misfit(
-    where: str, name: str, array: np.ndarray, low: float, high: float, of: str, verb: str = "holds"
-) -> list[str]:
+def misfit(where: str, name: str, array: np.ndarray, low: float, high: float, of: str) -> list[str]:
     """Notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
     lowest, highest = float(array.min()), float(array.max())
     room = (high - low) / 512
     outside = float(np.mean((array < low - room) | (array > high + room)))
-    figures = f"{lowest:g} to {highest:g}, and {of} {verb} {low:g} to {high:g}"
+    figures = f"{lowest:g} to {highest:g}, and {of} holds {low:g} to {high:g}"
     if outside > 0.001:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
         guess = ""

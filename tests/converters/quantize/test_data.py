@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import Quantization, Tensor
-from arenite.converters.quantize.data import Dataset, load_dataset, range_differences
+from arenite.converters.quantize.data import Dataset, load_dataset
 
 PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
 QUANTISED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))
@@ -127,15 +127,6 @@ def test_one_of_several_inputs_may_be_the_same_everywhere(tmp_path: Path) -> Non
     made = load_dataset(saved(tmp_path, x0=X, x1=np.ones((20, 2))), [PLAIN, mode])
     assert any("'x1' is the same in all 20 samples" in n for n in made.notes)
     assert "are the same" in error(saved(tmp_path, x0=X[:1].repeat(20, 0), x1=np.ones((20, 2))), PLAIN, mode)
-
-
-def test_data_scaled_otherwise_than_the_calibration_data_are_told(tmp_path: Path) -> None:
-    calibration = load_dataset(saved(tmp_path, x=X), [PLAIN])
-    (larger,) = range_differences(calibration, load_dataset(saved(tmp_path, x=X * 255), [PLAIN]))
-    assert "divided by 255" in larger and "the calibration data" in larger
-    (smaller,) = range_differences(calibration, load_dataset(saved(tmp_path, x=X / 255), [PLAIN]))
-    assert "less than 2%" in smaller
-    assert not range_differences(calibration, load_dataset(saved(tmp_path, x=X * 1.2 - 0.1), [PLAIN]))
 
 
 def test_wrong_shapes_get_the_hint_that_mends_them(tmp_path: Path) -> None:
