@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.quantize.assign import LEVELS, assign
+from arenite.converters.quantize.equalise import equalise
 from arenite.converters.quantize.histogram import BINS
 from arenite.converters.quantize.observe import Observations, TensorStats
 from arenite.converters.quantize.recipe import Recipe
@@ -106,13 +108,17 @@ def range_of(quant: Quantization, dtype: str) -> ScaleRange:
 def scale_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
     """By index of the float model's tensors: the range that ``recipe`` gives each one that becomes an integer.
 
-    A tensor that several operators read in different forms counts as it is made.
+    A tensor that several operators read in different forms counts as it is made. Left out are those whose channels the
+    recipe's equalisation scales: they have no range in the units of the float model.
     """
-    made = assign(model.main, recipe, observations.tensors, trained=trained_ranges(model))
+    trained = trained_ranges(model)
+    even = recipe.equalisation and not trained
+    scaled = equalise(to_flatbuffer(model)).scaled if even else frozenset[int]()
+    made = assign(model.main, recipe, observations.tensors, trained=trained)
     return {
         form.tensor: range_of(made.quant[form], form.dtype)
         for form in made.made.values()
-        if form in made.quant and form.dtype in LEVELS
+        if form in made.quant and form.dtype in LEVELS and form.tensor not in scaled
     }
 
 
