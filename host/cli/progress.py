@@ -21,7 +21,10 @@ _TITLES = {"build": "building", "run": "running on", "check": "checking against 
 
 
 class Stages:
-    """Called as ``stages(name, done, total)`` (total 0: not known); one bar, for the stage that runs now."""
+    """Called as ``stages(name, done, total)`` (total 0: not known); one bar, for the stage that runs now.
+
+    The import has none: frameworks and downloads show their own progress on the same terminal.
+    """
 
     def __init__(self) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -30,7 +33,6 @@ class Stages:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Stages:
-        self._progress.start()
         return self
 
     def __exit__(
@@ -39,6 +41,9 @@ class Stages:
         self._progress.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
+        if name == "import":
+            return
+        self._progress.start()
         if name != self._name or self._task is None:
             if self._task is not None:
                 self._progress.remove_task(self._task)
