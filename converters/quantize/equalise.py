@@ -75,13 +75,12 @@ def equalise(flatbuffer: bytes) -> Equalised:
     tensors = tuple(
         replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
     )
-    notes = tuple(
-        f"Layers {p.first} and {p.second} equalised: channels scaled by {1 / f.max():.3g} to {1 / f.min():.3g}."
-        for p, f in total.items()
-    )
+    every = np.concatenate(list(total.values()))
+    named = ", ".join(f"{p.first}-{p.second}" for p in pairs)
+    note = f"Layers {named} equalised: channels scaled by {1 / every.max():.3g} to {1 / every.min():.3g}."
     new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
     scaled = frozenset(i for p in pairs for i in p.between)
-    return Equalised(to_flatbuffer(new), scaled, notes)
+    return Equalised(to_flatbuffer(new), scaled, (note,))
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
