@@ -41,7 +41,7 @@ def file_samples(
     if len(tensors) != 1:
         raise UsageError(f"The model has {len(tensors)} inputs.", "Give their samples in an .npz file.")
     bound = spec.bound(tensors[0])
-    files = [path] if path.is_file() else _files(path, suffixes(spec))
+    files = sample_files(path, suffixes(spec))
     labels = None if path.is_file() else _labels(path, files, extra)
     places = evenly(len(files), limit)
     chosen = [files[k] for k in places]
@@ -49,7 +49,13 @@ def file_samples(
     return Samples(inputs, None if labels is None else labels[places])
 
 
-def _files(folder: Path, endings: Sequence[str]) -> list[Path]:
+def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None) -> list[Path]:
+    """The file itself, or the files below ``folder`` that end so, in order; ``limit``: so many, evenly spread.
+
+    Raises ``UsageError`` when there are none.
+    """
+    if folder.is_file():
+        return [folder]
     if not folder.is_dir():
         raise UsageError(f"There is no file or folder {folder}.", "Give a folder of samples.")
     found = sorted(
@@ -64,7 +70,7 @@ def _files(folder: Path, endings: Sequence[str]) -> list[Path]:
             f"{folder} has no {', '.join(endings)} files, which the model's preprocessing takes.",
             "Give a folder that has some; sub-folders are classes.",
         )
-    return found
+    return [found[k] for k in evenly(len(found), limit)]
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "library": "Write models as C sources for a program of your own.",
     "build": "Build a generated project.",
     "flash": "Put a built project on its board.",
+    "skew": "Compare an image's preprocessing with the training pipeline's code.",
     "bench": "Generate, build, flash, feed and measure a model on a board.",
     "train": "Train one of the project's own architectures on data from packages.",
     "zoo": "List and fetch trained models.",

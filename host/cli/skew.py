@@ -1,0 +1,71 @@
+"""``arenite skew``: the recorded preprocessing against the training pipeline's own code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.errors import UsageError
+from arenite.host.cli.output import print_json, show, table
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Pictures or WAV files to compare on: a file, or a folder with any sub-folders.",
+)
+@click.option(
+    "--pipeline",
+    help="MODULE:FUNCTION of the training code: a file's path to what the network is given.",
+)
+@click.option("--samples", type=click.IntRange(min=1), default=8, show_default=True, help="How many files.")
+@click.option("--install", is_flag=True, help="Download TensorFlow or torch for steps that are theirs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
+    """Compare each step of the preprocessing that IMAGE records (or of a TOML or JSON file) with the library that it
+    is named after, and with your own pipeline.
+
+    Exit code 1 when a step differs by more than rounding.
+    """
+    from arenite.converters.load import load_any_image
+    from arenite.converters.processing.files import suffixes
+    from arenite.converters.processing.skew import check_skew
+    from arenite.converters.processing.spec import load_preprocessing
+    from arenite.host.attachments import recorded_preprocessing
+    from arenite.host.bench.sample_files import sample_files
+
+    if image.suffix.lower() in (".toml", ".json"):
+        spec = load_preprocessing(image)
+    else:
+        recorded = recorded_preprocessing(load_any_image(image).extra)
+        if recorded is None:
+            raise UsageError(
+                f"{image} records no preprocessing.",
+                "Convert it with --preprocessing FILE.toml, or give that file.",
+            )
+        spec = recorded
+    found = check_skew(
+        spec, sample_files(data, suffixes(spec), samples), pipeline=pipeline, make_environments=install
+    )
+    if as_json:
+        print_json(found.to_json())
+    else:
+        rows = [
+            (
+                s.step,
+                s.library or "-",
+                f"{s.max_abs:.3g}" if s.library else "-",
+                f"{s.mean_abs:.2g}" if s.library else "-",
+                s.unit,
+                f"{s.allowed:.2g}",
+                s.why or ("yes" if s.agrees else "NO"),
+            )
+            for s in found.steps
+        ]
+        columns = ("step", "compared with", "largest", "mean", "unit", "rounding", "agrees")
+        show(table(f"Skew, {found.samples} samples", columns, rows), found.sentence())
+    return 0 if found.agrees else 1

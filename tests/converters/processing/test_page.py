@@ -1,0 +1,39 @@
+"""docs/processing.md: its examples are read, and its tables name every step."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from arenite.converters.processing import spec, steps_post
+from arenite.converters.processing.audio_plan import plan_audio
+from arenite.converters.processing.image_plan import source_plan
+from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.processing.steps_audio import AudioSource
+from arenite.converters.processing.steps_image import CONVENTIONS, FORMATS
+from arenite.converters.processing.steps_post import Postprocessing
+
+TEXT = (Path(__file__).resolve().parents[3] / "docs" / "processing.md").read_text("utf-8")
+
+
+def test_the_examples_are_right() -> None:
+    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
+    assert len(blocks) == 4
+    for block in blocks:
+        if "postprocessing" in block:
+            Postprocessing.from_json(block["postprocessing"])
+            continue
+        made = Preprocessing.from_json(block["preprocessing"])
+        if isinstance(made.source, AudioSource):
+            plan = plan_audio(made)
+            assert (plan.frames, plan.features) == (49, 10)
+        else:
+            assert source_plan(made, 3, 96, 96).channels == 3
+
+
+def test_every_step_and_convention_is_there() -> None:
+    for kind in (*spec._IMAGE, *spec._AUDIO, *spec._LAST, *steps_post._KNOWN.values()):
+        assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
+    for name in (*CONVENTIONS, *FORMATS):
+        assert f"`{name}`" in TEXT
