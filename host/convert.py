@@ -19,6 +19,7 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.processing.files import preprocess_file
 from arenite.converters.quantize.check_data import FieldReport, check_data
 from arenite.converters.quantize.check_range import check_range
+from arenite.converters.quantize.check_saturation import check_quantised
 from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
 from arenite.converters.quantize.data import Dataset, load_dataset
 from arenite.converters.quantize.layer_errors import LayerError, layer_errors
@@ -241,6 +242,11 @@ def _as_is(request: Request, imported: Imported, recipe: Recipe | None, progress
         before = _source_score(request, imported, dataset)
         scores, range_notes = _scores(before, prepared.image, dataset, str(samples))
         notes += [*dataset.notes, *range_notes]
+    if request.field_data is not None:
+        progress("check field data", 0, 0)
+        field_data = _load(request, request.field_data, image.model, calibration=False)
+        known = _load(request, request.calibration, image.model, calibration=False)
+        notes += check_quantised(prepared.reference, field_data, known)[1]
     return Conversion(request, imported, prepared.image, prepared, None, None, scores, _once(notes))
 
 
