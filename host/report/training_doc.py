@@ -1,17 +1,18 @@
-"""Makes the table of ``docs/training.md`` from the zoo's manifest: ``python -m arenite.host.report.training_doc``."""
+"""Makes the tables of ``docs/training.md`` from the zoo's manifest: ``python -m arenite.host.report.training_doc``."""
 
 from __future__ import annotations
 
 import sys
 
 from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.models.manifest import manifest
 from arenite.models.training.recorded import recorded
 
 PAGE = DOCS / "training.md"
 
 
 def sections() -> dict[str, str]:
-    """The generated part of the page, by the name of its marker."""
+    """The generated parts of the page, by the name of their marker."""
     done = recorded().values()
     rows = [
         (
@@ -35,9 +36,12 @@ def sections() -> dict[str, str]:
         "seconds",
     )
     machines = "; ".join(sorted({r.on for r in done}))
+    files = manifest().datasets.values()
+    sources = [(f"`{d.name}`", d.title, f"{d.package.name} {d.package.version}", d.licence) for d in files]
     return {
+        "sources": markdown_table(("files", "what they are", "package", "licence"), sources),
         "trainings": f"{markdown_table(head, rows, right=(4, 5, 6))}\n\n"
-        f"Seconds are of the training alone, on {machines}."
+        f"Seconds are of the training alone, on {machines}.",
     }
 
 

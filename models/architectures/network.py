@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
 from arenite.converters.errors import UsageError
@@ -51,13 +52,34 @@ class Network:
     outputs: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Everything of it, and the shape of each value, for the processes that make a model of it."""
+        return asdict(self) | {"shapes": self.shapes()}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of the input and of each layer's value, by name."""
+        shapes = {INPUT: self.input_shape}
+        for layer in self.layers:
+            shapes[layer.name] = _after(layer, shapes[layer.inputs[0]])
+        return shapes
 
     @property
     def name(self) -> str:
         """For example ``dscnn_w50_28x28x1``: the architecture, the width in per cent, the input."""
         shape = "x".join(map(str, self.input_shape))
         return f"{self.architecture}_w{round(self.width * 100)}_{shape}"
+
+
+def _after(layer: Layer, before: tuple[int, ...]) -> tuple[int, ...]:
+    if layer.kind in ("conv", "depthwise"):
+        sides = (-(-n // stride) for n, stride in zip(before, layer.stride, strict=False))  # "same" padding
+        return (*sides, layer.filters or before[2])
+    if layer.kind == "dense":
+        return (layer.filters,)
+    if layer.kind == "mean":
+        return before[-1:]
+    if layer.kind == "flatten":
+        return (prod(before),)
+    return layer.shape if layer.kind == "reshape" else before
 
 
 @dataclass

@@ -64,29 +64,14 @@ def _same(size: Size, found: Shapes) -> bool:
 
 def weight_shapes(network: Network) -> Shapes:
     """How many operators of a kind have weights of a shape, as TFLite has them."""
-    shapes = {"input": network.input_shape}
+    shapes = network.shapes()
     found: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for layer in network.layers:
         before = shapes[layer.inputs[0]]
-        after = before
-        if layer.kind in ("conv", "depthwise"):
-            sides = tuple(-(-n // s) for n, s in zip(before[:2], layer.stride, strict=True))
-            after = (*sides, layer.filters or before[2])
-            if layer.kind == "conv":
-                found["CONV_2D", (layer.filters, *layer.kernel, before[2])] += 1
-            else:
-                found["DEPTHWISE_CONV_2D", (1, *layer.kernel, before[2])] += 1
+        if layer.kind == "conv":
+            found["CONV_2D", (layer.filters, *layer.kernel, before[2])] += 1
+        elif layer.kind == "depthwise":
+            found["DEPTHWISE_CONV_2D", (1, *layer.kernel, before[2])] += 1
         elif layer.kind == "dense":
             found["FULLY_CONNECTED", (layer.filters, before[-1])] += 1
-            after = (layer.filters,)
-        elif layer.kind == "mean":
-            after = before[-1:]
-        elif layer.kind == "flatten":
-            count = 1
-            for n in before:
-                count *= n
-            after = (count,)
-        elif layer.kind == "reshape":
-            after = layer.shape
-        shapes[layer.name] = after
     return found

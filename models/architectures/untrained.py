@@ -7,7 +7,7 @@ quantisation is what the trained one will take, but for channels that training l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,11 @@ class _Maker:
         self._tensors: list[Tensor] = []
         self._ops: list[Op] = []
         self._values: dict[str, int] = {}
+        self._shapes = {name: (1, *shape) for name, shape in network.shapes().items()}
 
     def model(self) -> Model:
         n = self._network
-        self._values[INPUT] = self._tensor("input", (1, *n.input_shape))
+        self._values[INPUT] = self._tensor("input", self._shapes[INPUT])
         for layer in n.layers:
             made = self._layer(layer, [self._values[x] for x in layer.inputs])
             self._values[layer.name] = self._after(layer, made)
@@ -60,21 +61,19 @@ class _Maker:
                 "keep_num_dims": False,
                 "asymmetric_quantize_inputs": False,
             }
-            made = self._tensor(layer.name, (1, layer.filters))
-            return self._op("FULLY_CONNECTED", [x, *weights], made, "FullyConnectedOptions", options)
+            return self._op(
+                "FULLY_CONNECTED", [x, *weights], self._made(layer), "FullyConnectedOptions", options
+            )
         if layer.kind == "add":
             options = fused | {"pot_scale_int16": True}
-            return self._op("ADD", inputs, self._tensor(layer.name, shape), "AddOptions", options)
+            return self._op("ADD", inputs, self._made(layer), "AddOptions", options)
         if layer.kind == "mean":
             axes = self._constant(layer.name + "/axes", np.array([1, 2], np.int32))
-            made = self._tensor(layer.name, (1, shape[-1]))
-            return self._op("MEAN", [x, axes], made, "ReducerOptions", {"keep_dims": False})
+            return self._op("MEAN", [x, axes], self._made(layer), "ReducerOptions", {"keep_dims": False})
         if layer.kind in ("flatten", "reshape"):
-            wanted = (1, prod(shape)) if layer.kind == "flatten" else (1, *layer.shape)
+            wanted = self._shapes[layer.name]
             to = self._constant(layer.name + "/shape", np.array(wanted, np.int32))
-            return self._op(
-                "RESHAPE", [x, to], self._tensor(layer.name, wanted), "ReshapeOptions", {"new_shape": wanted}
-            )
+            return self._op("RESHAPE", [x, to], self._made(layer), "ReshapeOptions", {"new_shape": wanted})
         return x  # dropout does nothing outside training
 
     def _convolution(self, layer: Layer, x: int, shape: tuple[int, ...], fused: Mapping[str, int]) -> int:
@@ -87,15 +86,14 @@ class _Maker:
             "dilation_h_factor": 1,
             "dilation_w_factor": 1,
         }
-        high, wide = -(-shape[1] // sh), -(-shape[2] // sw)
         if layer.kind == "conv":
             weights = self._weights(layer, (layer.filters, kh, kw, shape[3]), kh * kw * shape[3])
-            made = self._tensor(layer.name, (1, high, wide, layer.filters))
-            return self._op("CONV_2D", [x, *weights], made, "Conv2DOptions", options)
+            return self._op("CONV_2D", [x, *weights], self._made(layer), "Conv2DOptions", options)
         weights = self._weights(layer, (1, kh, kw, shape[3]), kh * kw)
-        made = self._tensor(layer.name, (1, high, wide, shape[3]))
         options["depth_multiplier"] = 1
-        return self._op("DEPTHWISE_CONV_2D", [x, *weights], made, "DepthwiseConv2DOptions", options)
+        return self._op(
+            "DEPTHWISE_CONV_2D", [x, *weights], self._made(layer), "DepthwiseConv2DOptions", options
+        )
 
     def _after(self, layer: Layer, x: int) -> int:
         """An activation that is an operator of its own."""
@@ -117,6 +115,10 @@ class _Maker:
 
     def _constant(self, name: str, values: np.ndarray) -> int:
         return self._add(Tensor(len(self._tensors), name, values.shape, str(values.dtype), data=values))
+
+    def _made(self, layer: Layer) -> int:
+        """The tensor of a layer's value."""
+        return self._tensor(layer.name, self._shapes[layer.name])
 
     def _tensor(self, name: str, shape: tuple[int, ...]) -> int:
         return self._add(Tensor(len(self._tensors), name, tuple(shape), "float32"))

@@ -22,7 +22,7 @@ class Network(nn.Module):
     def __init__(self, network, weights):
         super().__init__()
         self.layers, self.outputs = network["layers"], network["outputs"]
-        shapes = _shapes(network)
+        shapes = network["shapes"]
         for layer in self.layers:
             if layer["kind"] in ("conv", "depthwise", "dense"):
                 before = shapes[layer["inputs"][0]]
@@ -97,21 +97,6 @@ def _padding(shape, layer):
         total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
         made.append((total // 2, total - total // 2))
     return made
-
-
-def _shapes(network):
-    """(height, width, channels) or (features,) of each value."""
-    shapes = {"input": tuple(network["input_shape"])}
-    for layer in network["layers"]:
-        s = shapes[layer["inputs"][0]]
-        if layer["kind"] in ("conv", "depthwise"):
-            h, w = (-(-n // k) for n, k in zip(s, layer["stride"], strict=False))
-            s = (h, w, layer["filters"] or s[2])
-        elif layer["kind"] in ("dense", "mean", "flatten", "reshape"):
-            made = {"dense": (layer["filters"],), "mean": s[-1:], "flatten": (int(np.prod(s)),)}
-            s = made.get(layer["kind"], tuple(layer["shape"]))
-        shapes[layer["name"]] = s
-    return shapes
 
 
 def main(folder):
