@@ -156,10 +156,17 @@ def check_data(
         together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
     whole = None if quantised is None else scored(outputs(quantised, "quantised model"))
     progress("", runs, runs)
-    warnings = [_sentence(c, base) for c in clipped]
+    warnings = [_sentence(c, base) for c in clipped[:most]]
     warnings += [text for c in seen if c.index in before for text in _input_notes(c, before[c.index])]
+    if len(clipped) > most:
+        rest = clipped[most:]
+        warnings.append(
+            f"{len(rest)} more tensors clip, each at most {rest[0].field.clipped:.2%} of its values."
+        )
     if together is not None and len(clipped) > 1:
         warnings.append(f"All {len(clipped)} clipped tensors together: {_lost(base, drop(base, together))}.")
+    if clipped:
+        warnings.append("Add such samples to the calibration data.")
     return FieldReport(len(field), seen, tuple(clipped), base, together, whole, tuple(warnings))
 
 
@@ -182,8 +189,7 @@ def _sentence(c: ClippedTensor, base: Score) -> str:
     return (
         f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' holds {f.low:.4g} to {f.high:.4g}; "
         f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip "
-        f"{f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}. "
-        "Add such samples to the calibration data."
+        f"{f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}."
     )
 
 
