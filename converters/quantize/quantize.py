@@ -16,7 +16,7 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.assign import FLOAT, Assignment, assign
 from arenite.converters.quantize.bias_correction import corrected_biases
 from arenite.converters.quantize.emit import emit
-from arenite.converters.quantize.equalise import equalise
+from arenite.converters.quantize.equalise import Equalised, equalise
 from arenite.converters.quantize.figures import LayerFigures, layer_figures
 from arenite.converters.quantize.layer_weights import layer_weights
 from arenite.converters.quantize.observe import Observations, observe
@@ -83,10 +83,10 @@ def quantize(
     scaled: frozenset[int] = frozenset()
     trained = trained_ranges(model)
     if recipe.equalisation and not trained:  # which would no longer fit the channels
-        even = equalise(flatbuffer)
+        even, again = _equalised(flatbuffer, observations)
         flatbuffer, notes, scaled = even.flatbuffer, even.notes, even.scaled
         model = parse(flatbuffer)
-        stats = dict(observe(flatbuffer, _Kept(kept)).tensors) if kept and notes else stats
+        stats = dict(again.tensors) if again is not None else stats
     a = assign(model.main, recipe, stats, only, trained)
     weights = layer_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
@@ -94,6 +94,22 @@ def quantize(
     made = {i: k for i, k in made.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
     return Quantised(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
+
+
+#: The last equalised model, with what was observed of it: searches and sensitivity ask for it again and again.
+_last_equalised: dict[tuple[str, str], tuple[Equalised, Observations | None]] = {}
+
+
+def _equalised(flatbuffer: bytes, seen: Observations | None) -> tuple[Equalised, Observations | None]:
+    """The equalised model, observed anew over the kept samples where it changed."""
+    key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
+    if key not in _last_equalised:
+        even = equalise(flatbuffer)
+        anew = seen is not None and seen.inputs and even.scaled
+        again = observe(even.flatbuffer, _Kept(seen.inputs)) if seen is not None and anew else None
+        _last_equalised.clear()
+        _last_equalised[key] = even, again
+    return _last_equalised[key]
 
 
 def _biases(
