@@ -29,6 +29,9 @@ FRAME_BITS = 29
 #: The power spectrum is cut by this, so that its weighted sum stays below 2^63.
 POWER_SHIFT = 13
 
+#: What audio.h holds in 16 bits.
+MOST_FRAMES = 65535
+
 PEAK_NONE, PEAK_SIGNED, PEAK_SIZE = 0, 1, 2
 PAD_NONE, PAD_ZEROS, PAD_REFLECT = 0, 1, 2
 
@@ -101,6 +104,8 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     frames = (source.samples + 2 * lead - span) // frame.step + 1
     if frames < 1:
         raise bad(f"{source.samples} samples are less than a frame of {span}.")
+    if frames > MOST_FRAMES:
+        raise bad(f"{source.samples} samples are {frames:,} frames, expected at most {MOST_FRAMES:,}.")
     if frame.centre == "reflect" and source.samples <= lead:
         raise bad(f"{source.samples} samples are too few to be reflected by {lead}.")
     # As librosa: the frame lies in the middle of what the FFT takes.

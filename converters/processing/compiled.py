@@ -14,7 +14,8 @@ from arenite.converters.processing.image_plan import ImagePlan
 
 
 class CompiledImage:
-    """A picture's plan as the C code takes it. ``run`` writes into memory that the caller gives, in one pass."""
+    """A picture's plan as the C code takes it. ``run`` writes into memory that the caller gives, in one
+    pass; not for two threads at once, since its scratch memory is one."""
 
     def __init__(self, library: ctypes.CDLL, plan: ImagePlan) -> None:
         self.plan = plan

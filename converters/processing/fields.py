@@ -11,6 +11,8 @@ from arenite.converters.errors import UsageError
 
 T = TypeVar("T")
 
+#: Beyond this a number is a mistake, and a whole one might not fit a float.
+_MOST = 1e30
 _HINT = "See docs/processing.md for what each step takes."
 
 
@@ -44,11 +46,12 @@ def _value(value: Any, kind: str, place: str) -> Any:
             raise UsageError(f"{place}: is empty.", _HINT)
         inner = kind[len("tuple[") : -len(", ...]")]
         return tuple(_value(item, inner, place) for item in items)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MOST
     if kind == "float":
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        if number and math.isfinite(value):
             return float(value)
     elif kind == "int":
-        if isinstance(value, int) and not isinstance(value, bool):
+        if number and isinstance(value, int):
             return value
     elif isinstance(value, {"str": str, "bool": bool}[kind]):
         return value

@@ -25,6 +25,8 @@ LOG2E = round(math.log2(math.e) * (1 << 28))
 #: Differences are cut to this, so that 8192 squares sum below 2^63.
 MOST_DIFFERENCE = 1 << 25
 MOST_ELEMENTS = 8192
+#: What post.h holds in 16 bits.
+MOST_ANCHORS = 65535
 
 _INT32 = (-(2**31), 2**31 - 1)
 TYPES = ("float32", "int8", "uint8", "int16")
@@ -94,6 +96,8 @@ def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[
         raise bad(
             f"Boxes: there are {count} anchors, but {boxes.elements} values of boxes and {scores.elements} of scores."
         )
+    if max(count, boxes.elements // count, scores.elements // count) > MOST_ANCHORS:
+        raise bad(f"Boxes: there are {count} anchors, expected at most {MOST_ANCHORS:,}.")
     return BoxesPlan(
         step=first,
         nms=nms,
