@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.lower.base import KernelCall
 from arenite.firmware.sizes.targets import SIZES
 
 PATH = SIZES.parent / "timing.json"
@@ -32,6 +33,19 @@ class Cost(NamedTuple):
 
 #: For a kernel that was never measured, by the end of its name: about what its kind needs. Assumed.
 DEFAULTS = {"_mve": Cost(0.6, 5.0), "_dsp": Cost(1.5, 10.0), "_scalar": Cost(4.0, 20.0), "": Cost(10.0, 25.0)}
+
+#: Kernels for packed weights: where they were never measured, so many times the instructions of another one. Assumed.
+PACKED = {
+    "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
+    "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
+    "ar_fully_connected_w4_dsp": ("ar_fully_connected_s8_dsp", 1.07),
+    "ar_conv_2d_s8_packed": ("ar_conv_2d_s8", 1.15),
+    "ar_conv_2d_s8_packed_row": ("ar_conv_2d_s8_row", 1.15),
+    "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 2.0),
+    "ar_fully_connected_s8_real_packed": ("ar_fully_connected_s8_real", 2.0),
+}
+#: Of ``ar_unpack4``: instructions of a call, and for each word that it makes. Assumed.
+UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
 
 #: Cores without a row of their own, and the measured core nearest to them.
 NEAREST = {
@@ -75,6 +89,9 @@ def cost_of(kernel: str, core: str, optimise: str) -> Cost:
         elsewhere = sorted(other[key] for other in table.values() if key in other)
         if elsewhere:
             return elsewhere[len(elsewhere) // 2]
+    if kernel in PACKED:
+        like, times = PACKED[kernel]
+        return Cost(*(times * c for c in cost_of(like, core, optimise)))
     return next(cost for ending, cost in DEFAULTS.items() if kernel.removesuffix("_row").endswith(ending))
 
 
@@ -84,5 +101,17 @@ def estimate_instructions(generated: Generated, core: str, optimise: str) -> flo
     for layer in generated.calls:
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
-        total += cost_of(layer.call.kernel, core, optimise).of(layer.macs, outputs)
+        rows = generated.model.main.tensors[layer.op.outputs[0]].shape[1] if layer.streamed else 1
+        run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
+        kernel = layer.call.kernel if run is None else run.text
+        total += cost_of(kernel, core, optimise).of(layer.macs, outputs) + unpacking(layer.call, rows)
     return total
+
+
+def unpacking(call: KernelCall, rows: int) -> float:
+    """Instructions that make weights whole before a layer, or before each of its rows."""
+    fields = call.before.fields if call.before is not None else call.fields.get("unpack")
+    if fields is None:
+        return 0.0
+    words = fields["rows"] * (fields["head"] + fields["count"])
+    return (UNPACK_CALL + UNPACK_WORD * words) * (1 if call.before is not None else rows)
