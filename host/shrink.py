@@ -172,6 +172,7 @@ class _Search:
             )
 
     def _recipes(self, board: Board) -> Iterator[Suggestion]:
+        has_float = self._predictor.has_float
         for name in self._other_recipes():
             made = self._try(partial(self._by_recipe, name, board))
             if made is not None:
@@ -179,11 +180,10 @@ class _Search:
                     board.name,
                     "recipe",
                     f"the recipe {name} in place of {self._recipe}",
-                    (self._convert(self._source, board, name),),
+                    (self._convert(self._source if has_float else "FLOAT_MODEL", board, name),),
                     made,
-                    "Accuracy may fall a little; the conversion measures it."
-                    if name != "int8"
-                    else "Accuracy hardly changes; the conversion measures it.",
+                    "Accuracy may fall a little, which the conversion measures."
+                    + ("" if has_float else " It is made of the float model."),
                 )
                 if made.fits:
                     return
