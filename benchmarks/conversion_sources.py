@@ -20,6 +20,8 @@ from arenite.models.manifest import manifest
 from arenite.models.members import members
 
 CHILDREN = Path(__file__).parent / "children"
+#: Where the trained network and the samples lie.
+SOURCES = Path("out/conversions/sources").resolve()
 FACTORY = "mnist_factory:network"
 
 #: Trained by ``arenite train`` for the table.

@@ -20,6 +20,7 @@ from arenite.converters.atomic import write_atomic
 from arenite.converters.errors import ArenaError
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.conversion_runs import Case, run
+from benchmarks.conversion_sources import SOURCES as FOLDER
 from benchmarks.conversion_sources import (
     dense_samples,
     keyword_samples,
@@ -80,7 +81,7 @@ def _wanted(case: Case, names: Sequence[str]) -> bool:
 
 
 def all_cases(shared: Path | None) -> list[Case]:
-    folder = OUT / "sources"
+    folder = FOLDER
     sources = mnist_sources(folder)
     calibration, test = folder / "calibration.npz", folder / "test.npz"
     cases = [Case(SOURCES, name, source, calibration, test) for name, source in sources.items()]
@@ -123,7 +124,7 @@ def sections(cases: Sequence[Case]) -> dict[str, str]:
             found.setdefault(case.group, []).append(json.loads(path.read_text()))
     versions = {k: v for r in found.get(SOURCES, []) for k, v in r["convert"]["source"]["versions"].items()}
     return {
-        "training": training_sentence(training(OUT / "sources"), versions),
+        "training": training_sentence(training(FOLDER), versions),
         "sources": sources_table(found.get(SOURCES, [])),
         "recipes": recipes_table(found.get(MNIST, [])),
         "keywords": recipes_table(found.get(KEYWORDS, [])),

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.errors import ModelError
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -46,13 +48,19 @@ class Agreement:
 def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source: str) -> Agreement | None:
     """From (values of the source, values of the flatbuffer) per sample; None without samples.
 
-    A value that is not a number on one side only counts as an infinite difference.
+    A value that is not a number on one side only counts as an infinite difference. Raises ``ModelError`` for an output
+    of another size.
     """
     samples = values = 0
     largest = total = signal = noise = 0.0
     for expected, got in pairs:
         samples += 1
         for e, g in zip(expected, got, strict=True):
+            if np.size(e) != np.size(g):
+                raise ModelError(
+                    f"The converted model gives an output of shape {np.shape(g)} where {source} gives {np.shape(e)}.",
+                    "The converter misread the model: export it with another version or with constants folded.",
+                )
             e64, g64 = np.asarray(e, np.float64).ravel(), np.asarray(g, np.float64).ravel()
             same = (e64 == g64) | (np.isnan(e64) & np.isnan(g64))
             with np.errstate(invalid="ignore"):

@@ -22,7 +22,7 @@ def convert(job):
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
     turned = [] if job.keep_layout else images
-    keras_model = _by_onnx2tf(model, names, shapes, turned, images)
+    keras_model = _by_onnx2tf(_simplified(model), names, shapes, turned, images)
 
     import tensorflow as tf
     from tf_tools import to_tflite
@@ -85,6 +85,18 @@ def _fix(inputs, shapes):
         for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
             dim.ClearField("dim_param")
             dim.dim_value = size
+
+
+def _simplified(model):
+    """The model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf takes
+    those for values that depend on the input."""
+    import onnxsim
+
+    try:
+        made, same = onnxsim.simplify(model)
+    except Exception:  # any model that it cannot read is converted as it is
+        return model
+    return made if same else model
 
 
 def _by_onnx2tf(model, names, shapes, turned, images):
