@@ -175,3 +175,19 @@ def test_models_of_other_kinds_get_no_width(tmp_path: Path) -> None:
     found = shrink(prepared, [load_board("bluepill_f103c8")], seconds=20.0)
     assert found.architecture is None
     assert not any(s.kind in ("width", "resolution") for s in found.suggestions)
+
+
+def test_int8_is_suggested_in_place_of_int16(floats: bytes, tmp_path: Path) -> None:
+    wide = observe(floats, _Samples())
+    path = tmp_path / "wide.tflite"
+    path.write_bytes(quantize(floats, load_recipe("int16x8"), wide).flatbuffer)
+    prepared = prepare(path)
+    board = _board(prepared, ram=0.7)
+    found = shrink(
+        prepared, [board], flatbuffer=floats, observations=wide, recipe="int16x8", source="mine.keras"
+    )
+    first = found.suggestions[0]
+    assert (first.kind, first.prediction.fits) == ("recipe", True)
+    assert first.commands == (
+        f"arenite convert mine.keras --calibration DATA.npz --recipe int8 --board {board.name}",
+    )
