@@ -171,3 +171,21 @@ def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: 
 def test_what_cannot_be_done_is_said(steps: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         plan_post(Postprocessing.from_json({"steps": steps}), [], [tensor("int8", 1, 5)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_overlapping_boxes_as_opencv_drops_them(seed: int) -> None:
+    """OpenCV's NMSBoxes, an implementation of others, in floating point."""
+    cv2 = pytest.importorskip("cv2")
+    rng = np.random.default_rng(seed)
+    count = 60
+    centres, sizes = rng.random((count, 2)), rng.uniform(0.1, 0.4, (count, 2))
+    scores = rng.permutation(count).astype(np.float32) / count  # all different
+    raw = np.concatenate([centres, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
+    steps = ({"do": "boxes", "threshold": 0.25}, {"do": "nms", "iou": 0.4, "most": 100})
+    tensors = [tensor("float32", 1, count, 4), tensor("float32", 1, count, 1)]
+    found = answers(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
+    corners = np.concatenate([centres - sizes / 2, sizes], axis=1)
+    want = cv2.dnn.NMSBoxes(corners.tolist(), scores.tolist(), 0.25 - 1e-6, 0.4)
+    assert [b.anchor for b in found] == [int(i) for i in np.asarray(want).reshape(-1)]
+    assert 5 < len(found) < 45
