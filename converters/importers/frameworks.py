@@ -23,6 +23,7 @@ from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.modernise import is_quantised, to_float32
+from arenite.converters.importers.names import readable
 from arenite.converters.importers.runs import fitting, litert_version, random_inputs, run_litert
 from arenite.converters.importers.sources import Imported, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tflite import DEFAULT_SIGNATURE, parse
@@ -142,7 +143,7 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
     notes: tuple[str, ...] = ()
     if not is_quantised(model):
         model, notes = to_float32(model)
-    model = _as_source(model, json.loads((folder / "order.json").read_text("utf-8")))
+    model = readable(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
     return to_flatbuffer(model), model, [*model.repairs, *notes]
 
 

@@ -51,7 +51,7 @@ class Made:
             y = [file[k] for k in sorted(file.files) if k.startswith("y")]
         x = [v if turn is None else np.transpose(v, turn) for v in x]
         samples = [[v[k : k + 1] for v in x] for k in range(len(x[0]))]
-        rows = list(run_litert(self.imported(name).flatbuffer, samples))
+        rows = list(run_litert(self.imported(name).flatbuffer, samples, real=True))
         return max(
             float(np.abs(np.concatenate([r[i] for r in rows]) - expected).max())
             for i, expected in enumerate(y)

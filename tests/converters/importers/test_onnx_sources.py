@@ -21,7 +21,7 @@ def _jobs(framework: Framework, folder: Path) -> dict:
 
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
     return {
-        **{name: job(name) for name in ("net.onnx", "pair.onnx", "sequence.onnx", "cut.onnx")},
+        **{name: job(name) for name in ("net.onnx", "padded.onnx", "pair.onnx", "sequence.onnx", "cut.onnx")},
         "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
         "open.onnx": job("open.onnx", ImportOptions(shape={"image": (1, 3, 16, 8)})),
         "open.onnx?": job("open.onnx"),
@@ -39,6 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         ("net.onnx", "net.onnx", _LAST),
         ("net.onnx kept", "net.onnx", None),
         ("open.onnx", "open.onnx", _LAST),
+        ("padded.onnx", "padded.onnx", _LAST),
         ("pair.onnx", "pair.onnx", None),
         ("sequence.onnx", "sequence.onnx", None),
     ],

@@ -118,6 +118,10 @@ def test_quantisation_aware_training_stays_int8(made: Made, name: str) -> None:
     assert (shape, dtype) == ((1, 8, 8, 3), "int8")
     model = parse(result.flatbuffer)
     assert all(t.dtype in ("int8", "int32") for t in model.main.tensors)
+    step = model.main.tensors[model.main.outputs[0]].scale
+    assert made.largest_difference(name, "qat") < 2.01 * step
+    with np.load(made.folder / "qat.npz") as file:
+        assert np.ptp(file["y0"]) > 10 * step
     assert result.agreement is not None and result.agreement.sqnr_db > 25
     assert any("trained ranges" in note for note in result.notes)
 

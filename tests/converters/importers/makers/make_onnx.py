@@ -70,3 +70,32 @@ save(
     [value("y", [1, 10, 4])],
     [(10, 6)],
 )
+
+# Paddings as PyTorch's exporter leaves them: for the last dimension first, filled up with zeros, turned around.
+save(
+    "padded",
+    [
+        helper.make_node("Concat", ["given", "zeros"], ["all"], axis=0),
+        helper.make_node("Reshape", ["all", "pairs"], ["rows"]),
+        helper.make_node("Slice", ["rows", "last", "before", "first", "back"], ["turned"]),
+        helper.make_node("Transpose", ["turned"], ["columns"], perm=[1, 0]),
+        helper.make_node("Reshape", ["columns", "flat"], ["pads"]),
+        helper.make_node("Pad", ["image", "pads"], ["p"], mode="constant"),
+        helper.make_node("Conv", ["p", "w1", "b1"], ["c"], strides=[2, 2]),
+        helper.make_node("ReduceMean", ["c"], ["m"], axes=[2, 3], keepdims=0),
+        helper.make_node("Gemm", ["m", "w2", "b2"], ["y"], transB=1),
+    ],
+    [
+        *(
+            numpy_helper.from_array(np.array(values, np.int64), name)
+            for name, values in (
+                ("given", [1, 2, 0, 1]), ("zeros", [0, 0, 0, 0]), ("pairs", [-1, 2]), ("flat", [-1]),
+                ("last", [-1]), ("before", [-(2**63) + 1]), ("first", [0]), ("back", [-1]),
+            )
+        ),
+        constant("w1", 4, 1, 3, 3), constant("b1", 4), constant("w2", 5, 4), constant("b2", 5),
+    ],
+    [value("image", [1, 1, 8, 8])],
+    [value("y", [1, 5])],
+    [(1, 8, 8)],
+)  # fmt: skip

@@ -86,6 +86,7 @@ def quantisation_aware():
     )
     model.compile("sgd", tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     model.fit(IMAGES, np.arange(4), epochs=1, verbose=0)
+    expect("qat", [IMAGES], [model(IMAGES, training=False)])
     model.save(OUT / "qat.h5")
     model.save(OUT / "qat.keras")
     tf.saved_model.save(model, OUT / "qat_saved")
