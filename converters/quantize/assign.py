@@ -14,6 +14,7 @@ import numpy as np
 
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import Op, Quantization, Subgraph, Tensor
+from arenite.converters.quantize import lstm
 from arenite.converters.quantize.calibrators import choose_range
 from arenite.converters.quantize.observe import TensorStats
 from arenite.converters.quantize.recipe import Recipe, Settings
@@ -51,6 +52,7 @@ class Assignment:
     read: dict[tuple[int, int], Form] = field(default_factory=dict)
     results: list[Form | None] = field(default_factory=list)  # of each graph output; None: not a real number
     quant: dict[Form, Quantization] = field(default_factory=dict)
+    cells: Mapping[int, float] = field(default_factory=dict)  # largest cell state of each LSTM
     notes: list[str] = field(default_factory=list)
 
 
@@ -141,7 +143,11 @@ def _possible(graph: Subgraph, op: Op, rule: Rule | None, wanted: str, notes: li
     if weights is not None and not graph.tensors[op.inputs[weights]].is_constant:
         notes.append(f"{place} has weights that are computed: it stays float32.")
         return FLOAT
-    if any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
+    if rule.kind == "lstm":
+        if not lstm.is_plain(graph, op):
+            notes.append(f"{place} has peepholes, a projection or the like: it stays float32.")
+            return FLOAT
+    elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
         notes.append(f"{place} has a state: it stays float32.")
         return FLOAT
     if wanted not in rule.types:
@@ -221,6 +227,8 @@ def _assign_op(graph: Subgraph, op: Op, a: Assignment, groups: _Groups) -> None:
 def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, Form]:
     """The forms that ``op`` reads: every real input except constant weights and biases."""
     out: dict[int, Form] = {}
+    if mode != FLOAT and op.name == lstm.NAME:
+        return {lstm.INPUT: groups.add(Form(op.inputs[lstm.INPUT], mode))}
     for position, i in enumerate(op.inputs):
         if i < 0 or not _is_real(graph.tensors[i]) or graph.tensors[i].is_variable:
             continue

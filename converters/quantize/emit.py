@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph import Model, Op, Quantization, Signature, Subgraph, Tensor
-from arenite.converters.quantize import trained_ranges
+from arenite.converters.quantize import lstm, trained_ranges
 from arenite.converters.quantize.assign import FLOAT, Assignment, Form, is_parameter
 from arenite.converters.quantize.rules import WEIGHTS, version
-from arenite.converters.quantize.weights import QuantisedWeights, quantise_bias
+from arenite.converters.quantize.weights import QuantisedWeights, quantise_bias, quantise_weights
 
 #: The schema's TensorType of a 64-bit bias; FULLY_CONNECTED says it in its options.
 _BIAS = {"int8": "int32", "int16": "int64"}
@@ -140,6 +140,9 @@ class _Emitter:
 
     def _op(self, op: Op) -> None:
         mode = self.a.modes.get(op.index)
+        if op.name == lstm.NAME and mode != FLOAT:
+            self._lstm(op)
+            return
         rule = WEIGHTS.get(op.name)
         inputs = []
         for position, i in enumerate(op.inputs):
@@ -172,6 +175,41 @@ class _Emitter:
                 new, options={**op.options, "asymmetric_quantize_inputs": True}, version=max(9, op.version)
             )
         self.ops.append(new)
+        self.origins.append(op.index)
+
+    def _lstm(self, op: Op) -> None:
+        """A plain LSTM on int8: states are variables, quantised like the output and by a power of two."""
+        source = self._form(self.a.read[op.index, lstm.INPUT])
+        result = self._place(self.a.made[op.outputs[0]])
+        quant = self.tensors[result].quant
+        inputs = [-1] * 24
+        inputs[lstm.INPUT] = source
+        units = []
+        for positions in (lstm.INPUT_WEIGHTS, lstm.RECURRENT_WEIGHTS):
+            for p in positions:
+                t = self.graph.tensors[op.inputs[p]]
+                assert t.data is not None
+                made = quantise_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
+                one = Quantization((float(made.scale[0]),), (0,))
+                inputs[p] = self._constant(t.name, made.values, "int8", t.shape, one)
+                units.append(float(made.scale[0]) * self.tensors[source].scale)
+        for p, unit in zip(lstm.BIASES, units, strict=False):
+            t = self.graph.tensors[op.inputs[p]]
+            assert t.data is not None
+            bias = quantise_bias(t.data, np.array([unit]), "int32")
+            one = Quantization((float(np.float32(unit)),), (0,))
+            inputs[p] = self._constant(t.name, bias, "int32", t.shape, one)
+        states = (
+            (lstm.OUTPUT_STATE, "int8", quant),
+            (lstm.CELL_STATE, "int16", lstm.cell_quantization(self.a.cells[op.index])),
+        )
+        for p, dtype, own in states:
+            inputs[p] = self._add(replace(self.graph.tensors[op.inputs[p]], dtype=dtype, quant=own))
+        gates = [self._add(Tensor(0, f"gate_{k}", (0,), FLOAT)) for k in range(4)]
+        hidden = self._add(Tensor(0, "hidden", (0,), "int8", quant))
+        options = _integer_options(op)
+        new = replace(op, inputs=tuple(inputs), outputs=(result,), intermediates=(*gates, hidden))
+        self.ops.append(replace(new, index=len(self.ops), options=options))
         self.origins.append(op.index)
 
     def _changes(self, op: Op, position: int, mode: str) -> bool:

@@ -13,6 +13,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.modernise import is_quantised
 from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize import lstm
 from arenite.converters.quantize.assign import FLOAT, Assignment, assign
 from arenite.converters.quantize.bias_correction import corrected_biases
 from arenite.converters.quantize.emit import emit
@@ -88,6 +89,8 @@ def quantize(
         model = parse(flatbuffer)
         stats = dict(again.tensors) if again is not None else stats
     a = assign(model.main, recipe, stats, only, trained)
+    cells = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
+    a.cells = lstm.largest_cells(flatbuffer, model.main, cells, kept)
     weights = layer_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
     new, origins, made = emit(model, a, weights, biases)

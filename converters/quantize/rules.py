@@ -8,6 +8,7 @@ Kinds:
     read     the output is not a real number
     free     the output has a quantisation of its own
     fixed    the kernel demands a certain quantisation of the output (``FIXED``)
+    lstm     see ``lstm.py``
 
 An operator that is not listed, or not for the type asked for, has no such integer kernel in LiteRT.
 """
@@ -96,6 +97,8 @@ LOGISTIC fixed 8 16
 TANH fixed 8 16
 LOG_SOFTMAX fixed 8
 L2_NORMALIZATION fixed 8
+
+UNIDIRECTIONAL_SEQUENCE_LSTM lstm 8
 """
 
 #: Output quantisation that the kernels demand, by operator and type.
