@@ -247,7 +247,9 @@ class _Search:
             f"arenite train {size.architecture} --data {data} --width {size.width:g}{wanted} "
             f"-o {name} --save-data {size.network().name}_data"
         )
-        convert = self._convert(name, board, "int8", f"{size.network().name}_data/calibration.npz")
+        folder = f"{size.network().name}_data"
+        given = f"{folder}/calibration.npz --test {folder}/test.npz"
+        convert = self._convert(name, board, "int8", given)
         return Suggestion(
             board.name,
             kind,
