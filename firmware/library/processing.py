@@ -56,16 +56,19 @@ class Processing:
 def processing_of(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
     """The steps recorded in an image's ``extra``, for input 0 and the outputs of ``g``; None when there are none.
 
-    A model that takes its input row by row has no place for a whole one, and gets no preprocessing.
+    A model that takes its input row by row has no place for a recording, and gets no preprocessing of sound.
     Raises ``UsageError`` for steps that do not fit the model.
     """
     graph = g.model.main
     inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
     before: ImagePlan | AudioPlan | None = None
     after = None
-    if PRE_KEY in extra and g.pushed is None:
+    if PRE_KEY in extra:
         spec = Preprocessing.from_json(extra[PRE_KEY]).bound(inputs[0])
-        before = _image(spec, inputs[0]) if isinstance(spec.source, ImageSource) else _audio(spec, inputs[0])
+        if isinstance(spec.source, ImageSource):
+            before = _image(spec, inputs[0])
+        elif g.pushed is None:
+            before = _audio(spec, inputs[0])
     if POST_KEY in extra:
         after = plan_post(Postprocessing.from_json(extra[POST_KEY]), inputs, outputs)
     return Processing(before, after) if before or after else None
@@ -133,7 +136,7 @@ class _Writer:
 
     def scratch(self, nbytes: int) -> str:
         """An expression for memory that is free before an inference."""
-        at = free_in_arena(self.g, nbytes)
+        at = free_in_arena(self.g, nbytes) if self.g.pushed is None else None
         if at is not None:
             return f"{memory_symbol(self.g)}.arena + {at}"
         name = f"{self.p}scratch"
@@ -233,11 +236,24 @@ def _write_image(w: _Writer, plan: ImagePlan) -> None:
         f"/* The same with planes and strides of your own. */\nvoid {name}_picture(const ar_picture *picture);"
     )
     w.source.append(
-        f"void {name}_picture(const ar_picture *picture)\n{{\n"
-        f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n}}\n\n"
+        f"void {name}_picture(const ar_picture *picture)\n{{\n{_fill(w, scratch)}}}\n\n"
         f"void {name}(const uint8_t *image)\n{{\n"
         f"    const ar_picture picture = {{{{image, {second}}}, {{{stride}, {plan.width}}}}};\n"
         f"    {name}_picture(&picture);\n}}"
+    )
+
+
+def _fill(w: _Writer, scratch: str) -> str:
+    """The statements that make input 0 of ``picture``: whole, or as many rows as the model takes."""
+    if w.g.pushed is None:
+        return f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n"
+    return (
+        "    ar_image_rows state;\n    uint32_t y = 0;\n    int8_t *row;\n"
+        f"    ar_image_begin(&{w.p}image, &state, {scratch});\n"
+        f"    {w.p}model_begin_rows();\n"
+        f"    while ((row = {w.p}model_next_row()) != 0) {{\n"
+        f"        ar_image_row(&{w.p}image, &state, picture, y++, row);\n"
+        f"        {w.p}model_row_ready();\n    }}\n"
     )
 
 

@@ -69,6 +69,18 @@ typedef struct ar_image {
 
 void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scratch);
 
+/* The same row by row, for a tensor that never stands whole: begin, then each row in order. */
+typedef struct {
+    uint8_t *rows; /* in scratch memory */
+    uint8_t *line;
+    uint32_t row_bytes;
+    uint32_t next; /* source row that has not been read yet, counted from the window */
+    uint32_t slot; /* where it will wait */
+} ar_image_rows;
+
+void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch);
+void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *from, uint32_t y, void *to);
+
 /* Red, green and blue in the order of the weights that grey has. */
 static inline uint8_t ar_grey(const ar_image *p, uint32_t r, uint32_t g, uint32_t b)
 {

@@ -16,45 +16,55 @@ static void fill(const ar_image *p, void *line, uint32_t first, uint32_t last)
     }
 }
 
-void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scratch)
+void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch)
 {
     const uint32_t channels = ar_working_channels(p);
+    state->row_bytes = (uint32_t)p->across.outputs * channels * p->waiting_bytes;
+    state->rows = scratch;
+    state->line = state->rows + ((state->row_bytes * p->down.taps + 3u) & ~3u);
+    state->next = 0;
+    state->slot = 0;
+    fill(p, state->line, 0, p->canvas_width);
+}
+
+void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *from, uint32_t y, void *to)
+{
     const uint32_t slots = p->down.taps;
-    const uint32_t row_bytes = (uint32_t)p->across.outputs * channels * p->waiting_bytes;
-    uint8_t *rows = scratch;
-    uint8_t *line = rows + ((row_bytes * slots + 3u) & ~3u);
-    uint8_t *inside = line + (uint32_t)p->left * channels * p->line_bytes;
-    const uint32_t out_bytes = (uint32_t)p->canvas_width * p->channels * p->element_bytes;
     const uint32_t bottom = (uint32_t)p->top + (p->across.outputs ? p->down.outputs : 0u);
-    uint8_t *out = to;
-    uint32_t next = 0; /* source row that has not been read yet, counted from the window */
-    uint32_t slot = 0; /* where it will wait */
-    fill(p, line, 0, p->canvas_width);
-    for (uint32_t y = 0; y < p->canvas_height; y++, out += out_bytes) {
-        if (y == bottom) {
-            fill(p, line, 0, p->canvas_width);
+    if (y == bottom) {
+        fill(p, state->line, 0, p->canvas_width);
+    }
+    if (y >= p->top && y < bottom) {
+        const uint32_t o = y - p->top;
+        const uint32_t start = p->down.start[o];
+        uint8_t *inside = state->line + (uint32_t)p->left * ar_working_channels(p) * p->line_bytes;
+        if (state->next < start) { /* nobody reads the rows between, and none of those that wait */
+            state->next = start;
         }
-        if (y >= p->top && y < bottom) {
-            const uint32_t o = y - p->top;
-            const uint32_t start = p->down.start[o];
-            if (next < start) { /* nobody reads the rows between, and none of those that wait */
-                next = start;
+        if (slots == 1 && p->waiting_bytes == 1) {
+            /* A row that nothing is added to: nearest neighbours, or no resize. It may be there already. */
+            if (state->next == start) {
+                p->row(p, from, p->window_y + state->next++, inside);
             }
-            if (slots == 1 && p->waiting_bytes == 1) {
-                /* A row that nothing is added to: nearest neighbours, or no resize. It may be there already. */
-                if (next == start) {
-                    p->row(p, from, p->window_y + next++, inside);
-                }
-                p->finish(p, line, out);
-                continue;
-            }
-            for (; next < start + slots; next++) {
-                p->row(p, from, p->window_y + next, rows + slot * row_bytes);
-                slot = slot + 1 == slots ? 0 : slot + 1;
+        } else {
+            for (; state->next < start + slots; state->next++) {
+                p->row(p, from, p->window_y + state->next, state->rows + state->slot * state->row_bytes);
+                state->slot = state->slot + 1 == slots ? 0 : state->slot + 1;
             }
             /* The newest row waits before `slot`, so that the oldest is at it. */
-            p->column(p, rows, slot, p->down.weights + (uint32_t)o * slots, inside);
+            p->column(p, state->rows, state->slot, p->down.weights + o * slots, inside);
         }
-        p->finish(p, line, out);
+    }
+    p->finish(p, state->line, to);
+}
+
+void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scratch)
+{
+    ar_image_rows state;
+    uint8_t *out = to;
+    ar_image_begin(p, &state, scratch);
+    for (uint32_t y = 0; y < p->canvas_height; y++) {
+        ar_image_row(p, &state, from, y, out);
+        out += (uint32_t)p->canvas_width * p->channels * p->element_bytes;
     }
 }
