@@ -40,9 +40,8 @@ def front_svg(found: Mapping[str, Any]) -> str:
     """An SVG element that shows an ``arenite.search/1`` object, of which at least one trial has a build."""
     trials = [t for t in found["trials"] if t["build"] is not None]
     listed = [found["trials"][k] for k in found["front"]]
-    plain = next((t for t in trials if t["trial"] == 0), None)
-    if plain is not None and plain not in listed:
-        listed.append(plain)
+    taken = None if found["chosen"] is None else found["chosen"]["trial"]
+    listed += [t for t in trials if t["trial"] in (taken, 0) and t not in listed]
     numbers = {t["trial"]: k + 1 for k, t in enumerate(listed)}
     height = _TOP + _HEIGHT + 64 + (len(listed) + 1) * _ROW
     axis = _Axis(found, trials, listed)

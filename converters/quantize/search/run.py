@@ -23,7 +23,7 @@ from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.evaluate import Costs, Task, evaluate
-from arenite.converters.quantize.search.outcome import BuildCost, Outcome, front, objectives
+from arenite.converters.quantize.search.outcome import BuildCost, Outcome, by_merit, front, objectives
 from arenite.converters.quantize.search.space import LAYERS, Space, first_tries, space_for
 from arenite.converters.quantize.search.study import Study
 from arenite.converters.quantize.search.workers import Workers, start_workers
@@ -316,17 +316,8 @@ def _unique(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _choose(task: Task, budget: Budget, trials: Sequence[Outcome]) -> Chosen | None:
-    """Of the trials that meet the budget the one that loses least, then the fastest, then the smallest; confirmed with
-    the reference kernels."""
-    meeting = [k for k, o in enumerate(trials) if o.builds and o.meets(budget)]
-    figures = {k: trials[k].figures(budget) for k in meeting}
-    # A tenth of a point is one sample of a thousand: no reason to be slower.
-    meeting.sort(
-        key=lambda k: (
-            round(figures[k]["drop"], 3), figures[k]["instructions"], figures[k]["flash"], figures[k]["ram"], k
-        )
-    )  # fmt: skip
-    for k in meeting:
+    """The first trial by ``by_merit`` that meets the budget with the reference kernels too."""
+    for k in by_merit(trials, budget):
         made = task.quantised(trials[k].params)
         score = task.score(made.flatbuffer, exact=True)
         lost = drop(task.base, score)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.outcome import BuildCost, Outcome, front, objectives
+from arenite.converters.quantize.search.outcome import BuildCost, Outcome, by_merit, front, objectives
 
 
 def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> Outcome:
@@ -34,6 +34,17 @@ def test_a_recipe_without_image_never_meets() -> None:
     failed = Outcome({}, "", (), 0.0, 0.0, "There is no kernel.")
     assert not failed.meets(Budget()) and failed.misses(Budget()) == ["There is no kernel."]
     assert front([failed], Budget(), objectives(Budget())) == []
+
+
+def test_merit_is_loss_then_speed_then_flash() -> None:
+    tried = [
+        outcome(0.0, (1, 100, 1000)),
+        outcome(0.0004, (1, 60, 1050)),  # the same loss and speed, as far as one can tell
+        outcome(0.0, (1, 20, 9000)),
+        outcome(-0.005, (1, 200, 9000)),
+        outcome(0.0, (1, 900, 10)),  # too large
+    ]
+    assert by_merit(tried, Budget(flash=500)) == [3, 1, 0, 2]
 
 
 def test_json_and_back() -> None:
