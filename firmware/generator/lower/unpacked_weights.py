@@ -24,7 +24,7 @@ _MOST = 1.25
 #: The C function of one row of such a layer.
 ROW_FUNCTION = "ar_unpacked_row"
 #: Instructions of ``ar_unpack4``, about.
-_CALL, _PER_BYTE = 40, 1.3
+_CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
 #: Layers that are kept: several questions are asked about each.
 _REMEMBERED = 512
 
@@ -71,7 +71,8 @@ class _Unpacked(Variant):
         seen = one_row(graph, op) if found.row_alone else graph
         scratch = _offset(seen, op, target, chosen.kernel) + chosen.halves.unpacked
         rows = graph.tensors[op.outputs[0]].shape[1]
-        extra = found.extra + round(rows * (_CALL + _PER_BYTE * chosen.halves.unpacked))
+        per_byte = _PER_BYTE_MVE if target.tier == MVE else _PER_BYTE
+        extra = found.extra + round(rows * (_CALL + per_byte * chosen.halves.unpacked))
         return replace(found, scratch=scratch, extra=extra)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
