@@ -86,7 +86,7 @@ def _step(model: Model, notes: list[str]) -> Model | None:
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else _stated(draft, op, made, count)
         if note is None and alone and before is not None:
-            note = _fuse(draft, before, op) or _fold(draft, before, op)
+            note = _fuse(draft, before, op) or _fold(draft, before, op) or _reduce(draft, before, op)
         if note is not None:
             notes.append(note)
             return draft.finish()
@@ -215,6 +215,23 @@ def _fold(draft: _Draft, before: Op, op: Op) -> str | None:
     draft.ops[before.index] = [replace(before, inputs=tuple(inputs), outputs=op.outputs, options=options)]
     draft.ops[op.index] = []
     return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
+
+
+def _reduce(draft: _Draft, before: Op, op: Op) -> str | None:
+    """MEAN of a transposed tensor is one over other axes, as global pooling of a model with channels first is."""
+    if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
+        return None
+    order, axes = (draft.graph.tensors[o.inputs[1]].data for o in (before, op))
+    if order is None or axes is None:
+        return None
+    gone = {int(a) % order.size for a in axes.reshape(-1)}
+    left = [int(p) for k, p in enumerate(order) if k not in gone]
+    if left != sorted(left):
+        return None
+    places = draft.constant(f"{draft.graph.tensors[op.inputs[1]].name}/moved", np.sort(order[sorted(gone)]))
+    draft.ops[before.index] = []
+    draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], places))]
+    return f"{_named(op)} takes its input as it was before operator {before.index} TRANSPOSE."
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
