@@ -100,6 +100,13 @@ class Tensor:
         return self.elements * self.itemsize
 
     @property
+    def data_bytes(self) -> int:
+        """Bytes of the constant value in a file; 0 without one."""
+        if self.data is None:
+            return 0
+        return (self.elements + 1) // 2 if self.stored == "int4" else self.data.nbytes
+
+    @property
     def is_constant(self) -> bool:
         return self.data is not None
 

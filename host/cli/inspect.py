@@ -98,7 +98,7 @@ def _describe(prepared: Prepared) -> dict:
 
     def shapes(indices: tuple[int, ...]) -> str:
         tensors = [graph.tensors[i] for i in indices if i >= 0]
-        return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or 'scalar'}" for t in tensors)
+        return ", ".join(f"{t.stored or t.dtype} {'x'.join(map(str, t.shape)) or 'scalar'}" for t in tensors)
 
     operators = []
     for position, index in enumerate(plan.order):
@@ -126,7 +126,7 @@ def _describe(prepared: Prepared) -> dict:
         "operators": operators,
         "macs": prepared.source_macs,
         "macs_after_passes": prepared.macs,
-        "constant_bytes": sum(t.data.nbytes for t in graph.tensors if t.data is not None),
+        "constant_bytes": sum(t.data_bytes for t in graph.tensors),
         "plan": plan.to_json(),
         "segments": describe_segments(graph, plan, prepared.needs),
         "notes": list(prepared.notes),
@@ -140,4 +140,4 @@ def _tensor(prepared: Prepared, index: int) -> dict:
     quant = None
     if t.quant is not None:
         quant = {"scale": list(t.quant.scale), "zero_point": list(t.quant.zero_point)}
-    return {"index": t.index, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "quantization": quant}
+    return {"index": t.index, "name": t.name, "shape": list(t.shape), "dtype": t.stored or t.dtype, "quantization": quant}

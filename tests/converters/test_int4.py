@@ -62,3 +62,8 @@ def test_what_another_operator_reads_stays_packed() -> None:
     model = parse(to_flatbuffer(dense(read_twice=True)))
     assert model.main.tensors[1].dtype == "int4"
     assert int8_weights(model) is model
+
+
+def test_bytes_in_a_file() -> None:
+    w = int8_weights(parse(to_flatbuffer(dense()))).main.tensors[1]
+    assert (w.data_bytes, w.nbytes) == (8, 15)
