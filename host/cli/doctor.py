@@ -35,7 +35,7 @@ PACKAGES = (
 def doctor(as_json: bool) -> int:
     """Check compilers, emulators and Python packages; exit code 3 when a tool is missing."""
     tools = [_tool(*t) for t in TOOLS]
-    packages = [_package(*p) for p in PACKAGES]
+    packages = [*(_package(*p) for p in PACKAGES), _processing()]
     if as_json:
         print_json({"schema": "arenite.doctor/1", "tools": tools, "packages": packages})
     else:
@@ -52,6 +52,19 @@ def _tool(name: str, package: str, use: str) -> dict:
         if done.returncode == 0:
             version = (done.stdout.splitlines() or ["?"])[0]
     return {"name": name, "version": version, "use": use, "fix": "" if version else f"apt install {package}"}
+
+
+def _processing() -> dict:
+    """The C library of pre- and postprocessing: without it NumPy gives the same bytes."""
+    from arenite.converters.processing import native
+
+    there = native.library() is not None
+    return {
+        "name": "preprocessing in C",
+        "version": "compiled" if there else None,
+        "use": "pictures and sound; without it NumPy does the same",
+        "fix": native.reason(),
+    }
 
 
 def _package(name: str, extra: str) -> dict:

@@ -1,0 +1,108 @@
+"""What a skew check found, as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+
+SCHEMA = "arenite.skew/1"
+
+
+@dataclass(frozen=True)
+class StepSkew:
+    """One step over all samples. ``library`` is "" when nothing could be compared; ``why`` then says why.
+
+    ``unit``: of the differences: levels of a pixel, the largest value of a spectrum, or those of the step's result.
+    ``allowed``: up to where a difference is rounding.
+    """
+
+    step: str
+    library: str
+    unit: str
+    values: int = 0
+    differing: int = 0
+    max_abs: float = 0.0
+    mean_abs: float = 0.0
+    allowed: float = 0.0
+    why: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return self.max_abs <= self.allowed
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"agrees": self.agrees}
+
+
+@dataclass(frozen=True)
+class Skew:
+    """``first``: the first step that differs by more than rounding, None when all agree. ``advice``: what to change."""
+
+    steps: tuple[StepSkew, ...]
+    samples: int
+    advice: str = ""
+
+    @property
+    def first(self) -> StepSkew | None:
+        return next((s for s in self.steps if not s.agrees), None)
+
+    @property
+    def agrees(self) -> bool:
+        return self.first is None
+
+    def sentence(self) -> str:
+        """What was found, in a sentence or two."""
+        if self.first is None:
+            missing = [s.step for s in self.steps if s.why]
+            more = f" Not compared: {', '.join(missing)}." if missing else ""
+            return f"All steps agree with the training libraries up to rounding.{more}"
+        s = self.first
+        share = 100 * s.differing / max(s.values, 1)
+        return (
+            f"The step '{s.step}' differs from {s.library} by up to {s.max_abs:.4g} {s.unit} "
+            f"({s.mean_abs:.4g} on average, {share:.1f} % of the values). {self.advice}".strip()
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "samples": self.samples,
+            "agrees": self.agrees,
+            "first": self.first.step if self.first else None,
+            "advice": self.advice,
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+
+class Sums:
+    """Differences of one step, gathered over samples."""
+
+    def __init__(self, step: str, unit: str) -> None:
+        self.found = StepSkew(step, "", unit)
+        self._total = 0.0
+
+    def add(self, ours: np.ndarray, theirs: np.ndarray, library: str, allowed: float) -> None:
+        if ours.shape != theirs.shape:
+            raise UsageError(
+                f"The step '{self.found.step}' makes {ours.shape}, {library} makes {theirs.shape}.",
+                "Correct the sizes in the preprocessing's steps.",
+            )
+        difference = np.abs(ours.astype(np.float64) - theirs)
+        self._total += float(difference.sum())
+        values = self.found.values + difference.size
+        self.found = replace(
+            self.found,
+            library=library,
+            values=values,
+            differing=self.found.differing + int((difference > 0).sum()),
+            max_abs=max(self.found.max_abs, float(difference.max(initial=0))),
+            mean_abs=self._total / max(values, 1),
+            allowed=max(self.found.allowed, allowed),
+        )
+
+    def skip(self, why: str) -> None:
+        self.found = replace(self.found, why=why)
