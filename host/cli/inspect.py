@@ -140,4 +140,5 @@ def _tensor(prepared: Prepared, index: int) -> dict:
     quant = None
     if t.quant is not None:
         quant = {"scale": list(t.quant.scale), "zero_point": list(t.quant.zero_point)}
-    return {"index": t.index, "name": t.name, "shape": list(t.shape), "dtype": t.stored or t.dtype, "quantization": quant}
+    dtype = t.stored or t.dtype
+    return {"index": t.index, "name": t.name, "shape": list(t.shape), "dtype": dtype, "quantization": quant}

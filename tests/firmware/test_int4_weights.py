@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
+from arenite.converters.importers.tflite import parse
 from arenite.converters.int4 import int8_weights
+from arenite.converters.passes.constant_channels import constant_channels
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.lower import packed_weights
 from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
+from arenite.host.bench.reference import Reference
+from tests.converters.passes.layers import conv, quant
 from tests.firmware.test_ops_convolutions import refused
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases.conv_2d import constant_weights, int4_scales
-from tests.fuzz.compare import compare, lower
+from tests.fuzz.compare import compare, lower, random_input
 
 GOALS = ("speed", "balanced", "ram", "flash")
 TARGETS = [Target("", tier, goal) for tier in (SCALAR, DSP, MVE) for goal in GOALS]
@@ -195,3 +201,24 @@ def test_ordinary_weights_stay_as_they_are() -> None:
     for target in TARGETS:
         call = lower(model, target=target).calls[0].call
         assert call is not None and "packed" not in call.kernel and call.before is None
+
+
+def test_dead_channels_of_int4_layers_go_and_the_rest_stays_int4() -> None:
+    b = GraphBuilder(np.random.default_rng(8))
+    x = b.input((1, 6, 6, 4), "int8", quant(0))
+    y = conv(b, x, b.rng.integers(-8, 8, (10, 1, 1, 4)), [*[0] * 8, -(1 << 20), -(1 << 20)])
+    conv(b, y, b.rng.integers(-8, 8, (6, 3, 3, 10)), np.zeros(6), activation=0, zero=0)
+    b.tensors = [replace(t, stored="int4") if len(t.shape) == 4 and t.is_constant else t for t in b.tensors]
+    model = b.build()
+    small, report = constant_channels(model, multiple=1)
+    assert report is not None
+    first, second = (small.main.tensors[op.inputs[1]] for op in small.main.ops)
+    assert (first.shape, second.shape) == ((8, 1, 1, 4), (6, 3, 3, 8))
+    kept = [t for t in parse(to_flatbuffer(small)).main.tensors if t.dtype == "int4"]
+    assert [t.shape for t in kept] == [first.shape, second.shape]
+    want, got = Reference(to_flatbuffer(model)), Reference(to_flatbuffer(small))
+    for seed in range(4):
+        inputs = [random_input(model.main.tensors[0], np.random.default_rng(seed))]
+        assert np.array_equal(want.run(inputs)[0], got.run(inputs)[0])
+    for mismatch in compare([small], targets=[Target("", tier, "speed") for tier in (SCALAR, DSP, MVE)]):
+        raise AssertionError(str(mismatch))
