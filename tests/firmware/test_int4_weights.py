@@ -80,7 +80,7 @@ def values(*shape: int) -> np.ndarray:
 
 
 def models() -> list[Model]:
-    two = {"stride_h": 2, "stride_w": 2}
+    two: dict[str, Any] = {"stride_h": 2, "stride_w": 2}
     return [
         layer("CONV_2D", (1, 5, 7, 12), values(20, 1, 1, 12), relu=True, zero_point=-128),
         layer("CONV_2D", (1, 6, 6, 16), values(16, 1, 1, 16), per_channel=False),
