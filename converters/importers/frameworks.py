@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from arenite.converters.graph import Model, Signature
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.environments import environment
+from arenite.converters.importers.layout import without_transposes
 from arenite.converters.importers.modernise import is_quantised, to_float32
 from arenite.converters.importers.names import readable
 from arenite.converters.importers.runs import fitting, litert_version, random_inputs, run_litert
@@ -109,8 +111,8 @@ class Framework:
             self._say("go")
             self._wait("done", folder)
             report = json.loads((folder / "result.json").read_text("utf-8"))
-            compared = _compare(folder, flatbuffer, samples, report)
-        notes = [*report["notes"], *notes, *_verdict(compared, report)]
+            compared, varies = _compare(folder, flatbuffer, samples, report)
+        notes = [*report["notes"], *notes, *_verdict(compared, varies, report)]
         made_by = {**report["versions"], "ai-edge-litert": litert_version()}
         return Imported(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
 
@@ -142,7 +144,9 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
     model = parse((folder / "model.tflite").read_bytes())
     notes: tuple[str, ...] = ()
     if not is_quantised(model):
-        model, notes = to_float32(model)
+        model, folds = to_float32(model)
+        model, moved = without_transposes(model)
+        notes = (*folds, *moved)
     model = readable(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
     return to_flatbuffer(model), model, [*model.repairs, *notes]
 
@@ -201,19 +205,34 @@ def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
 
 def _compare(
     folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], report: dict[str, Any]
-) -> Agreement | None:
-    with np.load(folder / "outputs.npz") as file:
-        pairs = (
-            ([file[f"{k}_{i}"] for i in range(len(got))], got)
-            for k, got in enumerate(run_litert(flatbuffer, samples, real=True))
-        )
-        return agreement(pairs, report["ran_by"])
+) -> tuple[Agreement | None, bool]:
+    """The agreement, and whether the source's outputs depend on its inputs at all."""
+    expected: list[list[np.ndarray]] = []
+
+    def pairs() -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
+        with np.load(folder / "outputs.npz") as file:
+            for k, got in enumerate(run_litert(flatbuffer, samples, real=True)):
+                expected.append([file[f"{k}_{i}"] for i in range(len(got))])
+                yield expected[-1], got
+
+    compared = agreement(pairs(), report["ran_by"])
+    varies = any(
+        not np.array_equal(a, b) for row in expected[1:] for a, b in zip(row, expected[0], strict=True)
+    )
+    return compared, varies
 
 
-def _verdict(compared: Agreement | None, report: dict[str, Any]) -> list[str]:
-    if compared is None or report["quantised"] or compared.sqnr_db >= _POOR_SQNR_DB:
+def _verdict(compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
+    if compared is None:
         return []
-    return [
-        f"The converted model differs from its source more than rounding explains: {compared.sqnr_db:.1f} dB "
-        f"against {compared.source}, largest difference {compared.max_abs:.3g}."
-    ]
+    notes = []
+    if not varies:
+        notes.append(
+            "The source gives the same outputs for every input, so that their agreement says little."
+        )
+    if not report["quantised"] and compared.sqnr_db < _POOR_SQNR_DB:
+        notes.append(
+            f"The converted model differs from its source more than rounding explains: {compared.sqnr_db:.1f} dB "
+            f"against {compared.source}, largest difference {compared.max_abs:.3g}."
+        )
+    return notes

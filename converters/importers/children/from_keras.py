@@ -1,6 +1,7 @@
 """Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimisation toolkit."""
 
 import json
+import re
 import zipfile
 from contextlib import ExitStack
 
@@ -10,6 +11,8 @@ from protocol import Converted, Refusal, fixed_shapes
 from tf_tools import to_tflite
 
 _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
+
+_WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
 
 #: Recurrent layers over more time steps than this keep their loop.
 _MOST_STEPS = 128
@@ -71,6 +74,12 @@ def load(job):
         raise Refusal(
             f"{job.source} holds weights but no model.",
             "Save the whole model: model.save('model.keras').",
+            "model",
+        )
+    if '"Lambda"' in config:
+        raise Refusal(
+            f"{job.source} has a Lambda layer with Python code in it, which is not run.",
+            _WITHOUT_CLASSES,
             "model",
         )
     wrapped = [w for w in _WRAPPERS if f'"{w}"' in config]
@@ -141,20 +150,15 @@ class _explained:
 
     def __exit__(self, kind, error, trace):
         text = str(error)
-        if isinstance(error, (TypeError, ValueError)) and (
-            "Could not locate" in text or "Unknown layer" in text or "custom" in text.lower()
-        ):
-            raise Refusal(
-                f"{self.job.source} uses a class that Keras does not have: {text.strip().splitlines()[0][:200]}",
-                "Save it with model.export() as a SavedModel, which needs no Python classes.",
-                "model",
-            ) from error
-        if isinstance(error, ValueError) and "safe_mode" in text:
-            raise Refusal(
-                f"{self.job.source} has a Lambda layer with Python code in it, which is not run.",
-                "Save it with model.export() as a SavedModel.",
-                "model",
-            ) from error
+        known = ("Could not locate", "Unknown layer", "could not be deserialized", "custom")
+        if isinstance(error, (TypeError, ValueError)) and any(k in text for k in known):
+            found = re.search(r"(?:Could not locate class|Unknown layer:) '(\w+)'", text)
+            name = (
+                f"the class '{found[1]}', which Keras does not have"
+                if found
+                else "a class that Keras does not have"
+            )
+            raise Refusal(f"{self.job.source} uses {name}.", _WITHOUT_CLASSES, "model") from error
 
 
 def _names(tensors):

@@ -159,9 +159,21 @@ def test_several_signatures_are_a_question(made: Made) -> None:
     assert made.largest_difference("several:triple", "several") < _ROUNDING
 
 
+def test_outputs_that_ignore_the_inputs_are_noted(made: Made) -> None:
+    said = {n: [x for x in made.imported(n).notes if "every input" in x] for n in ("dead.keras", "keras3.h5")}
+    assert len(said["dead.keras"]) == 1 and not said["keras3.h5"]
+
+
 def test_bad_models_are_refused_with_a_sentence(made: Made) -> None:
     made.refused("only.weights.h5", ModelError, "weights but no model")
     made.refused("cut.h5", ModelError, "Cannot read", "cut.h5", "truncated")
     made.refused("cut", ModelError, "Cannot read", "saved_model.pb")
     made.refused("qat.keras", ModelError, "trained with quantisation", ".h5")
     made.refused("inverse", ModelError, "tf.MatrixInverse")
+
+
+def test_python_code_in_a_file_is_not_run(made: Made) -> None:
+    for name in ("lambda.keras", "lambda.h5"):
+        made.refused(name, ModelError, "Lambda layer", "SavedModel")
+    made.refused("own.h5", ModelError, "the class 'Own'", "SavedModel")
+    made.refused("own.keras", ModelError, "class", "SavedModel")

@@ -66,10 +66,29 @@ def keras_3():
     expect("lstm.keras", [x], [recurrent(x)])
 
 
+def without_life():
+    x = keras.Input((4,))
+    keras.Model(x, keras.layers.Dense(2, kernel_initializer="zeros")(x)).save(OUT / "dead.keras")
+
+
 def keras_2():
     model = net(tf_keras)
     model.save(OUT / "keras2.h5")
     expect("keras2.h5", [IMAGES], [model(IMAGES)])
+
+
+class Own(keras.layers.Layer):
+    def call(self, x):
+        return x * 2
+
+
+def with_python_code():
+    x = keras.Input((4,))
+    keras.Model(x, Own()(x)).save(OUT / "own.keras")
+    keras.Model(x, Own()(x)).save(OUT / "own.h5")
+    keras.Model(x, keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.keras")
+    x = tf_keras.Input((4,))
+    tf_keras.Model(x, tf_keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.h5")
 
 
 def quantisation_aware():
@@ -128,5 +147,5 @@ def signatures():
     tf.saved_model.save(calls, OUT / "inverse", signatures=calls.inverse)
 
 
-for make in (keras_3, keras_2, quantisation_aware, shrunk, signatures):
+for make in (keras_3, without_life, keras_2, with_python_code, quantisation_aware, shrunk, signatures):
     make()
