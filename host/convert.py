@@ -188,9 +188,9 @@ def fits(made: Conversion) -> list[Verdict]:
 
 
 def shrinking(
-    made: Conversion, found: Sequence[Verdict], progress: Progress = lambda *_: None
+    made: Conversion, found: Sequence[Verdict], image: Path, progress: Progress = lambda *_: None
 ) -> Shrinking | None:
-    """What would fit the boards that the image does not fit; None where it fits all."""
+    """What would fit the boards that the image, written to ``image``, does not fit; None where it fits all."""
     short = [v.board for v in found if not v.fits]
     if not short or made.prepared is None:
         return None
@@ -203,6 +203,7 @@ def shrinking(
         observations=None if c is None else c.observations,
         recipe="int8" if c is None else c.recipe.name,
         source=made.request.source,
+        image=str(image),
     )
 
 

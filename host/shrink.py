@@ -110,6 +110,7 @@ def shrink(
     observations: Observations | None = None,
     recipe: str = "int8",
     source: str = "",
+    image: str = "",
     seconds: float = SECONDS,
 ) -> Shrinking:
     """What would make ``prepared``, a quantised model, fit each of ``boards``.
@@ -120,9 +121,11 @@ def shrink(
             sizes but those of channels that never change.
         recipe: the name of the recipe that it was made by.
         source: what the user converts, for the commands; by default the path of ``prepared``.
+        image: what a build is made of, where that is another file.
         seconds: after how long nothing more is tried.
     """
-    search = _Search(prepared, flatbuffer, observations, recipe, source or str(prepared.path), seconds)
+    source = source or str(prepared.path)
+    search = _Search(prepared, flatbuffer, observations, recipe, source, image or source, seconds)
     return search.run(boards)
 
 
@@ -134,9 +137,10 @@ class _Search:
         observations: Observations | None,
         recipe: str,
         source: str,
+        image: str,
         seconds: float,
     ) -> None:
-        self._prepared, self._source, self._recipe = prepared, source, recipe
+        self._prepared, self._source, self._image, self._recipe = prepared, source, image, recipe
         self._size = recognise(prepared.source)
         self._predictor = Predictor(prepared, flatbuffer, observations)
         self._started, self._seconds, self._complete = monotonic(), seconds, True
@@ -161,7 +165,7 @@ class _Search:
     def _builds(self, board: Board) -> Iterator[Suggestion]:
         made = self._try(lambda: self._predictor.streamed(board))
         if made is not None:
-            command = f"arenite firmware {self._source} --board {board.name} --optimise ram --stream-input"
+            command = f"arenite firmware {self._image} --board {board.name} --optimise ram --stream-input"
             yield Suggestion(
                 board.name,
                 "build",

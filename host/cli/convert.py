@@ -117,7 +117,7 @@ def convert(
     with Stages() as stages:
         made = conversion.convert(request, stages)
         verdicts = conversion.fits(made)
-        help_ = conversion.shrinking(made, verdicts, stages)
+        help_ = conversion.shrinking(made, verdicts, target, stages)
     write_atomic(target, made.image)
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
