@@ -142,7 +142,7 @@ def _letterbox(step: Letterbox, picture: Picture) -> Picture:
 def _resize(picture: Picture, width: int, height: int, method: str, convention: str) -> Picture:
     w, h = picture.size
     kind = flavour(method, convention)
-    across, down = axis(w, width, method, convention), axis(h, height, method, convention)
+    across, down = axis(w, width, method, convention), axis(h, height, method, convention, down=True)
     even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even elsewhere
     pixels = resample(picture.pixels, across, down, kind, even)
     return Picture(pixels, picture.order, kind == "fraction")
@@ -156,8 +156,12 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
         rows = (rows + half) >> WEIGHT_BITS
         return ((_sums(rows, down, 0) + half) >> WEIGHT_BITS).astype(np.uint8)
     if kind == "opencv":
-        # Each product is cut to 16 bits less before the sum.
-        both = [((rows >> 4)[down.start + t] * _weight(down, t)) >> 16 for t in range(down.taps)]
+        # Each product is cut to 16 bits less before the sum; a tap of negative weight is where the other one is.
+        rows >>= 4
+        both = []
+        for t in range(down.taps):
+            at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
+            both.append((rows[at] * np.abs(_weight(down, t))) >> 16)
         return ((sum(both) + 2) >> 2).astype(np.uint8)
     below = 2 * WEIGHT_BITS - FRACTION_BITS
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below

@@ -84,7 +84,7 @@ class _Canvas:
             raise bad("A picture can be resized once.")
         w, h = self.size
         self.across = axis(w, width, step.method, step.convention)
-        self.down = axis(h, height, step.method, step.convention)
+        self.down = axis(h, height, step.method, step.convention, down=True)
         self.flavour = flavour(step.method, step.convention)
         self.even = (w, h) != (2 * width, 2 * height)
         self.size = (width, height)

@@ -59,8 +59,11 @@ def identity(size: int) -> Axis:
     return Axis(np.arange(size, dtype=np.int32), np.full((size, 1), 1 << WEIGHT_BITS, np.int32))
 
 
-def axis(size: int, outputs: int, method: str, convention: str) -> Axis:
-    """From ``size`` source positions to ``outputs``. Raises ``UsageError`` for what the convention cannot do."""
+def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = False) -> Axis:
+    """From ``size`` source positions to ``outputs``; ``down``: of columns, whose borders OpenCV treats otherwise.
+
+    Raises ``UsageError`` for what the convention cannot do.
+    """
     if method == "nearest":
         return _single(_nearest(size, outputs, convention))
     if convention in ("pil", "torch"):
@@ -72,7 +75,7 @@ def axis(size: int, outputs: int, method: str, convention: str) -> Axis:
             raise bad("OpenCV's area method enlarges by another rule: only shrinking by area is supported.")
         spans = _area(size, outputs)
     elif convention == "opencv":
-        return _opencv_bilinear(size, outputs)
+        return _opencv_bilinear(size, outputs, down)
     else:
         spans = _two_taps(size, outputs, convention)
     return _axis(size, [(s, _whole(ws)) for s, ws in spans])
@@ -155,19 +158,26 @@ def _two_taps(size: int, outputs: int, convention: str) -> list[tuple[int, list[
     return spans
 
 
-def _opencv_bilinear(size: int, outputs: int) -> Axis:
+def _opencv_bilinear(size: int, outputs: int, down: bool) -> Axis:
+    """Outside the outer pixels' middles a row has one tap, a column two on the same pixel, each cut on its own: the
+    weight of the tap that is not where it stands is negative."""
     scale = 1.0 / (outputs / size)
     spans: list[tuple[int, list[int]]] = []
     for o in range(outputs):
         at = np.float32((o + 0.5) * scale - 0.5)
         low = int(np.floor(at))
         rest = np.float32(at - np.float32(low))
-        if low < 0 or low >= size - 1:
+        one = np.float32(1 << OPENCV_BITS)
+        # Halves to even, as the processor's conversion does.
+        first, second = int(np.rint((np.float32(1) - rest) * one)), int(np.rint(rest * one))
+        if 0 <= low < size - 1:
+            spans.append((low, [first, second]))
+        elif not down or size == 1 or not first or not second:
             spans.append((min(max(low, 0), size - 1), [1 << OPENCV_BITS]))
+        elif low < 0:
+            spans.append((0, [first, -second]))
         else:
-            one = np.float32(1 << OPENCV_BITS)
-            # Halves to even, as the processor's conversion does.
-            spans.append((low, [int(np.rint((np.float32(1) - rest) * one)), int(np.rint(rest * one))]))
+            spans.append((size - 2, [-first, second]))
     return _axis(size, spans)
 
 

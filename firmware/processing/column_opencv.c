@@ -11,11 +11,14 @@ void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const
         }
         return;
     }
-    /* Two rows, and each product is cut before the sum. */
-    const uint16_t *upper = (const uint16_t *)rows + first * values;
-    const uint16_t *lower = (const uint16_t *)rows + (1 - first) * values;
-    const uint32_t a = (uint32_t)weights[0];
-    const uint32_t b = (uint32_t)weights[1];
+    /* Two rows, and each product is cut before the sum. At the border both are the same: the weight of the one that
+     * is not where it stands is negative. */
+    const uint16_t *older = (const uint16_t *)rows + first * values;
+    const uint16_t *newer = (const uint16_t *)rows + (1 - first) * values;
+    const uint16_t *upper = weights[0] < 0 ? newer : older;
+    const uint16_t *lower = weights[1] < 0 ? older : newer;
+    const uint32_t a = (uint32_t)(weights[0] < 0 ? -weights[0] : weights[0]);
+    const uint32_t b = (uint32_t)(weights[1] < 0 ? -weights[1] : weights[1]);
     for (uint32_t k = 0; k < values; k++) {
         out[k] = (uint8_t)(((upper[k] * a >> 16) + (lower[k] * b >> 16) + 2) >> 2);
     }

@@ -67,9 +67,11 @@ HERE = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in
 
 
 @pytest.mark.parametrize(("convention", "method"), HERE)
-@pytest.mark.parametrize("size", [(33, 21), (40, 30), (77, 59)])
+@pytest.mark.parametrize("size", [(33, 21), (40, 30), (77, 59), (100, 90)])
 def test_every_resize_agrees_with_its_library(convention: str, method: str, size: tuple[int, int]) -> None:
     """Pillow's and OpenCV's to the byte, but for ties of OpenCV's area; TensorFlow's up to single precision."""
+    if (convention, method) == ("opencv", "area") and size > (80, 60):
+        pytest.skip("OpenCV enlarges by another rule, and so the steps are refused")
     step = {"do": "letterbox", "width": size[0], "height": size[1], "fill": [9, 99, 199]}
     found = check_skew(image_spec(step | {"convention": convention, "method": method}, *NETWORK), pictures())
     assert found.agrees, found.sentence()
