@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from arenite.converters.errors import ArenaError
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Score, drop
+from arenite.converters.quantize.metrics import Score, decide, drop
 from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.quantize import Quantised, quantize
 from arenite.converters.quantize.run_model import run_all
@@ -43,7 +44,9 @@ class Task:
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
         """On the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
-        outputs = run_all(flatbuffer, self.dataset, reference=exact)
+        return self.scored(run_all(flatbuffer, self.dataset, reference=exact))
+
+    def scored(self, outputs: Sequence[np.ndarray]) -> Score:
         return score_outputs(outputs, self.dataset, self.base.metric, reference=self.reference)
 
 
@@ -58,6 +61,17 @@ def evaluate(task: Task, params: Mapping[str, Any]) -> Outcome:
         digest = hashlib.sha256(made.flatbuffer).hexdigest()
         builds = task.costs(made.flatbuffer)
     except ArenaError as error:
-        return Outcome(dict(params), "", (), 0.0, 0.0, str(error))
-    score = task.score(made.flatbuffer, exact=False)
-    return Outcome(dict(params), digest, builds, score.value, drop(task.base, score))
+        return Outcome(dict(params), "", (), 0.0, 0.0, error=str(error))
+    outputs = run_all(made.flatbuffer, task.dataset, reference=False)
+    score = task.scored(outputs)
+    return Outcome(
+        dict(params), digest, builds, score.value, drop(task.base, score), _deviation(task, outputs)
+    )
+
+
+def _deviation(task: Task, outputs: Sequence[np.ndarray]) -> float:
+    """The standard deviation of the drop of a share: each decision that changed went one way or the other."""
+    if task.base.metric not in ("accuracy", "agreement"):
+        return 0.0
+    changed = int(np.sum(decide(outputs) != decide(task.reference)))
+    return math.sqrt(changed) / len(outputs)

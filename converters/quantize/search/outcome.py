@@ -8,6 +8,9 @@ from typing import Any
 
 from arenite.converters.quantize.search.budget import Budget
 
+#: Of outcomes as they are kept; a search's file with another one is refused.
+FORMAT = 2
+
 #: What a recipe is judged by; less is better.
 OBJECTIVES = ("drop", "flash", "ram", "instructions")
 
@@ -34,6 +37,8 @@ class BuildCost:
 class Outcome:
     """A recipe that was tried. ``params`` are the choices of the space; ``score`` and ``drop`` on the search's samples.
 
+    ``deviation``: standard deviation of ``drop``, from how many decisions changed (0 for metrics without decisions): of
+    two recipes that lose as much, the one that changes fewer will more probably lose as little on other samples.
     ``error``: why there is no image; then ``builds`` is empty and ``score`` 0.
     """
 
@@ -42,6 +47,7 @@ class Outcome:
     builds: tuple[BuildCost, ...]
     score: float
     drop: float
+    deviation: float = 0.0
     error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +57,7 @@ class Outcome:
             "builds": [b.to_json() for b in self.builds],
             "score": self.score,
             "drop": self.drop,
+            "deviation": self.deviation,
             "error": self.error,
         }
 
@@ -60,7 +67,13 @@ class Outcome:
             BuildCost(b["options"], b["ram"], b["flash"], b["instructions"]["value"]) for b in table["builds"]
         )
         return Outcome(
-            table["params"], table["sha256"], builds, table["score"], table["drop"], table["error"]
+            table["params"],
+            table["sha256"],
+            builds,
+            table["score"],
+            table["drop"],
+            table["deviation"],
+            table["error"],
         )
 
     def build(self, budget: Budget) -> BuildCost:
@@ -133,18 +146,18 @@ def front(outcomes: Sequence[Outcome], budget: Budget, over: Sequence[str]) -> l
 
 
 def by_merit(outcomes: Sequence[Outcome], budget: Budget) -> list[int]:
-    """Places of the outcomes that meet ``budget``, the best first: the least loss; of equal losses one as fast as the
-    fastest; of those the one with least flash, then RAM.
+    """Places of the outcomes that meet ``budget``, the best first: the least loss, one standard deviation added; of
+    equal losses one as fast as the fastest; of those the one with least flash, then RAM.
 
-    Losses within a tenth of a point are equal (one sample of a thousand), and so are instructions, which are estimates,
-    within a tenth.
+    Losses within a tenth of a point are equal, and so are instructions, which are estimates, within a tenth.
     """
     figures = {k: o.figures(budget) for k, o in enumerate(outcomes) if o.builds and o.meets(budget)}
+    losses = {k: round(outcomes[k].drop + outcomes[k].deviation, 3) for k in figures}
     order: list[int] = []
     while len(order) < len(figures):
         left = [k for k in figures if k not in order]
-        least = min(round(figures[k]["drop"], 3) for k in left)
-        left = [k for k in left if round(figures[k]["drop"], 3) == least]
+        least = min(losses[k] for k in left)
+        left = [k for k in left if losses[k] == least]
         fastest = min(figures[k]["instructions"] for k in left)
         fast = [k for k in left if figures[k]["instructions"] <= 1.1 * fastest]
         order.append(min(fast, key=lambda k: (figures[k]["flash"], figures[k]["ram"], k)))

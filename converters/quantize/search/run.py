@@ -23,7 +23,7 @@ from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.evaluate import Costs, Task, evaluate
-from arenite.converters.quantize.search.outcome import BuildCost, Outcome, by_merit, front, objectives
+from arenite.converters.quantize.search.outcome import FORMAT, BuildCost, Outcome, by_merit, front, objectives
 from arenite.converters.quantize.search.space import LAYERS, Space, first_tries, space_for
 from arenite.converters.quantize.search.study import Study
 from arenite.converters.quantize.search.workers import Workers, start_workers
@@ -213,6 +213,7 @@ def _check(options: Options) -> None:
 
 def _identity(task: Task, budget: Budget, options: Options, more: Sequence[str]) -> dict[str, Any]:
     return {
+        "format": FORMAT,
         "model": hashlib.sha256(task.flatbuffer).hexdigest(),
         "calibration": task.observations.data_sha256,
         "data": _data_hash(task.dataset),

@@ -56,6 +56,11 @@ def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
     )
     table = json.loads(json.dumps(made.to_json()))
     assert table["schema"] == "arenite.search/1" and table["chosen"]["build"]["flash"] <= limit
+    # The square of the deviation counts changed decisions, of which there are at least as many as were lost.
+    changed = [round((o.deviation * 150) ** 2, 6) for o in made.trials]
+    assert all(c == int(c) for c in changed) and all(
+        c / 150 >= abs(o.drop) - 1e-9 for c, o in zip(changed, made.trials, strict=True)
+    )
     assert any(layer["weights"] == "int4" for layer in table["chosen"]["recipe"]["layers"])
     assert table["trials"][0]["label"] == "int8, minmax" and not table["trials"][0]["meets"]
 
