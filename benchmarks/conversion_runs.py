@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
         "convert": made,
         "bench": benched,
         "seconds": {"convert": convert_s, "bench": bench_s},
-        "reference": None if case.reference is None else _reference_score(case),
+        "reference": None if case.reference is None else _reference(case, image),
     }
     write_atomic(out / f"{case.slug}.json", json.dumps(row, indent=1) + "\n")
     return row
@@ -104,12 +105,21 @@ def _stored(image: Path, case: Case, path: Path) -> Path:
     return path
 
 
-def _reference_score(case: Case) -> dict[str, Any]:
-    """The other int8 model, by the reference kernels, against the labels or the float model's decisions."""
+def _reference(case: Case, image: Path) -> dict[str, Any]:
+    """The other int8 model, by the reference kernels, against the labels or the float model's decisions.
+
+    ``difference``: the largest difference of an output from the float model's, mean over the samples, of the other
+    model and of the image.
+    """
     assert case.reference is not None
     main = load(case.source).main
     dataset = load_dataset(case.test, [main.tensors[i] for i in main.inputs], calibration=False)
     before = run_all(Path(case.source).read_bytes(), dataset)
-    after = run_all(case.reference.read_bytes(), dataset, reference=True)
+    after, ours = (run_all(p.read_bytes(), dataset, reference=True) for p in (case.reference, image))
     metric = score_outputs(before, dataset, reference=before).metric
-    return score_outputs(after, dataset, metric, reference=before).to_json()
+
+    def difference(outputs: Sequence[np.ndarray]) -> float:
+        return float(np.mean([np.abs(a - b).max() for a, b in zip(before, outputs, strict=True)]))
+
+    scored = score_outputs(after, dataset, metric, reference=before).to_json()
+    return {**scored, "difference": {"elsewhere": difference(after), "here": difference(ours)}}

@@ -42,24 +42,20 @@ def recipes_table(rows: Sequence[Row]) -> str:
 
 
 def references_table(rows: Sequence[Row]) -> str:
-    head = [
-        "model",
-        "score",
-        "samples",
-        "float",
-        "int8 made elsewhere",
-        "int8 made here",
-        "points lost",
-        "image B",
-    ]
-    head += ["weights B", "arena B", "RAM B", "bit-exact", "instructions", "convert s", "bench s"]
+    head = ["model", "score", "samples", "float", "int8 made elsewhere", "int8 made here", "points lost"]
+    head += ["difference, elsewhere", "here", "image B", "weights B", "arena B", "RAM B", "bit-exact"]
+    head += ["instructions", "convert s", "bench s"]
     cells = []
     for r in rows:
         score = r["convert"]["score"]
         before, after, lost = _scores(r)
-        other = "–" if r["reference"] is None else f"{r['reference']['value']:.2%}"
+        other = ["–", "–", "–"]
+        if (ref := r["reference"]) is not None:
+            other = [f"{ref['value']:.2%}", *(f"{ref['difference'][k]:.3f}" for k in ("elsewhere", "here"))]
         name, samples = score["source"]["metric"], f"{score['source']['samples']:,}"
-        cells.append([r["name"], name, samples, before, other, after, lost, *_image(r), *_seconds(r)])
+        cells.append(
+            [r["name"], name, samples, before, other[0], after, lost, *other[1:], *_image(r), *_seconds(r)]
+        )
     return markdown_table(head, cells, range(2, len(head)))
 
 
