@@ -23,7 +23,7 @@ class Codes:
     """``codes``: uint8, the first code of a byte in its low bits; ``1 << per_byte`` of them in each.
 
     ``present``: uint8, a bit per weight, set where it has a code; None where all have. ``values``: int8, what each code
-    means; None where that is the code itself.
+    means; None, with ``present``, where that is the code itself.
     """
 
     codes: np.ndarray
@@ -38,8 +38,9 @@ class Codes:
         return sum(-(-a.nbytes // 4) * 4 for a in parts if a is not None)
 
 
-def best_codes(weights: np.ndarray) -> Codes:
-    """The form of int8 weights, taken in C order, that takes the fewest bytes; the simplest of equal ones."""
+def best_codes(weights: np.ndarray) -> Codes | None:
+    """The form of int8 weights, taken in C order, that takes the fewest bytes; the simplest of equal ones. None where
+    they have more than 16 values and no zeros. May take more bytes than the weights."""
     flat = np.ascontiguousarray(weights).reshape(-1)
     made = [*_codes(flat, None)]
     present = flat != 0
@@ -47,8 +48,7 @@ def best_codes(weights: np.ndarray) -> Codes:
         bits = np.packbits(present, bitorder="little")
         made += _codes(flat[present], bits)
         made.append(Codes(flat[present].view(np.uint8), bits, None, 0))
-    made.append(Codes(flat.view(np.uint8), None, None, 0))
-    return min(made, key=lambda c: c.nbytes)
+    return min(made, key=lambda c: c.nbytes, default=None)
 
 
 def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[Codes]:

@@ -95,6 +95,7 @@ def models() -> list[Model]:
         layer("DEPTHWISE_CONV_2D", (1, 7, 7, 8), values(1, 5, 5, 8), per_channel=False),
         layer("FULLY_CONNECTED", (1, 40), values(17, 40)),
         layer("FULLY_CONNECTED", (3, 33), values(12, 33), per_channel=False),
+        layer("FULLY_CONNECTED", (7, 5), values(2, 5)),  # fewer weights than a table has values
         layer("CONV_2D", (1, 5, 5, 4), values(6, 3, 3, 4), dtype="int16"),
         layer("FULLY_CONNECTED", (2, 24), values(8, 24), dtype="int16"),
     ]

@@ -45,10 +45,12 @@ class _Packed(Variant):
             return False
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
-    def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[Codes, int]:
+    def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[Codes | None, int]:
         """The weights as codes, channel after channel, and the bytes that they save; 0 where that is not worth it."""
         (values,) = weights_of(graph, op, target, None)
         codes = best_codes(np.moveaxis(values, self.axis, 0))
+        if codes is None:
+            return None, 0
         whole = -(-values.nbytes // 4) * 4
         saved = whole - codes.nbytes - _LAYER
         return codes, saved if saved * _LEAST_PART >= whole else 0
@@ -64,6 +66,7 @@ class _Packed(Variant):
     def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
         """The operator's own call, without weights, and the fields of ``ar_packed``."""
         codes, _ = self.codes(ctx.graph, ctx.op, ctx.target)
+        assert codes is not None
         inner = lowered(Redirected(ctx, lambda _: NULL), None)
 
         def stored(values: np.ndarray | None, hint: str) -> Expr:
