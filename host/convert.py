@@ -274,14 +274,21 @@ def _load(request: Request, path: Path | None, model: Model, *, calibration: boo
     assert path is not None
     spec = request.attachments.preprocessing
     tensors = [model.main.tensors[i] for i in model.main.inputs]
-    if spec is None:
-        return load_dataset(path, tensors, calibration=calibration)
-    real = spec.real
 
     def one(file: Path) -> Sequence[np.ndarray]:
-        return [preprocess_file(real, file, tensors[0].shape)]
+        assert spec is not None
+        return [preprocess_file(spec.real, file, tensors[0].shape)]
 
-    return load_dataset(path, tensors, calibration=calibration, preprocessing=one)
+    found = load_dataset(path, tensors, calibration=calibration, preprocessing=one if spec else None)
+    return _numbered(found, request.attachments.labels)
+
+
+def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
+    """The classes of a folder numbered as the model's labels are, when all of them are among these."""
+    if not dataset.classes or dataset.labels is None or not set(dataset.classes) <= set(names):
+        return dataset
+    places = np.array([names.index(name) for name in dataset.classes])
+    return replace(dataset, labels=places[dataset.labels], classes=names)
 
 
 def _split(

@@ -141,6 +141,22 @@ def test_labels_are_recorded_where_there_is_one_for_each_output(request_: Reques
         convert(replace(request_, attachments=Attachments(labels=("a", "b"))))
 
 
+def test_folders_are_the_classes_that_the_labels_name(request_: Request, tmp_path: Path) -> None:
+    x, y = trained.samples(40, 6)
+    names = tuple("hgfedcba")  # not in the order of the alphabet
+    for k, sample in enumerate(x):
+        folder = tmp_path / "test" / names[y[k]]
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / f"{k:02}.npy", sample)
+    np.savez(tmp_path / "test.npz", x=x, y=y)
+    named = replace(request_, attachments=Attachments(labels=names))
+    by_folder, by_number = (
+        convert(replace(named, test=tmp_path / given)).scores for given in ("test", "test.npz")
+    )
+    assert by_folder is not None and by_number is not None
+    assert by_folder.source.value == by_number.source.value > 0.5
+
+
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: Request) -> None:
     asked = replace(request_, boards=(SMALL,), search=SearchOptions(trials=3))
