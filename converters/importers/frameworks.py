@@ -41,8 +41,9 @@ _ENVIRONMENTS = {
 }
 _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
 
-#: Below this a float32 conversion has not only rounded differently.
+#: Below these a float32 conversion has not only rounded differently, or computes something else.
 _POOR_SQNR_DB = 60.0
+_WRONG_SQNR_DB = 10.0
 
 _ERRORS: dict[str, type[ArenaError]] = {"usage": UsageError, "model": ModelError}
 
@@ -112,7 +113,7 @@ class Framework:
             self._wait("done", folder)
             report = json.loads((folder / "result.json").read_text("utf-8"))
             compared, varies = _compare(folder, flatbuffer, samples, report)
-        notes = [*report["notes"], *notes, *_verdict(compared, varies, report)]
+        notes = [*report["notes"], *notes, *_verdict(source, compared, varies, report)]
         made_by = {**report["versions"], "ai-edge-litert": litert_version()}
         return Imported(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
 
@@ -222,7 +223,8 @@ def _compare(
     return compared, varies
 
 
-def _verdict(compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
+def _verdict(source: str, compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
+    """Sentences on the agreement; ``ModelError`` when there is next to none."""
     if compared is None:
         return []
     notes = []
@@ -230,7 +232,15 @@ def _verdict(compared: Agreement | None, varies: bool, report: dict[str, Any]) -
         notes.append(
             "The source gives the same outputs for every input, so that their agreement says little."
         )
-    if not report["quantised"] and compared.sqnr_db < _POOR_SQNR_DB:
+    if report["quantised"]:
+        return notes
+    if compared.sqnr_db < _WRONG_SQNR_DB:
+        raise ModelError(
+            f"The model converted from {source} computes something else than its source: {compared.sqnr_db:.1f} dB "
+            f"against {compared.source}, largest difference {compared.max_abs:.3g}.",
+            "The converter of this framework does not do it justice: give it in another format, or as .tflite.",
+        )
+    if compared.sqnr_db < _POOR_SQNR_DB:
         notes.append(
             f"The converted model differs from its source more than rounding explains: {compared.sqnr_db:.1f} dB "
             f"against {compared.source}, largest difference {compared.max_abs:.3g}."

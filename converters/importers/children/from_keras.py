@@ -28,7 +28,7 @@ def convert(job):
             "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
             "model",
         )
-    notes = [*notes, *_unroll(model)]
+    notes = [*notes, *_full_precision(model), *_unroll(model)]
     names = _names(tensors)
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
@@ -47,6 +47,19 @@ def convert(job):
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
     return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantised)
+
+
+def _full_precision(model):
+    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no such kernels."""
+    changed = 0
+    for layer in model._flatten_layers():
+        if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):
+            if hasattr(layer, "_set_dtype_policy"):  # Keras 2
+                layer._set_dtype_policy("float32")
+            else:
+                layer.dtype_policy = "float32"
+            changed += 1
+    return [f"{changed} layers of mixed precision compute in float32."] if changed else []
 
 
 def _unroll(model):

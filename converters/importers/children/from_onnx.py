@@ -1,6 +1,7 @@
 """ONNX files to TFLite by onnx2tf. Runs in the environment "onnx"."""
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -11,9 +12,18 @@ from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_sh
 
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
+_QUANTISED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
+
 
 def convert(job):
     model = _read(job)
+    quantised = sorted({n.op_type for n in model.graph.node if _QUANTISED.fullmatch(n.op_type)})
+    if quantised:
+        raise Refusal(
+            f"{job.source} is already quantised ({', '.join(quantised)}), which onnx2tf does not carry over.",
+            "Give the float model that it was made from, and calibrate that.",
+            "model",
+        )
     constants = {i.name for i in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in constants]
     names = [i.name for i in inputs]

@@ -36,6 +36,12 @@ def to_tflite(function, inputs, trackable, quantised=False):
             )
             if not missing:
                 raise
+            if "xf16>" in str(error) or "xbf16>" in str(error):
+                raise Refusal(
+                    "The model computes in 16 bits, for which TensorFlow Lite has no operators.",
+                    "Save it with float32 computation; in Keras, .keras and .h5 files are changed to that.",
+                    "model",
+                ) from error
             raise Refusal(
                 f"TensorFlow Lite has no operator for {', '.join('tf.' + m for m in missing)}.",
                 "Compute that outside of the model, or with other operators.",

@@ -14,6 +14,9 @@ from tests.converters.importers.framework_results import Made, once
 
 _LAST = (0, 2, 3, 1)
 
+#: Converted without options.
+_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantised")
+
 
 def _jobs(framework: Framework, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None):
@@ -21,7 +24,17 @@ def _jobs(framework: Framework, folder: Path) -> dict:
 
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
     return {
-        **{name: job(name) for name in ("net.onnx", "padded.onnx", "pair.onnx", "sequence.onnx", "cut.onnx")},
+        **{
+            name: job(name)
+            for name in (
+                "net.onnx",
+                "padded.onnx",
+                "pair.onnx",
+                "sequence.onnx",
+                "cut.onnx",
+                "quantised.onnx",
+            )
+        },
         "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
         "open.onnx": job("open.onnx", ImportOptions(shape={"image": (1, 3, 16, 8)})),
         "open.onnx?": job("open.onnx"),
@@ -78,3 +91,7 @@ def test_an_open_dimension_is_a_question(made: Made) -> None:
 
 def test_a_damaged_file(made: Made) -> None:
     made.refused("cut.onnx", ModelError, "cut.onnx is not a valid ONNX model")
+
+
+def test_a_quantised_model_is_refused_rather_than_changed(made: Made) -> None:
+    made.refused("quantised.onnx", ModelError, "already quantised", "DequantizeLinear", "float model")

@@ -159,6 +159,13 @@ def test_several_signatures_are_a_question(made: Made) -> None:
     assert made.largest_difference("several:triple", "several") < _ROUNDING
 
 
+@pytest.mark.parametrize("name", ["mixed.keras", "mixed.h5"])
+def test_mixed_precision_computes_in_float32(made: Made, name: str) -> None:
+    result = made.imported(name)
+    assert {t.dtype for t in parse(result.flatbuffer).main.tensors} <= {"float32", "int32"}
+    assert any("mixed precision" in note for note in result.notes)
+
+
 def test_outputs_that_ignore_the_inputs_are_noted(made: Made) -> None:
     said = {n: [x for x in made.imported(n).notes if "every input" in x] for n in ("dead.keras", "keras3.h5")}
     assert len(said["dead.keras"]) == 1 and not said["keras3.h5"]

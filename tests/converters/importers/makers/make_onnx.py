@@ -99,3 +99,15 @@ save(
     [value("y", [1, 5])],
     [(1, 8, 8)],
 )  # fmt: skip
+scale = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.int8(0), "z")]
+save(
+    "quantised",
+    [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ],
+    scale,
+    [value("x", [1, 6])],
+    [value("y", [1, 6])],
+    [(6,)],
+)

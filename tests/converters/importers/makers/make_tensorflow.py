@@ -71,6 +71,14 @@ def without_life():
     keras.Model(x, keras.layers.Dense(2, kernel_initializer="zeros")(x)).save(OUT / "dead.keras")
 
 
+def mixed_precision():
+    for k, name in ((keras, "mixed.keras"), (tf_keras, "mixed.h5")):
+        k.mixed_precision.set_global_policy("mixed_float16")
+        model = net(k)
+        model.save(OUT / name)
+        k.mixed_precision.set_global_policy("float32")
+
+
 def keras_2():
     model = net(tf_keras)
     model.save(OUT / "keras2.h5")
@@ -147,5 +155,14 @@ def signatures():
     tf.saved_model.save(calls, OUT / "inverse", signatures=calls.inverse)
 
 
-for make in (keras_3, without_life, keras_2, with_python_code, quantisation_aware, shrunk, signatures):
+for make in (
+    keras_3,
+    without_life,
+    mixed_precision,
+    keras_2,
+    with_python_code,
+    quantisation_aware,
+    shrunk,
+    signatures,
+):
     make()
