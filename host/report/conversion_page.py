@@ -72,7 +72,7 @@ def _subtitle(made: Conversion) -> str:
 def _figures(made: Conversion, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     found = [(f"{len(made.image):,} B", "image")]
     if made.prepared is not None:
-        found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena"))
+        found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena, portable kernels"))
     if made.calibrated is not None:
         layers = made.calibrated.quantised.layers
         before, after = sum(x.weight_bytes_before for x in layers), sum(x.weight_bytes for x in layers)
@@ -82,6 +82,9 @@ def _figures(made: Conversion, verdicts: Sequence[Verdict]) -> list[tuple[str, s
         s = made.scores
         found += [(score_text(s.source), f"{s.source.metric} of the source")]
         found += [(score_text(s.image), f"{s.image.metric} of the image"), lost_text(s)]
+    if len(verdicts) == 1:
+        (v,) = verdicts
+        found += [(f"{v.needs.ram:,} B", f"RAM on {v.board.name}"), (f"{v.needs.flash:,} B", "flash")]
     if verdicts:
         found.append((f"{sum(v.fits for v in verdicts)} of {len(verdicts)}", "boards that it fits"))
     return found

@@ -15,7 +15,7 @@ def search_section(found: SearchResult) -> list[str]:
     parts = [
         "<h2>Search</h2>",
         f"<p>{tried} recipes were tried{before}, within {text(_budget(found))}. {text(_answer(found))}</p>",
-        f'<div class="scroll">{front_svg(found.to_json())}</div>',
+        f'<div class="scroll wide">{front_svg(found.to_json())}</div>',
         "<h2>Pareto front</h2>",
         '<p class="kind">No other recipe that was tried is better in all of '
         f"{text(', '.join(found.over))}. Losses by fast kernels on the search's samples; bytes as fit predicts them; "
@@ -72,7 +72,7 @@ def _row(found: SearchResult, place: int, o: Outcome) -> str:
     verdict = (
         Raw('<td class="yes">met</td>')
         if not misses
-        else Raw(f'<td class="no">{text("; ".join(misses))}</td>')
+        else Raw(f'<td class="no name">{text("; ".join(misses))}</td>')
     )
     if found.chosen is not None and place == found.chosen.place:
         verdict = Raw('<td class="yes">met, taken</td>')

@@ -84,14 +84,22 @@ def tables(
         out += _score_tables(made.scores)
     p = made.prepared
     arena = (
-        f", arena {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
+        f", arena for portable kernels {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
         if p is not None
         else "; float activations: for hosts"
     )
     out.append(f"{target}: {len(made.image):,} B{arena}")
     for v in verdicts:
-        out.append(f"{v.board.name}: " + ("fits" if v.fits else "; ".join(v.reasons)))
+        out.append(f"{v.board.name}: " + (_room(v) if v.fits else "; ".join(v.reasons)))
     return out if help_ is None else [*out, *help_.sentences()]
+
+
+def _room(v: Verdict) -> str:
+    about = "" if v.needs.exact else "about "
+    return (
+        f"fits with {about}{v.needs.ram:,} of {v.board.ram_bytes:,} B of RAM and {about}{v.needs.flash:,} of "
+        f"{v.board.flash_bytes:,} B of flash (--optimise {v.needs.optimise})"
+    )
 
 
 def _calibrated_tables(c: Calibrated) -> list[object]:

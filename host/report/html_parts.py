@@ -26,7 +26,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
   width: .8em; height: .8em; border-radius: 2px; margin-right: .35em }
 .meter { display: inline-block; height: .7em; background: var(--a); border-radius: 2px; vertical-align: middle }
 .yes { color: var(--good); font-weight: 600 } .no { color: var(--bad); font-weight: 600 }
-svg { max-width: 100%; height: auto }
+svg { max-width: 100%; height: auto } .wide svg { max-width: none }
 .track { display: inline-block; position: relative; width: 9rem; height: .7em; background: var(--line);
   border-radius: 2px; vertical-align: middle } .track span { position: absolute; top: 0; bottom: 0; border-radius: 2px }
 td.name { overflow-wrap: anywhere; min-width: 11rem; max-width: 24rem } td.keep { white-space: nowrap }
@@ -93,6 +93,7 @@ def track(*spans: tuple[float, float, str]) -> Raw:
     drawn = "".join(
         f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{colour}"></span>'
         for a, b, colour in spans
+        if b > a
     )
     return Raw(f'<td><span class="track">{drawn}</span></td>')
 
