@@ -24,17 +24,7 @@ def _jobs(framework: Framework, folder: Path) -> dict:
 
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
     return {
-        **{
-            name: job(name)
-            for name in (
-                "net.onnx",
-                "padded.onnx",
-                "pair.onnx",
-                "sequence.onnx",
-                "cut.onnx",
-                "quantised.onnx",
-            )
-        },
+        **{f"{name}.onnx": job(f"{name}.onnx") for name in _PLAIN},
         "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
         "open.onnx": job("open.onnx", ImportOptions(shape={"image": (1, 3, 16, 8)})),
         "open.onnx?": job("open.onnx"),
