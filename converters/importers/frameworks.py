@@ -26,7 +26,7 @@ from arenite.converters.importers.environments import environment
 from arenite.converters.importers.layout import without_transposes
 from arenite.converters.importers.modernise import is_quantised, to_float32
 from arenite.converters.importers.names import readable
-from arenite.converters.importers.runs import fitting, litert_version, random_inputs, run_litert
+from arenite.converters.importers.runs import batch_notes, fitting, litert_version, random_inputs, run_litert
 from arenite.converters.importers.sources import Imported, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tflite import DEFAULT_SIGNATURE, parse
 
@@ -149,7 +149,7 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
         model, moved = without_transposes(model)
         notes = (*folds, *moved)
     model = readable(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
-    return to_flatbuffer(model), model, [*model.repairs, *notes]
+    return to_flatbuffer(model), model, [*model.repairs, *notes, *batch_notes(model)]
 
 
 def _as_source(model: Model, order: dict[str, list[str]]) -> Model:

@@ -12,7 +12,7 @@ from arenite.converters.graph import Model
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.modernise import to_float32
-from arenite.converters.importers.runs import litert_version, random_inputs, run_litert
+from arenite.converters.importers.runs import batch_notes, litert_version, random_inputs, run_litert
 from arenite.converters.importers.sources import Imported, Inputs
 from arenite.converters.importers.tflite import parse, read_bytes
 
@@ -30,7 +30,9 @@ def import_tflite(path: str, kind: str, inputs: Inputs | None) -> Imported:
     compared = None
     if kind != kinds.TFLITE_FLOAT32:
         compared = _compare(data, flatbuffer, model, inputs, version["ai-edge-litert"])
-    return Imported(kind, flatbuffer, digest, compared, version, (*model.repairs, *notes))
+    return Imported(
+        kind, flatbuffer, digest, compared, version, (*model.repairs, *notes, *batch_notes(model))
+    )
 
 
 def _compare(

@@ -44,6 +44,16 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(0, 2, t.shape).astype(dtype)
 
 
+def batch_notes(model: Model) -> tuple[str, ...]:
+    """A sentence for each input whose first dimension, by custom the batch, is fixed at another number than 1."""
+    g = model.main
+    return tuple(
+        f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
+        for t in (g.tensors[i] for i in g.inputs)
+        if t.shape and t.shape[0] != 1
+    )
+
+
 def fitting(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
     """The first ``GIVEN`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong count or shape."""
     g = model.main

@@ -102,6 +102,16 @@ def test_float_files_become_float32(stored: str, kind: str, tmp_path: Path) -> N
         assert result.agreement.sqnr_db > (30 if stored == "int8" else 120)
 
 
+def test_a_fixed_batch_of_several_is_noted(tmp_path: Path) -> None:
+    n = Net(2)
+    x = n.tensor((4, 6), "float32", quant=None)
+    n.inputs.append(x)
+    y = n.op("RELU", [x], (4, 6), "float32", quant=None)
+    result = import_source(_save(tmp_path, n.model([y])))
+    assert any("[4, 6] takes 4 at once" in note for note in result.notes)
+    assert not any("at once" in note for note in import_source(_save(tmp_path, float_net())).notes)
+
+
 def test_a_quantised_file_is_left_alone(tmp_path: Path) -> None:
     path = _save(tmp_path, conv_net())
     result = import_source(path)
