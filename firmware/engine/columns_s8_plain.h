@@ -8,7 +8,8 @@ static inline void ar_columns_s8_plain(const ar_columns_s8_dsp *c, const int8_t 
                                        uint32_t missing, int32_t pixels)
 {
     const int8_t *const padding = c->padding_end - c->in_c;
-    int16_t *x = (int16_t *)c->x;
+    typedef int16_t __attribute__((__may_alias__)) half; /* of a word of scratch */
+    half *x = (half *)c->x;
     for (int32_t k = 0; k < c->count; k++) {
         for (int32_t g = 0; g < c->in_c; g += 4) {
             for (int32_t tap = 0; tap < 3; tap++) {

@@ -52,11 +52,12 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
     fill_bytes(to, padding, (count - end) * in_c);
 }
 
+typedef int16_t __attribute__((__may_alias__)) half; /* of a word of scratch */
+
 /* Collect the bytes that are left of a run in `count` rows: halfwords, the two halves of a word one after the other,
  * for each of `pixels` pixels. `to` is the next halfword of the first pixel, `odd` whether it is a second half. */
-static int16_t *collect_rests(const ar_conv_2d_dsp_params *p, int16_t *to, int32_t odd,
-                              const int8_t *const *rows, int32_t offset, int32_t step, int32_t count,
-                              int32_t pixels)
+static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd, const int8_t *const *rows,
+                           int32_t offset, int32_t step, int32_t count, int32_t pixels)
 {
     int32_t next = odd ? 2 * pixels - 1 : 1;
     for (; count > 0; count--) {
@@ -87,7 +88,7 @@ static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *ro
     const int32_t run_bytes = p->run_groups * 4;
     const int32_t bytes = run_bytes + p->rest + (pixels - 1) * step;
     int32_t *x = p->scratch;
-    int16_t *rest = (int16_t *)(x + p->runs * p->k_h * p->run_groups * 2 * wide);
+    half *rest = (half *)(x + p->runs * p->k_h * p->run_groups * 2 * wide);
     int8_t *const window = (int8_t *)(x + p->groups * 2 * wide);
     const int8_t *const copy = window;
     int32_t offset = column * in_c;
@@ -176,7 +177,7 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
                 }
                 if (p->rest) {
                     int32_t *rest = (int32_t *)p->scratch + p->k_h * p->run_groups * 6;
-                    collect_rests(p, (int16_t *)rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
+                    collect_rests(p, (half *)rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
                 }
             } else {
                 widen_window(p, rows, whole, column, 3, in_w);
