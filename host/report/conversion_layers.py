@@ -9,6 +9,7 @@ from arenite.converters.quantize.coverage import TensorCoverage, short_name
 from arenite.converters.quantize.layer_errors import LayerError
 from arenite.converters.quantize.quantize import LayerFigures
 from arenite.converters.quantize.sensitivity import Sensitivity
+from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.html_parts import (
     Raw,
     head,
@@ -69,7 +70,7 @@ def sensitivity_section(found: Sensitivity) -> list[str]:
             Raw(f"<td>{s.kind}</td>"),
             number_cell(decibels(s.sqnr_db)),
             _bar(s.sqnr_db, "var(--bad)" if s.sqnr_db < _LOW_DB else "var(--a)"),
-            f"{s.drop:+.1%}" if found.base.metric == "mse" else f"{100 * s.drop:+.2f}",
+            loss_text(found.base, s.drop),
             f"{s.weight_bytes_before:,}",
             f"{s.weight_bytes:,}",
         )

@@ -81,7 +81,7 @@ def _figures(made: Conversion, verdicts: Sequence[Verdict]) -> list[tuple[str, s
     if made.scores is not None:
         s = made.scores
         found += [(score_text(s.source), f"{s.source.metric} of the source")]
-        found += [(score_text(s.image), f"{s.image.metric} of the image"), lost_text(s)]
+        found += [(score_text(s.image), f"{s.image.metric} of the image"), (lost_text(s), "by quantisation")]
     if len(verdicts) == 1:
         (v,) = verdicts
         found += [(f"{v.needs.ram:,} B", f"RAM on {v.board.name}"), (f"{v.needs.flash:,} B", "flash")]

@@ -26,11 +26,22 @@ def score_text(score: Score) -> str:
     return f"{score.value:.2%} ± {100 * score.margin:.2f}"
 
 
-def lost_text(scores: Scores) -> tuple[str, str]:
-    """How much, and whether that is lost or gained."""
-    lost = scores.lost
-    amount = f"{abs(lost):.1%}" if scores.source.metric == "mse" else f"{100 * abs(lost):.2f} points"
-    return amount, "gained" if lost < 0 else "lost"
+def loss_text(base: Score, lost: float) -> str:
+    """A loss against ``base`` (``metrics.drop``) in points; of mse its growth, "-" where ``base`` is 0: that of a model
+    compared with itself."""
+    if base.metric != "mse":
+        return f"{100 * lost:+.2f}"
+    return "-" if base.value == 0 else f"{lost:+.1%}"
+
+
+def lost_text(scores: Scores) -> str:
+    """What happened to the score, such as "0.05 points lost"."""
+    source, lost = scores.source, scores.lost
+    if source.metric != "mse":
+        return f"{100 * abs(lost):.2f} points {'gained' if lost < 0 else 'lost'}"
+    if source.value == 0:
+        return "compared with the source itself"
+    return f"{abs(lost):.1%} {'smaller' if lost < 0 else 'larger'}"
 
 
 def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
@@ -50,7 +61,7 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
         "firmware gives. ± is half the 95 % interval of each score for itself; as both saw the same samples, their "
         "difference is surer than that.</p>",
         table(head("", s.source.metric + ":n", "samples:n", ""), rows),
-        "<p>The image {1} <b>{0}</b>.</p>".format(*lost_text(s)),
+        f"<p>The image's {text(s.source.metric)}: <b>{lost_text(s)}</b>.</p>",
     ]
     if s.worst:
         parts += ["<h2>By part, what lost most first</h2>", *_parts(s.worst, s.source.metric, labels)]
@@ -111,14 +122,19 @@ def field_section(report: FieldReport) -> list[str]:
                 span_cell(c.field.seen_low, c.field.seen_high),
                 f"{c.field.clipped:.2%}",
                 f"{c.calibration.clipped:.2%}",
-                "-" if c.loss is None else _loss(report.score, c.loss),
+                "-" if c.loss is None else loss_text(report.score, c.loss),
             )
             for c in report.clipped
         ]
         columns = ("tensor:n", "made by", "name", "scale holds", "field data have", "clipped:n")
-        parts.append(table(head(*columns, "in calibration:n", "lost by it alone:n"), rows))
+        parts.append(
+            table(
+                head(
+                    *columns,
+                    "in calibration:n",
+                    "lost by it alone:n" if report.score.metric == "mse" else "points lost by it alone:n",
+                ),
+                rows,
+            )
+        )
     return parts
-
-
-def _loss(score: Score, loss: float) -> str:
-    return f"{loss:+.1%}" if score.metric == "mse" else f"{100 * loss:+.2f} points"

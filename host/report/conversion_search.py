@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arenite.converters.quantize.search.outcome import Outcome
 from arenite.converters.quantize.search.run import SearchResult, label
+from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.front_svg import front_svg
 from arenite.host.report.html_parts import Raw, head, name_cell, row, table, text
 
@@ -52,9 +53,10 @@ def _answer(found: SearchResult) -> str:
         missed = "; ".join(found.trials[found.nearest].misses(found.budget))
         return f"None meets that. The nearest is trial {found.nearest}: {missed}."
     c = found.chosen
+    unit = "" if found.base.metric == "mse" else " points"
     return (
-        f"Trial {c.place} was taken: {c.score}, lost {100 * c.drop:+.2f} points by the reference kernels, to be built "
-        f"with {c.build.options}."
+        f"Trial {c.place} was taken: {c.score}, {loss_text(found.base, c.drop)}{unit} lost by the reference kernels, "
+        f"to be built with {c.build.options}."
     )
 
 
@@ -76,6 +78,6 @@ def _row(found: SearchResult, place: int, o: Outcome) -> str:
     )
     if found.chosen is not None and place == found.chosen.place:
         verdict = Raw('<td class="yes">met, taken</td>')
-    lost = f"{o.drop:+.1%}" if found.base.metric == "mse" else f"{100 * o.drop:+.2f}"
+    lost = loss_text(found.base, o.drop)
     value = f"{o.score:.4g}" if found.base.metric == "mse" else f"{o.score:.2%}"
     return row(place, name, value, lost, f"{b.ram:,}", f"{b.flash:,}", f"~{b.instructions:,}", verdict)

@@ -9,7 +9,7 @@ from typing import Any
 from arenite.converters.fit import Verdict
 from arenite.host.cli.output import table
 from arenite.host.convert import Calibrated, Conversion, Scores
-from arenite.host.report.conversion_scores import lost_text, value_text
+from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
 from arenite.host.shrink import Shrinking
 
 #: Rows of a table of tensors or classes; the report page has all of them.
@@ -120,10 +120,18 @@ def _calibrated_tables(c: Calibrated) -> list[object]:
         out += [f"warning: {w}" for w in c.field.warnings]
     if c.sensitivity is not None and c.search is None:
         tried = [
-            (s.layer, s.op, s.kind, f"{s.sqnr_db:.1f}", f"{100 * s.drop:+.2f}", f"{s.weight_bytes:,}")
+            (
+                s.layer,
+                s.op,
+                s.kind,
+                f"{s.sqnr_db:.1f}",
+                loss_text(c.sensitivity.base, s.drop),
+                f"{s.weight_bytes:,}",
+            )
             for s in sorted(c.sensitivity.layers, key=lambda s: s.sqnr_db)[: 2 * _ROWS]
         ]
-        columns = ("layer", "op", "alone as", "SQNR dB", "points lost", "weight bytes")
+        lost = "lost" if c.sensitivity.base.metric == "mse" else "points lost"
+        columns = ("layer", "op", "alone as", "SQNR dB", lost, "weight bytes")
         out.append(table("Most sensitive layers", columns, tried))
     return out
 
@@ -142,7 +150,7 @@ def _search_tables(c: Calibrated) -> list[object]:
             (
                 place,
                 label(s.space, o),
-                f"{100 * o.drop:+.2f}",
+                loss_text(s.base, o.drop),
                 f"{b.ram:,}",
                 f"{b.flash:,}",
                 f"{b.instructions:,}",
@@ -160,9 +168,8 @@ def _search_tables(c: Calibrated) -> list[object]:
 
 
 def _score_tables(s: Scores) -> list[object]:
-    amount, how = lost_text(s)
     image = value_text(s.image.metric, s.image.value)
-    out: list[object] = [f"source: {s.source}; image: {image}, {amount} {how} ({s.of})"]
+    out: list[object] = [f"source: {s.source}; image: {image}, {lost_text(s)} ({s.of})"]
     worst = [part for part in s.worst if part.drop > 0][:_ROWS]
     if worst and s.source.metric != "mse":
         rows = [

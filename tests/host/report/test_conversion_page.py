@@ -175,6 +175,29 @@ def test_an_image_for_hosts_has_a_page(request_: Request) -> None:
     assert "recipe float16" in text and "float16" in text and "The arena over time" not in text
 
 
+def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
+    request_: Request, tmp_path: Path
+) -> None:
+    x, y = trained.samples(80, 5)
+    np.savez(tmp_path / "targets.npz", x=x, y=np.eye(8, dtype=np.float32)[y] + 0.01)
+    made = convert(replace(request_, test=tmp_path / "targets.npz", sensitivity=True))
+    assert made.scores is not None and made.scores.source.metric == "mse"
+    word = "larger" if made.scores.lost > 0 else "smaller"
+    assert f"{abs(made.scores.lost):.1%} {word}" in page_of(made).text
+    np.savez(tmp_path / "alone.npz", x=x)
+    alone = convert(
+        replace(
+            request_,
+            calibration=tmp_path / "alone.npz",
+            metric="mse",
+            calibration_samples=40,
+            sensitivity=True,
+        )
+    )
+    text = page_of(alone).text
+    assert "compared with the source itself" in text and "00000000" not in text
+
+
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: Request) -> None:
     asked = replace(request_, search=SearchOptions(trials=3))
