@@ -150,6 +150,8 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     # Before anything that takes minutes: it finds labels that are missing or not the model's.
     progress("score", 0, 0)
     before = None if scoring is None else _source_score(request, imported, scoring)
+    if before is not None and request.budget is not None and request.budget.drop is not None:
+        _check_drop(before[1], of)
     made = _quantised(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
     scores: Scores | None = None
@@ -386,6 +388,14 @@ def _quantised(
     elif found is not None:
         result = replace(result, sensitivity=found.sensitivity)
     return result
+
+
+def _check_drop(source: Score, of: str) -> None:
+    if source.metric == "mse" and source.value == 0:
+        raise UsageError(
+            f"{of} has no targets: the model is compared with itself, and any difference is an infinite growth.",
+            "Add targets y, or leave drop out of the budget.",
+        )
 
 
 #: A model's outputs, and their score.

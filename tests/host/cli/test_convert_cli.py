@@ -184,6 +184,10 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration DATA --board qemu_microbit --budget flash=8k --study <study.db>": (
         "study.db is no file of a search",
     ),
+    "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
+        "has no targets",
+        "leave drop out",
+    ),
     "SOURCE --calibration DATA --metric f1": ("no metric 'f1'", "accuracy"),
     "SOURCE --calibration <unlabelled> --metric accuracy": ("has no labels", "array y"),
     "SOURCE --calibration DATA --labels <labels.txt>": ("There are 3 labels", f"has {CLASSES} values"),
