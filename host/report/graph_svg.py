@@ -74,7 +74,7 @@ def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """A lane left of the boxes for each connection that passes some by, short ones nearest to the boxes."""
     lanes: dict[tuple[int, int], int] = {}
     for edge in sorted(skips, key=lambda e: (e[1] - e[0], e)):
-        taken = {lanes[e] for e in lanes if e[0] < edge[1] and edge[0] < e[1]}
+        taken = {lanes[e] for e in lanes if e[0] <= edge[1] and edge[0] <= e[1]}
         free = next((n for n in range(_MOST_LANES) if n not in taken), _MOST_LANES - 1)
         lanes[edge] = free
     return lanes
