@@ -12,12 +12,13 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --soft: #9aa7b8; --line: #38424f; --page: #14181e;
   --a: #6fa8e6; --b: #e39a52; --c: #86c373; --d: #bd93e0; --good: #7fcf91; --bad: #ff8a80; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1080px;
-  margin: 2rem auto; padding: 0 1rem; }
+  margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
 p.sub, .kind { color: var(--soft) }
 .scroll { overflow-x: auto }
-table { border-collapse: collapse; width: 100% } th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line);
-  text-align: left; vertical-align: top } th { color: var(--soft); font-weight: 600 }
+table { border-collapse: collapse; width: 100% }
+th, td { overflow-wrap: normal; padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top } th { color: var(--soft); font-weight: 600 }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 .cards { display: flex; flex-wrap: wrap; gap: .8rem } .card { border: 1px solid var(--line); border-radius: 8px;
   padding: .6rem .9rem; min-width: 9rem } .card b { display: block; font-size: 1.25rem }
@@ -32,7 +33,7 @@ svg { max-width: 100%; height: auto } .wide svg { max-width: none }
 td.name { overflow-wrap: anywhere; min-width: 11rem; max-width: 24rem } td.keep { white-space: nowrap }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem; font-size: .87rem }
 summary { cursor: pointer; color: var(--soft) }
-@media (max-width: 600px) { body { margin: 1rem auto } h1 { font-size: 1.3rem; overflow-wrap: anywhere }
+@media (max-width: 600px) { body { margin: 1rem auto } h1 { font-size: 1.3rem }
   .card { flex: 1 1 40% } th, td { padding: .25rem .4rem } }
 """
 

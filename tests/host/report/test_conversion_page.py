@@ -22,6 +22,7 @@ from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models, trained
 from tests.host.bench.graphs import classifier, save
+from tests.host.report.test_page import BROWSER, MEASURE, browse
 
 HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
 
@@ -214,3 +215,29 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: Request) -> N
     assert 'class="ar-front"' in html
     missed = page_of(convert(replace(asked, budget=parse_budget("flash=1k")))).text
     assert "None meets that. The nearest is trial" in missed and "B of flash too much" in missed
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
+@pytest.mark.parametrize("width", [500, 1400])
+def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
+    width: int, request_: Request, tmp_path: Path
+) -> None:
+    """With long names, on a telephone and on a desk; wide tables and pictures scroll for themselves."""
+    long = "a_recorder_of_the_upper_floor_" * 8
+    x, y = trained.samples(120, 6)
+    np.savez(tmp_path / "test.npz", x=x, y=y, **{f"slice_{long}": y % 3})
+    source = tmp_path / f"{'model_' * 30}.tflite"
+    source.write_bytes(to_flatbuffer(hostile(parse(trained.classifier()))))
+    asked = replace(request_, source=str(source), test=tmp_path / "test.npz", sensitivity=True)
+    if importlib.util.find_spec("optuna") is not None:
+        asked = replace(asked, budget=parse_budget("drop=2%"), search=SearchOptions(trials=2))
+    made = convert(asked)
+    path = tmp_path / "page.html"
+    path.write_text(conversion_page(made, fits(made), f"arenite convert {source} {long}"))
+    dom, said = browse(path, width)
+    assert "Make it again" in dom and said == []
+    path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
+    found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", browse(path, width)[0])
+    assert found is not None
+    wide, seen, picture = map(int, found.groups())
+    assert wide <= seen and seen >= width - 20 and picture > 100

@@ -155,7 +155,7 @@ def browse(path: Path, width: int) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-_MEASURE = """
+MEASURE = """
 <script>
 const wide = document.documentElement.scrollWidth, seen = document.documentElement.clientWidth;
 document.title = "page " + wide + " of " + seen + ", picture " +
@@ -173,7 +173,7 @@ def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(width: in
     dom, said = browse(path, width)
     assert "multiply-accumulates" in dom and said == []
     # The same page with a script that measures it and speaks: proof that the console is heard.
-    path.write_text(path.read_text().replace("</body>", _MEASURE + "</body>"))
+    path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
     dom, said = browse(path, width)
     assert len(said) == 1 and "a message" in said[0]
     found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", dom)
