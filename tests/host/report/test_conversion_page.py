@@ -225,7 +225,7 @@ def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
     """With long names, on a telephone and on a desk; wide tables and pictures scroll for themselves."""
     long = "a_recorder_of_the_upper_floor_" * 8
     x, y = trained.samples(120, 6)
-    np.savez(tmp_path / "test.npz", x=x, y=y, **{f"slice_{long}": y % 3})
+    np.savez(tmp_path / "test.npz", x=x, y=y, **{f"slice_{long}": y % 3})  # type: ignore[arg-type]
     source = tmp_path / f"{'model_' * 30}.tflite"
     source.write_bytes(to_flatbuffer(hostile(parse(trained.classifier()))))
     asked = replace(request_, source=str(source), test=tmp_path / "test.npz", sensitivity=True)
