@@ -13,12 +13,14 @@ from arenite.firmware.generator.lower.redirect import Redirected, lowered, weigh
 from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.variant import Variant, suitable, variant
 from arenite.firmware.generator.packing import Halves, pack_halves
-from arenite.firmware.generator.target import MVE, TIERS, Target
+from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
 
 #: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
 _ALIGNMENT = 16
 #: Where RAM counts, more than this is not spent on whole weights.
 _LITTLE = {"ram": 1024, "flash": 0}
+#: Bytes of whole weights that serve one product each, where neither speed nor RAM alone counts.
+_ONCE = 4096
 #: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
 _MOST = 1.25
 #: The C function of one row of such a layer.
@@ -132,6 +134,8 @@ def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     # For int16 activations there is no other way.
     most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
+    if _once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
+        most = _ONCE
     if target.tier == MVE and target.optimise == "ram":
         most = None  # the kernel that unpacks one channel at a time has none of Helium's speed
     kernels: list[Variant | None] = []
@@ -144,6 +148,14 @@ def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
             continue
         if most is None or halves.unpacked <= most:
             yield _Choice(kernel, halves)
+
+
+def _once(graph: Subgraph, op: Op) -> bool:
+    """Whether each weight serves one product: to make all whole at once gains little then."""
+    return (
+        op.name == "FULLY_CONNECTED"
+        and graph.tensors[op.outputs[0]].elements == graph.tensors[op.inputs[1]].shape[0]
+    )
 
 
 def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> int:
