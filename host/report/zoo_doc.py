@@ -14,8 +14,9 @@ PAGE = DOCS / "zoo.md"
 def sections() -> dict[str, str]:
     """The generated parts of the page, by the name of their marker."""
     models = entries()
-    others = (*manifest().samples.values(), *manifest().datasets.values())
-    packages = {item.package for item in models} | {chosen.package for chosen in others}
+    packages = {item.package for item in models}
+    packages |= {chosen.package for chosen in manifest().samples.values()}
+    packages |= {chosen.package for chosen in manifest().datasets.values()}
     return {
         "models": markdown_table(
             ("name", "what it is", "task", "precision", "bytes", "recorded accuracy", "labels"),

@@ -26,14 +26,15 @@ def test_shipped_recipes_come_back(name: str, tmp_path: Path) -> None:
     assert read(to_toml(recipe), tmp_path) == recipe
 
 
-_names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
+_letters = st.characters(codec="utf-8")  # no halves of surrogate pairs
+_names = st.text(_letters, min_size=1, max_size=12)
 _plain = st.text(string.ascii_letters + "_/.", min_size=1)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     name=_names,
-    description=st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
+    description=st.text(_letters, max_size=20),
     per_channel=st.booleans(),
     correction=st.booleans(),
     percentile=st.floats(90, 100, exclude_max=True),
