@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from arenite.converters.errors import UsageError
-from arenite.converters.graph import Model
+from arenite.converters.graph import Model, Tensor
+from arenite.converters.processing.audio_plan import plan_audio
+from arenite.converters.processing.image_plan import plan_image
 from arenite.converters.processing.post_plan import plan_post
 from arenite.converters.processing.spec import KEY, Preprocessing
+from arenite.converters.processing.steps_image import Crop, ImageSource
 from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing
 
@@ -36,6 +39,7 @@ class Attachments:
         made = dict(known or {})
         made.setdefault(MADE_FROM, dict(made_from))
         if self.preprocessing is not None:
+            self.check_preprocessing(model)
             made[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
         if self.postprocessing is not None:
             graph = model.main
@@ -47,6 +51,22 @@ class Attachments:
             made[LABELS] = list(self.labels)
         return made
 
+    def or_recorded(self, extra: Mapping[str, Any]) -> Attachments:
+        """The same, with preprocessing and labels of an image's ``extra`` where the user gave none."""
+        known = extra.get(LABELS)
+        names = tuple(map(str, known)) if isinstance(known, list) else ()
+        return replace(
+            self,
+            preprocessing=self.preprocessing or recorded_preprocessing(extra),
+            labels=self.labels or names,
+        )
+
+    def check_preprocessing(self, model: Model) -> None:
+        """Raises ``UsageError`` unless the preprocessing makes what the model's first input takes."""
+        if self.preprocessing is not None:
+            tensor = model.main.tensors[model.main.inputs[0]]
+            _check_size(self.preprocessing.bound(tensor), tensor)
+
     def check_labels(self, model: Model) -> None:
         """Raises ``UsageError`` unless there is a label for each value of an output: of several, as a detector has,
         one is of the classes."""
@@ -56,6 +76,33 @@ class Attachments:
                 f"There are {len(self.labels)} labels; the model's output has {' or '.join(map(str, values))} values.",
                 "Write one label per line, in the order of the output.",
             )
+
+
+def _check_size(spec: Preprocessing, tensor: Tensor) -> None:
+    """Raises ``UsageError`` unless ``spec`` makes as many values as ``tensor`` has.
+
+    A picture whose size the source does not name has that of the input, or what its crops want.
+    """
+    source = spec.source
+    if isinstance(source, ImageSource):
+        shape = (*tensor.shape, 1) if len(tensor.shape) == 3 and tensor.shape[0] == 1 else tensor.shape
+        if not source.width and len(shape) < 3:
+            return  # a size that only the files tell
+        height, width = shape[-3:-1] if len(shape) >= 3 else (0, 0)
+        crops = [step for step in spec.steps if isinstance(step, Crop)]
+        width = source.width or max(width, *(c.width + max(c.x, 0) for c in crops), 0)
+        height = source.height or max(height, *(c.height + max(c.y, 0) for c in crops), 0)
+        plan = plan_image(spec, source.format, width, height)
+        made = (plan.canvas[1], plan.canvas[0], plan.channels)
+    else:
+        sound = plan_audio(spec)
+        made = (sound.frames, sound.features, 1)
+    if made[0] * made[1] * made[2] != tensor.elements:
+        raise UsageError(
+            f"Preprocessing makes {'x'.join(map(str, made))} values, the model's input '{tensor.name}' is "
+            f"{'x'.join(map(str, tensor.shape))}.",
+            "Change the sizes in the preprocessing's steps.",
+        )
 
 
 def recorded_preprocessing(extra: Mapping[str, Any]) -> Preprocessing | None:

@@ -21,7 +21,7 @@ from arenite.converters.quantize.check_data import FieldReport, check_data
 from arenite.converters.quantize.check_range import check_range
 from arenite.converters.quantize.check_saturation import check_quantised
 from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
-from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.converters.quantize.data import MINIMUM, Dataset, load_dataset
 from arenite.converters.quantize.layer_errors import LayerError, layer_errors
 from arenite.converters.quantize.metrics import LostPart, Score, check_metric, drop, worst_parts
 from arenite.converters.quantize.observe import Observations, observe
@@ -138,6 +138,12 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
             f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
             "Leave out --board, or take an integer recipe.",
         )
+    if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations: there are no scales that field data could clip, and no "
+            "layers to compare.",
+            "Leave out --check-data and --sensitivity, or take an integer recipe.",
+        )
     if request.calibration is None and recipe.needs_observations:
         raise UsageError(
             f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
@@ -146,6 +152,7 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     if request.calibration is not None and "calibration" not in data:
         calibration_inputs(model)
     request.attachments.check_labels(model)
+    request.attachments.check_preprocessing(model)
     calibrating, scoring, searching, of = _split(request, model, data.get("calibration"))
     # Before anything that takes minutes: it finds labels that are missing or not the model's.
     progress("score", 0, 0)
@@ -231,9 +238,15 @@ def _as_is(request: Request, imported: Imported, recipe: Recipe | None, progress
             f"{request.source} is quantised already: no recipe can change it.",
             "Convert its float model, or leave out --recipe and --budget.",
         )
+    if request.sensitivity:
+        raise UsageError(
+            f"{request.source} is quantised already: no layer of it can be quantised alone.",
+            "Convert its float model, or leave out --sensitivity.",
+        )
     image = parse_image(imported.flatbuffer, request.source)
     image = replace(image, sha256=imported.sha256)
     extra = request.attachments.extra(image.model, made_from(imported, None, None), known=image.extra)
+    request = replace(request, attachments=request.attachments.or_recorded(image.extra))
     image = replace(image, extra=extra)
     progress("plan", 0, 0)
     prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
@@ -257,6 +270,11 @@ def _check_files(request: Request) -> None:
     """Whatever is missing is told before anything that takes minutes."""
     if request.metric is not None:
         check_metric(request.metric)
+    if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
+        raise UsageError(
+            f"{request.calibration_samples} samples cannot calibrate; at least {MINIMUM} are needed.",
+            "A hundred or more, like those of the field, give ranges that hold.",
+        )
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not path.exists():
             raise UsageError(
@@ -286,9 +304,22 @@ def _load(request: Request, path: Path | None, model: Model, *, calibration: boo
 
 
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
-    """The classes of a folder numbered as the model's labels are, when all of them are among these."""
-    if not dataset.classes or dataset.labels is None or not set(dataset.classes) <= set(names):
+    """The classes of a folder numbered as the model's labels are.
+
+    Raises ``UsageError`` for one that is not among these, unless a file beside the folders says their order: by the
+    alphabet they would be other classes.
+    """
+    if not dataset.classes or dataset.labels is None or not names:
         return dataset
+    strange = [name for name in dataset.classes if name not in names]
+    if strange and (dataset.path / "labels.txt").is_file():
+        return dataset
+    if strange:
+        raise UsageError(
+            f"{dataset.path} has the class '{strange[0]}', which is none of the model's labels: "
+            f"{', '.join(names)[:200]}.",
+            "Call the classes as the labels do, or by their numbers.",
+        )
     places = np.array([names.index(name) for name in dataset.classes])
     return replace(dataset, labels=places[dataset.labels], classes=names)
 

@@ -74,9 +74,20 @@ def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None)
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:
-    """The class of each file by its sub-folder; None when the files lie in ``folder`` itself."""
+    """The class of each file by its sub-folder; None when the files lie in ``folder`` itself.
+
+    Raises ``UsageError`` where folders are called neither as the labels nor by numbers, and nothing says their order.
+    """
     names = extra.get(LABELS)
     tops = [f.relative_to(folder).parts[0] for f in files if f.parent != folder]
     if isinstance(names, list) and len(tops) == len(files) and set(tops) <= set(names):
         return np.array([names.index(top) for top in tops], np.int64)
-    return classes_of(folder, files, files)[0]
+    labels, classes = classes_of(folder, files, files)
+    if names and classes and not (folder / "labels.txt").is_file():
+        strange = next(name for name in classes if name not in names)
+        raise UsageError(
+            f"{folder} has the class '{strange}', which is none of the model's labels: "
+            f"{', '.join(map(str, names))[:200]}.",
+            "Call the folders as the labels do, or by their numbers.",
+        )
+    return labels

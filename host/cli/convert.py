@@ -94,6 +94,9 @@ def convert(
     target = output or default_output(source)
     if Path(source).exists() and target.resolve() == Path(source).resolve():
         raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
+    for written in (target, html):
+        if written is not None and written.is_dir():
+            raise UsageError(f"{written} is a folder.", "Give the path of a file.")
     request = conversion.Request(
         source,
         ImportOptions(parse_shapes(input_shape), signature, keep_layout),
@@ -139,6 +142,7 @@ def default_output(source: str) -> Path:
     path = Path(source)
     if not path.exists() and ":" in source:
         return Path(source.rpartition(":")[2] + ".image.tflite")
+    path = path if path.name not in ("", "..") else path.resolve()  # "." has no name
     stem = path.name
     for ending in (".tflite", ".keras", ".h5", ".onnx", ".pt2"):
         stem = stem.removesuffix(ending)

@@ -155,6 +155,13 @@ def test_folders_are_the_classes_that_the_labels_name(request_: Request, tmp_pat
     )
     assert by_folder is not None and by_number is not None
     assert by_folder.source.value == by_number.source.value > 0.5
+    # An image records its labels, which then name the folders.
+    image = tmp_path / "image.tflite"
+    image.write_bytes(convert(named).image)
+    again = convert(Request(str(image), test=tmp_path / "test")).scores
+    assert again is not None and again.source.value == by_folder.image.value
+    with pytest.raises(UsageError, match="class 'a', which is none of the model's labels"):
+        convert(replace(named, test=tmp_path / "test", attachments=Attachments(labels=tuple("hgfedcbA"))))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
@@ -170,6 +177,18 @@ def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: Request) ->
     tight = convert(replace(asked, budget=parse_budget("flash=1k"))).calibrated
     assert tight is not None and tight.search is not None and tight.search.chosen is None
     assert "B of flash too much" in tight.search.trials[tight.search.nearest].misses(tight.search.budget)[0]
+
+
+def test_what_would_be_left_out_is_refused(request_: Request, tmp_path: Path) -> None:
+    floats = replace(request_, recipe="float16")
+    for asked in (replace(floats, sensitivity=True), replace(floats, field_data=request_.calibration)):
+        with pytest.raises(UsageError, match="'float16' has float activations"):
+            convert(asked)
+    with pytest.raises(UsageError, match="9 samples cannot calibrate"):
+        convert(replace(request_, calibration_samples=9))
+    source = save(classifier(), tmp_path / "quantised.tflite")
+    with pytest.raises(UsageError, match="no layer of it can be quantised alone"):
+        convert(Request(str(source), sensitivity=True))
 
 
 def test_a_budget_needs_a_board_and_samples(request_: Request) -> None:

@@ -57,6 +57,15 @@ def test_sub_folders_are_classes(tmp_path: Path) -> None:
     assert spread.labels is not None and (len(spread), spread.labels.tolist()) == (2, [2, 2])
 
 
+def test_folders_that_no_label_names(tmp_path: Path) -> None:
+    pictures(tmp_path, ["Cat/a.png", "dog/b.png"])
+    with pytest.raises(UsageError, match="class 'Cat', which is none of the model's labels"):
+        file_samples(tmp_path, [TENSOR], EXTRA)
+    (tmp_path / "labels.txt").write_text("dog\nCat\n")
+    ordered = file_samples(tmp_path, [TENSOR], EXTRA)
+    assert ordered.labels is not None and ordered.labels.tolist() == [1, 0]
+
+
 def test_without_classes(tmp_path: Path) -> None:
     pictures(tmp_path, ["a.png", "b.png"])
     assert file_samples(tmp_path, [TENSOR], EXTRA).labels is None

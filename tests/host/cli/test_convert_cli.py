@@ -198,6 +198,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration DATA --board micro_bit": ("micro_bit", "qemu_microbit"),
     "SOURCE --calibration DATA --input-shape 1,a": ("'1,a' is not an input shape", "1,3,96,96"),
     "SOURCE --calibration DATA -o SOURCE": ("is the source itself", "-o"),
+    "SOURCE --calibration DATA -o <empty>": ("empty is a folder",),
+    "SOURCE --calibration DATA --html <empty>": ("empty is a folder",),
+    ". --calibration DATA": ("has no saved_model.pb",),
     "SOURCE --calibration DATA -o /proc/arenite/image.tflite": ("/proc/arenite",),
     "INT8 --recipe w4": ("is quantised already", "--recipe"),
     "INT8 --calibration INT8DATA --board qemu_microbit --budget flash=1k": (
