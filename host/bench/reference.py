@@ -55,7 +55,10 @@ class Reference:
         self.outputs = self._interpreter.get_output_details()
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
-        """One inference; ``reset`` first gives variables their initial value."""
+        """One inference; ``reset`` first gives variables their initial value.
+
+        Raises ``ModelError`` when LiteRT stops at these inputs.
+        """
         if reset and self._used:
             if self._has_resources:
                 self._interpreter = self._start()
@@ -64,5 +67,11 @@ class Reference:
         self._used = True
         for detail, value in zip(self.inputs, inputs, strict=True):
             self._interpreter.set_tensor(detail["index"], value)
-        self._interpreter.invoke()
+        try:
+            self._interpreter.invoke()
+        except RuntimeError as error:
+            raise ModelError(
+                f"LiteRT cannot run the model on a sample: {str(error).strip().rstrip(".")}.",
+                "Give samples that the model takes, with --data: an index, for example, must be one of its table.",
+            ) from error
         return [np.array(self._interpreter.get_tensor(d["index"])) for d in self.outputs]

@@ -204,6 +204,8 @@ def _report(
     elif instructions is not None:
         estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
     stack = m.memory.stack_used if m.memory else p.stack
+    graph = prepared.source.main
+    first = graph.tensors[graph.outputs[0]] if graph.outputs else None
     return {
         "schema": "arenite.bench/1",
         "model": {
@@ -220,7 +222,7 @@ def _report(
             "count": len(samples),
             "bit_exact": exact,
             "max_abs_diff": worst,
-            "accuracy": accuracy([o[0] for o in m.outputs], samples.labels),
+            "accuracy": accuracy([o[0] for o in m.outputs], samples.labels, first),
         },
         "inference": {"instructions": instructions, "latency_us": latency, "cycles": estimate},
         "init": {"instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None},

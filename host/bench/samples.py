@@ -95,9 +95,19 @@ def _shaped(path: Path, name: str, array: np.ndarray, tensor: Tensor) -> np.ndar
     return array
 
 
-def accuracy(outputs: Sequence[np.ndarray], labels: np.ndarray | None) -> float | None:
-    """Share of samples whose largest output is at the label's place; None without one class number per sample."""
+def accuracy(
+    outputs: Sequence[np.ndarray], labels: np.ndarray | None, tensor: Tensor | None = None
+) -> float | None:
+    """Share of samples whose largest output is at the label's place; None without one class number per sample.
+
+    A single output tells classes 0 and 1 apart: by whether its real value, as ``tensor`` says, passes 0.5.
+    """
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         return None
+    if outputs and outputs[0].size == 1:
+        quant = tensor.quant if tensor is not None else None
+        scale, zero = (quant.scale[0], quant.zero_point[0]) if quant is not None else (1.0, 0)
+        passes = [float(np.float32(scale) * np.float32(o.item() - zero)) > 0.5 for o in outputs]
+        return float(np.mean(np.array(passes) == labels))
     hits = sum(int(np.argmax(o) == label) for o, label in zip(outputs, labels, strict=True))
     return hits / len(labels)

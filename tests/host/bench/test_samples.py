@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.errors import UsageError
-from arenite.converters.graph import Tensor
+from arenite.converters.graph import Quantization, Tensor
 from arenite.host.bench.run import percentiles
 from arenite.host.bench.samples import accuracy, load_samples, random_samples
 
@@ -127,6 +127,14 @@ def test_random_samples_are_the_same_each_time_and_reach_the_whole_range() -> No
     assert columns[2].min() >= -1 and columns[2].max() < 1 and columns[2].std() > 0.5
     assert set(np.unique(columns[3])) == {False, True}
     assert np.abs(columns[4]).max() > 2**62
+
+
+def test_a_single_output_tells_two_classes_apart() -> None:
+    tensor = Tensor(0, "y", (1, 1), "int8", Quantization((1 / 256,), (-128,)))
+    outputs = [np.array([[v]], np.int8) for v in (-128, 0, 1, 127)]  # 0, 0.5, just above, nearly 1
+    assert accuracy(outputs, np.array([0, 0, 1, 1]), tensor) == 1.0
+    assert accuracy(outputs, np.array([0, 1, 1, 0]), tensor) == 0.5
+    assert accuracy([np.array([0.7], np.float32)], np.array([1])) == 1.0
 
 
 def test_accuracy_counts_the_largest_output() -> None:
