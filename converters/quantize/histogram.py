@@ -29,7 +29,7 @@ class Histogram:
 
     def add(self, values: np.ndarray, largest: float) -> None:
         """Count ``values`` (finite, flat); ``largest`` is their largest magnitude."""
-        needed = math.frexp(largest)[1]  # largest < 2**needed
+        needed = math.frexp(largest)[1] if largest else _SMALLEST_EXPONENT  # largest < 2**needed
         if needed > self.exponent:
             self._grow(needed)
         # A multiplication by a power of two is exact, so that no rounding moves a value to another bin.
