@@ -71,7 +71,7 @@ class Reference:
             self._interpreter.invoke()
         except RuntimeError as error:
             raise ModelError(
-                f"LiteRT cannot run the model on a sample: {str(error).strip().rstrip(".")}.",
+                f"LiteRT cannot run the model on a sample: {str(error).strip().rstrip('.')}.",
                 "Give samples that the model takes, with --data: an index, for example, must be one of its table.",
             ) from error
         return [np.array(self._interpreter.get_tensor(d["index"])) for d in self.outputs]

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
-from arenite.converters.graph import Quantization, Tensor
+from arenite.converters.errors import ModelError, UsageError
+from arenite.converters.flatbuffer import to_flatbuffer
+from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
+from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import percentiles
 from arenite.host.bench.samples import accuracy, load_samples, random_samples
 
@@ -166,3 +168,17 @@ def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple
     for share, name in ((50, "p50"), (95, "p95"), (99, "p99")):
         smallest = next(v for v in sorted(values) if 100 * sum(w <= v for w in values) >= share * len(values))
         assert found[name] == smallest
+
+
+def test_an_input_that_litert_refuses_is_no_bug() -> None:
+    table = np.arange(6, dtype=np.int8).reshape(3, 2)
+    tensors = (
+        Tensor(0, "table", (3, 2), "int8", Quantization((0.1,), (0,)), table),
+        Tensor(1, "ids", (1,), "int32"),
+        Tensor(2, "y", (1, 2), "int8", Quantization((0.1,), (0,))),
+    )
+    op = Op(0, "GATHER", (0, 1), (2,), {"axis": 0, "batch_dims": 0}, "GatherOptions", 2)
+    reference = Reference(to_flatbuffer(Model((Subgraph("main", tensors, (op,), (1,), (2,)),))))
+    assert reference.run([np.array([2], np.int32)])[0].tolist() == [[4, 5]]
+    with pytest.raises(ModelError, match="cannot run the model on a sample"):
+        reference.run([np.array([7], np.int32)])
