@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.converters.errors import UnsupportedModelError, UsageError
 from arenite.converters.fit import Verdict
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, image_bytes, parse_image
@@ -28,7 +28,7 @@ from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import Quantised, quantize
 from arenite.converters.quantize.recipe import Recipe, load_recipe
 from arenite.converters.quantize.run_model import run_all
-from arenite.converters.quantize.score import score_outputs
+from arenite.converters.quantize.score import score_outputs, unused_labels
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
 from arenite.converters.quantize.search.run import SearchResult, search
@@ -186,7 +186,13 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     if made.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
         return Conversion(request, imported, data_bytes, None, made, calibrating, scores, _once(notes))
-    prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
+    try:
+        prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
+    except UnsupportedModelError as error:
+        if any(rule.settings.get("activations") == "float" for rule in made.recipe.layers):
+            hint = f"The recipe '{made.recipe.name}' leaves layers in float32: give them integer activations."
+            raise UnsupportedModelError(error.problem, hint) from error
+        raise
     notes += prepared.notes
     return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, _once(notes))
 
@@ -443,6 +449,8 @@ def _scores(before: _Scored, made: bytes, dataset: Dataset, of: str) -> tuple[Sc
     graph = parse(made).main
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
     reference, source = before
+    unused = unused_labels(reference, dataset, source.metric)
+    notes += [] if unused is None else [unused]
     after = run_all(made, dataset, reference=True)
     image = score_outputs(after, dataset, source.metric, reference=reference)
     return Scores(source, image, of, tuple(worst_parts(source, image))), notes

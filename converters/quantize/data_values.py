@@ -14,6 +14,7 @@ Integers, in this order:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -35,11 +36,24 @@ def shaped(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarr
         hint = f"This is one sample without a count: give '{name}'[None] with shape {(1, *one)}."
     elif len(one) == 3 and len(got) == 3 and (got[1], got[2], got[0]) == one:
         hint = "The channels come first; this model has them last: transpose with x.transpose(0, 2, 3, 1)."
+    elif len(one) == 3 and len(got) == 3 and (got[2], got[0], got[1]) == one:
+        hint = "The channels come last; this model has them first: transpose with x.transpose(0, 3, 1, 2)."
+    elif order := _order(got, one):
+        axes = ", ".join(str(k + 1) for k in order)
+        hint = f"The dimensions come in another order: transpose with x.transpose(0, {axes})."
     elif int(np.prod(got)) == int(np.prod(one)):
         hint = f"The number of values is right: reshape with x.reshape({(-1, *one)})."
     raise UsageError(
         f"{where}: '{name}' has shape {array.shape}; the input '{tensor.name}' takes samples of {one}.", hint
     )
+
+
+def _order(got: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """In which order the dimensions ``got`` are ``wanted``; None where they are others, or too many to try."""
+    if len(got) != len(wanted) or len(got) > 5:
+        return None
+    orders = permutations(range(len(got)))
+    return next((p for p in orders if [got[k] for k in p] == list(wanted)), None)
 
 
 def real_values(

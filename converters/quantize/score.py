@@ -59,6 +59,19 @@ def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
     return "auc" if rebuilds and set(np.unique(classes)) <= {0, 1} else "accuracy"
 
 
+def unused_labels(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
+    """A sentence on labels that are neither classes nor targets of the output, so that no score counts them."""
+    labels = dataset.labels
+    if metric != "mse" or labels is None or _class_labels(labels) is not None:
+        return None
+    if labels[0].size == outputs[0].size:
+        return None
+    return (
+        f"{dataset.path}: y has {labels[0].size:,} values per sample and the model's output {outputs[0].size:,}: they "
+        "are not compared."
+    )
+
+
 def score_outputs(
     outputs: Sequence[np.ndarray],
     dataset: Dataset,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.converters.errors import UnsupportedModelError, UsageError
 from arenite.converters.image import parse_image
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
@@ -189,6 +189,13 @@ def test_what_would_be_left_out_is_refused(request_: Request, tmp_path: Path) ->
     source = save(classifier(), tmp_path / "quantised.tflite")
     with pytest.raises(UsageError, match="no layer of it can be quantised alone"):
         convert(Request(str(source), sensitivity=True))
+
+
+def test_a_layer_that_the_recipe_leaves_float_is_told(request_: Request, tmp_path: Path) -> None:
+    recipe = tmp_path / "mixed.toml"
+    recipe.write_text('[[layers]]\nmatch = "FULLY_CONNECTED"\nactivations = "float"\n')
+    with pytest.raises(UnsupportedModelError, match="'mixed' leaves layers in float32"):
+        convert(replace(request_, recipe=str(recipe)))
 
 
 def test_a_budget_needs_a_board_and_samples(request_: Request) -> None:

@@ -131,6 +131,9 @@ def test_one_of_several_inputs_may_be_the_same_everywhere(tmp_path: Path) -> Non
 
 def test_wrong_shapes_get_the_hint_that_mends_them(tmp_path: Path) -> None:
     assert "transpose(0, 2, 3, 1)" in error(saved(tmp_path, x=X.transpose(0, 3, 1, 2)))
+    assert "transpose(0, 2, 1, 3)" in error(saved(tmp_path, x=X.transpose(0, 2, 1, 3)))
+    first = Tensor(0, "x", (1, 3, 4, 5), "float32")
+    assert "has them first: transpose with x.transpose(0, 3, 1, 2)" in error(saved(tmp_path, x=X), first)
     assert "reshape((-1, 4, 5, 3))" in error(saved(tmp_path, x=X.reshape(20, 60)))
     assert "one sample without a count" in error(saved(tmp_path, x=X[0]))
     assert "Give 'x' as (samples, 4, 5, 3)" in error(saved(tmp_path, x=X[:, :3]))

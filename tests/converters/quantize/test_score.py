@@ -13,7 +13,7 @@ from arenite.converters.load import load_any
 from arenite.converters.quantize.data import Dataset, load_dataset
 from arenite.converters.quantize.metrics import auc, drop, worst_parts
 from arenite.converters.quantize.run_model import Runner, quantise, run_all
-from arenite.converters.quantize.score import default_metric, score, score_outputs
+from arenite.converters.quantize.score import default_metric, score, score_outputs, unused_labels
 from tests.converters.small_models import conv_net
 from tests.shared import SHARED, shared_model
 
@@ -80,6 +80,16 @@ def test_mse_of_targets_reconstruction_and_reference() -> None:
     before = score_outputs(rows([1, 2], [3, 6]), data)
     after = score_outputs(rows([1, 2], [3, 7]), data)
     assert drop(before, after) == pytest.approx(1.25)
+
+
+def test_labels_that_nothing_compares_are_told() -> None:
+    outputs = rows([1, 2], [3, 4])
+    boxes = dataset(np.ones((2, 3)), np.ones((2, 3, 5), np.float32))
+    said = unused_labels(outputs, boxes, default_metric(outputs, boxes))
+    assert said is not None and "y has 15 values per sample and the model's output 2" in said
+    for labels in (None, np.array([0, 1]), np.array([[0.5, 2], [1, 1]], np.float32)):
+        used = dataset(np.ones((2, 3)), labels)
+        assert unused_labels(outputs, used, default_metric(outputs, used)) is None
 
 
 def test_agreement_needs_the_other_model() -> None:
