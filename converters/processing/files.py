@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import wave
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,12 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
         raise UsageError("Reading pictures needs Pillow.", "pip install 'arenite[images]'") from error
     try:
         with Image.open(path) as picture:
+            if picture.mode in ("I", "F") or picture.mode.startswith("I;"):
+                # Pillow would cut every value at 255; what training made of them cannot be known.
+                raise UsageError(
+                    f"The picture {path} has more than 8 bits per value (mode {picture.mode}).",
+                    "Save it with 8 bits, scaled as training scales it.",
+                )
             pixels = np.asarray(picture.convert("L" if order == "grey" else "RGB"))
     except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise UsageError(f"Cannot read the picture {path}: {error}.", "Give a PNG or JPEG file.") from error
@@ -61,7 +68,7 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
 def read_sound(path: str | Path, rate: int) -> np.ndarray:
     """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or no PCM."""
     try:
-        with wave.open(str(path)) as file:
+        with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
             width, channels, found = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:
@@ -83,6 +90,20 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     else:
         values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
     return (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
+
+
+def _plain_format(data: bytes) -> bytes:
+    """A WAV file whose format is WAVE_FORMAT_EXTENSIBLE with PCM samples, as that of plain PCM: Python 3.11 reads no
+    other. Other files as they are."""
+    at = 12
+    while data[:4] == b"RIFF" and at + 8 <= len(data):
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        body = at + 8
+        if data[at : at + 4] == b"fmt ":
+            extensible, pcm = data[body : body + 2] == b"\xfe\xff", data[body + 24 : body + 26] == b"\x01\x00"
+            return data[:body] + b"\x01\x00" + data[body + 2 :] if extensible and pcm else data
+        at = body + size + size % 2
+    return data
 
 
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:

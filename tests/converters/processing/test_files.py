@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import wave
 from pathlib import Path
 
@@ -63,6 +64,32 @@ def test_a_sound(width: int, channels: int, tmp_path: Path) -> None:
     assert read_sound(path, 8000).tolist() == left.tolist()
     with pytest.raises(UsageError, match="8000 samples per second, the model's preprocessing takes 16000"):
         read_sound(path, 16000)
+
+
+def test_a_sound_in_the_extensible_format(tmp_path: Path) -> None:
+    """What ffmpeg writes of 24 bits, with chunks of its own."""
+    path = tmp_path / "a.wav"
+    samples = np.array([0, 256, -256, 32512], np.int64) << 8
+    data = b"".join(int(v).to_bytes(3, "little", signed=True) for v in samples)
+    guid = b"\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
+
+    def written(kind: bytes) -> Path:
+        form = struct.pack("<HHIIHHHHI2s14s", 0xFFFE, 1, 8000, 24000, 3, 24, 22, 24, 4, kind, guid)
+        chunks = ((b"LIST", b"odd"), (b"fmt ", form), (b"data", data))
+        body = b"".join(n + len(c).to_bytes(4, "little") + c + b"\0" * (len(c) % 2) for n, c in chunks)
+        path.write_bytes(b"RIFF" + (4 + len(body)).to_bytes(4, "little") + b"WAVE" + body)
+        return path
+
+    assert read_sound(written(b"\x01\0"), 8000).tolist() == [0, 256, -256, 32512]
+    with pytest.raises(UsageError, match="Cannot read the sound"):
+        read_sound(written(b"\x03\0"), 8000)  # floats
+
+
+def test_a_picture_of_16_bits_is_refused(tmp_path: Path) -> None:
+    """Pillow would make it white."""
+    Image.fromarray(np.arange(0, 6400, 100, dtype=np.uint16).reshape(8, 8)).save(tmp_path / "a.png")
+    with pytest.raises(UsageError, match="more than 8 bits per value"):
+        preprocess_file(image_spec("grey"), tmp_path / "a.png")
 
 
 @pytest.mark.parametrize(
