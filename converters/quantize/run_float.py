@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from arenite.converters.elu_table import without_elu
 from arenite.converters.errors import ModelError
 
 
@@ -27,9 +28,11 @@ class Host:
     def __init__(self, flatbuffer: bytes, *, exact: bool = False, keep: bool = False) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+        content = flatbuffer
+
         def start(kind: OpResolverType) -> Interpreter:
             made = Interpreter(
-                model_content=flatbuffer,
+                model_content=content,
                 experimental_op_resolver_type=kind,
                 experimental_preserve_all_tensors=keep,
                 num_threads=1,
@@ -45,8 +48,12 @@ class Host:
             except ValueError as error:
                 if not exact or "'ELU'" not in str(error):  # ELU has no reference kernel
                     raise
-                kernels = optimised
-                self._interpreter = start(kernels)
+                content = without_elu(flatbuffer)
+                try:
+                    self._interpreter = start(kernels)
+                except ValueError:  # ELU of real numbers
+                    kernels = optimised
+                    self._interpreter = start(kernels)
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from arenite.converters.elu_table import without_elu
 from arenite.converters.errors import ModelError
 
 
@@ -13,22 +14,19 @@ class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
     ``run`` takes one array per graph input, shaped and typed as the model says, and returns one array per output.
-    ``resolver`` names the kernels in use: LiteRT has no reference kernel for ELU, so a model with it is judged by the
-    builtin kernels.
+    LiteRT has no reference kernel for ELU: the table of its only kernel stands for it.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-        self.resolver = "BUILTIN_REF"
+        content = flatbuffer
 
         def start() -> Interpreter:
-            reference = self.resolver == "BUILTIN_REF"
-            kind = (
-                OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-            )
             interpreter = Interpreter(
-                model_content=flatbuffer, experimental_op_resolver_type=kind, num_threads=1
+                model_content=content,
+                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+                num_threads=1,
             )
             interpreter.allocate_tensors()
             return interpreter
@@ -40,7 +38,7 @@ class Reference:
             except ValueError as error:
                 if "'ELU'" not in str(error):
                     raise
-                self.resolver = "BUILTIN"
+                content = without_elu(flatbuffer)
                 self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
