@@ -18,13 +18,19 @@ from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.importers.verify import defaults_of
 from arenite.converters.passes.uses import makers, readers, with_ops
-from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1
+from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, VALID
 from arenite.converters.quantize.rules import WEIGHTS
 from arenite.converters.quantize.trained_ranges import stated_range, with_trained_ranges
 
 #: Activations that other layers can take over, and the layers that can.
 _ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
 _CLAMPING = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL"})
+
+#: A margin of this or less is never the largest value of a window.
+_NEVER_LARGEST = -1e30
+
+#: MIRROR_PAD that repeats the edge.
+_SYMMETRIC = 1
 
 #: Layers whose weights can take over an affine step behind them.
 _AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
@@ -86,7 +92,8 @@ def _step(model: Model, notes: list[str]) -> Model | None:
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else _stated(draft, op, made, count)
         if note is None and alone and before is not None:
-            note = _fuse(draft, before, op) or _fold(draft, before, op) or _reduce(draft, before, op)
+            steps = (_fuse, _fold, _reduce, _mirror)
+            note = next((said for step in steps if (said := step(draft, before, op)) is not None), None)
         if note is not None:
             notes.append(note)
             return draft.finish()
@@ -232,6 +239,27 @@ def _reduce(draft: _Draft, before: Op, op: Op) -> str | None:
     draft.ops[before.index] = []
     draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], places))]
     return f"{_named(op)} takes its input as it was before operator {before.index} TRANSPOSE."
+
+
+def _mirror(draft: _Draft, before: Op, op: Op) -> str | None:
+    """A margin of minus infinity before MAX_POOL_2D, as of PyTorch's padded pooling, becomes the edge itself.
+
+    No scale holds such a margin. A window that reaches over the edge by at most half of its size has in it what the
+    margin mirrors, so that its largest value stays the same.
+    """
+    if (before.name, op.name) != ("PADV2", "MAX_POOL_2D") or op.options["padding"] != VALID:
+        return None
+    source, pads, fill = (draft.graph.tensors[i] for i in before.inputs)
+    if pads.data is None or fill.data is None or fill.elements != 1 or fill.data.item() > _NEVER_LARGEST:
+        return None
+    window = (1, op.options["filter_height"], op.options["filter_width"], 1)
+    limits = [min(size // 2, side) for size, side in zip(window, source.shape, strict=True)]
+    if len(source.shape) != 4 or np.any(pads.data.min(axis=1) < 0) or np.any(pads.data.max(axis=1) > limits):
+        return None
+    options = {**defaults_of("MirrorPadOptions"), "mode": _SYMMETRIC}
+    mirrored = Op(0, "MIRROR_PAD", before.inputs[:2], before.outputs, options, "MirrorPadOptions")
+    draft.ops[before.index] = [mirrored]
+    return f"{_named(before)} repeats the edge in place of {fill.data.item():g}: the same largest values."
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:

@@ -132,3 +132,33 @@ def test_batch_normalisation_quantises_better_in_the_weights() -> None:
         made = quantize(source, load_recipe("int8"), observe(source, data))
         quality.append(sqnr_db(run(flatbuffer, data.inputs), run(made.flatbuffer, data.inputs)))
     assert quality[1] > quality[0] + 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads", "fill", "changes"),
+    [
+        (3, 2, ((1, 1), (1, 1)), -np.inf, True),  # PyTorch's MaxPool2d(3, 2, padding=1)
+        (2, 1, ((1, 0), (0, 1)), np.finfo(np.float32).min, True),
+        (5, 3, ((2, 2), (2, 1)), -np.inf, True),
+        (3, 1, ((2, 0), (0, 0)), -np.inf, False),  # a window could lie in the margin but for one row
+        (3, 2, ((1, 1), (1, 1)), -3.0, False),  # may be the largest
+    ],
+)
+def test_a_margin_that_is_never_the_largest_repeats_the_edge(
+    kernel: int, stride: int, pads: tuple[tuple[int, int], ...], fill: float, changes: bool
+) -> None:
+    n = FloatNet(14)
+    x = n.conv(n.input((1, 7, 6, 3), "float32"), 6, relu=False)
+    sides = [7 + sum(pads[0]), 6 + sum(pads[1])]
+    where = np.array([(0, 0), *pads, (0, 0)], np.int32)
+    paddings = n.tensor(where.shape, "int32", data=where)
+    a = n.layer("PADV2", [x, paddings, n.real([fill])], (1, *sides, 6), "PadV2Options")
+    out = (1, *((side - kernel) // stride + 1 for side in sides), 6)
+    window = {"filter_height": kernel, "filter_width": kernel, "stride_h": stride, "stride_w": stride}
+    model = n.model([n.layer("MAX_POOL_2D", [a], out, "Pool2DOptions", padding=1, **window)])
+    flatbuffer = to_flatbuffer(model)
+    made, notes = simplify(flatbuffer)
+    assert _names(made)[1] == ("MIRROR_PAD" if changes else "PADV2") and bool(notes) == changes
+    data = samples_for(model).inputs
+    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+        assert np.array_equal(before, after)
