@@ -23,7 +23,9 @@ def to_tflite(function, inputs, trackable, quantised=False):
         concrete = _frozen(concrete, specs)
     module.call = concrete
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        tf.saved_model.save(module, folder, signatures={"serving_default": concrete})
+        # Gradients are not needed, and those of some activations (swish) cannot be saved once variables are constants.
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        tf.saved_model.save(module, folder, signatures={"serving_default": concrete}, options=options)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["serving_default"])
         if quantised:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]

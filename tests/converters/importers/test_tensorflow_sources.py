@@ -61,6 +61,7 @@ def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
         ("keras2.h5", "keras-h5"),
         ("saved", "saved_model"),
         ("open.keras", "keras"),
+        ("swish.keras", "keras"),
         ("lstm.keras", "keras"),
         ("pruned.h5", "keras-h5"),
         ("clustered.h5", "keras-h5"),

@@ -50,6 +50,10 @@ def keras_3():
     whole = net(keras, (None, None, 3))
     whole.save(OUT / "open.keras")
     expect("open.keras", [IMAGES], [whole(IMAGES)])
+    x = keras.Input((8, 8, 3))
+    smooth = keras.Model(x, keras.layers.Conv2D(4, 3, activation="swish")(x))  # has a gradient of its own
+    smooth.save(OUT / "swish.keras")
+    expect("swish.keras", [IMAGES], [smooth(IMAGES)])
     right, left = keras.Input((4,), name="right"), keras.Input((3,), name="left")
     both = keras.layers.Concatenate()([left, right])
     outputs = [both, keras.layers.Dense(2)(right)]
