@@ -265,12 +265,22 @@ def _quantise(
             continue
         low = high = 0.0
         for form in members:
+            if _is_limit(graph, form):
+                continue
             key = form.tensor, form.dtype
             if key not in ranges:
                 t = graph.tensors[form.tensor]
                 ranges[key] = trained.get(t.name) or _range(t, form.dtype, stats, settings_of(form.tensor))
             low, high = min(low, ranges[key][0]), max(high, ranges[key][1])
         a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
+
+
+def _is_limit(graph: Subgraph, form: Form) -> bool:
+    """Whether ``form`` is a constant of MINIMUM or MAXIMUM: beyond the range of their output it may be cut to it, and
+    the output stays the same. Guards against division by zero are as large as 1e12."""
+    if form.edge is None or graph.tensors[form.tensor].data is None:
+        return False
+    return graph.ops[form.edge[0]].name in ("MINIMUM", "MAXIMUM")
 
 
 def _range(

@@ -141,3 +141,15 @@ def test_float_edges_on_request() -> None:
     assert [op.name for op in g.ops] == ["QUANTIZE", "CONV_2D", "QUANTIZE"]
     assert [g.tensors[i].dtype for i in (*g.inputs, *g.outputs)] == ["float32", "int16"]
     assert g.tensors[g.inputs[0]].name == "t0"
+
+
+@pytest.mark.parametrize("recipe", ["int8", "int16x8"])
+@pytest.mark.parametrize(("name", "limit"), [("MINIMUM", 1e12), ("MAXIMUM", -1e12), ("MINIMUM", 0.3)])
+def test_a_limit_that_nothing_reaches_widens_no_scale(recipe: str, name: str, limit: float) -> None:
+    n = FloatNet(3)
+    x = n.conv(n.input(SHAPE, "float32"), 4, relu=False)
+    model = n.model([n.layer(name, [x, n.real([limit])], SHAPE, "MaximumMinimumOptions")])
+    flatbuffer, samples = to_flatbuffer(model), samples_for(model, 8)
+    made = quantize(flatbuffer, load_recipe(recipe), observe(flatbuffer, samples))
+    want = np.array([o[0] for o in outputs(flatbuffer, samples.inputs)])
+    assert sqnr_db(want, run(made.flatbuffer, samples.inputs)) > 30
