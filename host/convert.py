@@ -26,7 +26,7 @@ from arenite.converters.quantize.layer_errors import LayerError, layer_errors
 from arenite.converters.quantize.metrics import LostPart, Score, check_metric, drop, worst_parts
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import Quantised, quantize
-from arenite.converters.quantize.recipe import Recipe, load_recipe
+from arenite.converters.quantize.recipe import Recipe, load_recipe, shipped
 from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs, unused_labels
 from arenite.converters.quantize.search.budget import Budget
@@ -175,8 +175,12 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
         imported.sha256,
         extra=extra,
     )
+    unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
+    if recipe.name in shipped():  # they speak of operators that a model need not have
+        unused = []
     notes = [
         *imported.notes,
+        *(f"The recipe '{recipe.name}' has settings for '{match}', which is no layer." for match in unused),
         *made.quantised.notes,
         *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
         *range_notes,

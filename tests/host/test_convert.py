@@ -198,6 +198,16 @@ def test_a_layer_that_the_recipe_leaves_float_is_told(request_: Request, tmp_pat
         convert(replace(request_, recipe=str(recipe)))
 
 
+def test_settings_for_no_layer_are_told(request_: Request, tmp_path: Path) -> None:
+    recipe = tmp_path / "typed.toml"
+    entries = [f'[[layers]]\nmatch = "{match}"\nweights = "int4"\n' for match in ("CONV2D", "#0")]
+    recipe.write_text("\n".join(entries))
+    notes = convert(replace(request_, recipe=str(recipe))).notes
+    assert [n for n in notes if "is no layer" in n] == [
+        "The recipe 'typed' has settings for 'CONV2D', which is no layer."
+    ]
+
+
 def test_a_budget_needs_a_board_and_samples(request_: Request) -> None:
     budget = parse_budget("flash=64k")
     with pytest.raises(UsageError, match="kept on a board"):
