@@ -17,7 +17,14 @@ import numpy as np
 from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
 from arenite.converters.quantize import data_values as values
-from arenite.converters.quantize.data_files import Preprocessing, evenly, limited, read_file, subset_hash
+from arenite.converters.quantize.data_files import (
+    Preprocessing,
+    RawData,
+    evenly,
+    limited,
+    read_file,
+    subset_hash,
+)
 from arenite.converters.quantize.data_folders import read_folder
 
 #: Fewer samples than this cannot calibrate: the ranges would be those of a few accidents.
@@ -103,6 +110,8 @@ def load_dataset(
         raw = read_folder(source, tensors, limit, preprocessing)
     else:
         raw = limited(read_file(source, tensors), source, limit)
+        if preprocessing is not None:
+            _refuse_pixels(source, raw, tensors)
     notes = list(raw.notes)
     where = str(path)
     columns = []
@@ -137,6 +146,16 @@ def load_dataset(
     slices = {name: _groups(where, name, groups) for name, groups in raw.slices.items()}
     inputs = [[c[k] for c in columns] for k in range(count)]
     return Dataset(inputs, found, slices, raw.sha256, source, classes, tuple(notes))
+
+
+def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
+    """Arrays are taken as preprocessed already; pixels as a camera gives them would calibrate another model."""
+    for column, stated, tensor in zip(raw.columns, raw.stated, tensors, strict=True):
+        if column.dtype == np.uint8 and stated is None and tensor.dtype == "float32":
+            raise UsageError(
+                f"{path} holds pixels (uint8), and there is preprocessing, which arrays are not put through.",
+                "Give a folder of pictures, or the arrays as float32 after preprocessing.",
+            )
 
 
 def _enough(where: str, count: int) -> list[str]:

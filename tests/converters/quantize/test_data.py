@@ -282,3 +282,16 @@ def test_whatever_an_archive_holds_is_samples_or_a_sentence(data: st.DataObject)
         else:
             assert len(made) == 20 and made.inputs[0][0].shape == (1, 4, 5, 3)
             assert all(np.isfinite(s[0]).all() for s in made.inputs)
+
+
+def test_pixels_in_a_file_are_not_what_preprocessing_makes(tmp_path: Path) -> None:
+    pixels = RNG.integers(0, 256, (20, 4, 5, 3), dtype=np.uint8)
+
+    def never(path: Path) -> list[np.ndarray]:
+        raise AssertionError("arrays are not put through preprocessing")
+
+    path = saved(tmp_path, x=pixels)
+    assert "preprocessing" in error(path, preprocessing=never)
+    assert len(load_dataset(path, [PLAIN])) == 20
+    stated = saved(tmp_path, x=pixels, scale=0.5, zero_point=3)
+    assert len(load_dataset(stated, [PLAIN], preprocessing=never)) == 20
