@@ -89,6 +89,7 @@ def convert(
     from arenite.converters.processing.steps_post import load_postprocessing
     from arenite.host import convert as conversion
     from arenite.host.attachments import Attachments, read_labels
+    from arenite.host.conversion.request import Request
     from arenite.host.report import conversion_text
 
     target = output or default_output(source)
@@ -97,7 +98,7 @@ def convert(
     for written in (target, html):
         if written is not None and written.is_dir():
             raise UsageError(f"{written} is a folder.", "Give the path of a file.")
-    request = conversion.Request(
+    request = Request(
         source,
         ImportOptions(parse_shapes(input_shape), signature, keep_layout),
         Attachments(

@@ -10,7 +10,8 @@ from arenite.converters.fit import Verdict
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.recipe_toml import to_toml
 from arenite.host.attachments import LABELS, MADE_FROM
-from arenite.host.convert import Calibrated, Conversion
+from arenite.host.conversion.calibrated import Calibrated
+from arenite.host.convert import Conversion
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.conversion_layers import (
     coverage_section,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arenite.converters.quantize.check_data import FieldReport
 from arenite.converters.quantize.metrics import METRICS, LostPart, Score
-from arenite.host.convert import Scores
+from arenite.host.conversion.scores import Scores
 from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
 
 #: Parts that are shown at once; the others can be opened.

@@ -8,7 +8,9 @@ from typing import Any
 
 from arenite.converters.fit import Verdict
 from arenite.host.cli.output import table
-from arenite.host.convert import Calibrated, Conversion, Scores
+from arenite.host.conversion.calibrated import Calibrated
+from arenite.host.conversion.scores import Scores
+from arenite.host.convert import Conversion
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
 from arenite.host.shrink import Shrinking
 

@@ -15,7 +15,8 @@ from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
 from arenite.host.attachments import Attachments
 from arenite.host.bench.reference import Reference
-from arenite.host.convert import Request, convert, fits
+from arenite.host.conversion.request import Request
+from arenite.host.convert import convert, fits
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import trained
 from tests.host.bench.graphs import classifier, save

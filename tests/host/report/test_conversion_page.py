@@ -17,7 +17,8 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
 from arenite.host.attachments import Attachments
-from arenite.host.convert import Conversion, Request, convert, fits
+from arenite.host.conversion.request import Request
+from arenite.host.convert import Conversion, convert, fits
 from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models, trained

@@ -1,0 +1,1 @@
+"""The steps of ``arenite convert``; ``host.convert`` joins them."""

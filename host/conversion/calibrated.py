@@ -1,0 +1,102 @@
+"""From a float model and samples to a quantised model, with all that is told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arenite.converters.importers.sources import Imported
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.check_data import FieldReport, check_data
+from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
+from arenite.converters.quantize.data import Dataset
+from arenite.converters.quantize.layer_errors import LayerError, layer_errors
+from arenite.converters.quantize.observe import Observations, observe
+from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.recipe import Recipe
+from arenite.converters.quantize.search.run import SearchResult, search
+from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
+from arenite.host.conversion.request import Progress, Request
+from arenite.host.conversion.samples import load_samples
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What came out of quantising a float model."""
+
+    recipe: Recipe
+    quantised: Quantised
+    observations: Observations | None  # None where every activation stays float
+    coverage: tuple[TensorCoverage, ...] = ()
+    errors: tuple[LayerError, ...] = ()
+    field: FieldReport | None = None
+    sensitivity: Sensitivity | None = None
+    search: SearchResult | None = None
+
+
+def calibrate_and_quantise(
+    request: Request,
+    imported: Imported,
+    recipe: Recipe,
+    calibrating: Dataset | None,
+    searching: Dataset | None,
+    progress: Progress,
+) -> Calibrated:
+    """Quantise ``imported`` by ``recipe``, or by the one that a search finds, and measure what was asked for."""
+    flatbuffer = imported.flatbuffer
+    if calibrating is None or not recipe.needs_observations:
+        return Calibrated(recipe, quantize(flatbuffer, recipe, None), None)
+    progress("calibrate", 0, len(calibrating))
+    observations = observe(
+        flatbuffer, calibrating, progress=lambda done, total: progress("calibrate", done, total)
+    )
+    found = None
+    if request.budget is not None and searching is not None:
+        from arenite.host.costs import BoardCosts
+
+        board = request.boards[0]
+        budget = request.budget.within(board.ram_bytes, board.flash_bytes)
+        found = search(
+            flatbuffer,
+            recipe,
+            observations,
+            searching,
+            BoardCosts(board),
+            budget,
+            replace(request.search, metric=request.metric),
+            identity=(board.name,),
+            progress=lambda what, done, total: progress("search", done, total),
+        )
+    progress("quantise", 0, 0)
+    if found is not None and found.chosen is not None:
+        recipe, made = found.chosen.recipe, found.chosen.quantised
+    else:
+        made = quantize(flatbuffer, recipe, observations)
+    model = parse(flatbuffer)
+    used = coverage(model, observations, scale_ranges(model, recipe, observations))
+    errors = layer_errors(flatbuffer, made.flatbuffer, made.tensors, calibrating.inputs)
+    result = Calibrated(recipe, made, observations, used, errors, search=found)
+    if request.field_data is not None:
+        field_data = load_samples(request, request.field_data, model, calibration=False)
+        report = check_data(
+            flatbuffer,
+            recipe,
+            observations,
+            field_data,
+            quantised=made.flatbuffer,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("check field data", done, total),
+        )
+        result = replace(result, field=report)
+    if request.sensitivity:
+        each = sensitivity(
+            flatbuffer,
+            recipe,
+            observations,
+            calibrating,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("sensitivity", done, total),
+        )
+        result = replace(result, sensitivity=each)
+    elif found is not None:
+        result = replace(result, sensitivity=found.sensitivity)
+    return result

@@ -1,0 +1,67 @@
+"""What a conversion is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+from arenite.converters.importers.sources import ImportOptions
+from arenite.converters.quantize.data import MINIMUM
+from arenite.converters.quantize.metrics import check_metric
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.host.attachments import Attachments
+from arenite.profiles.boards import Board
+
+#: What is done, how much of it is done, and how much there is (0: not known).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; see ``arenite convert --help`` for each.
+
+    ``calibration_samples``: calibrate with so many, evenly spread; where there is no ``test``, the others score.
+    ``budget`` asks for a search, on the first of ``boards``.
+    """
+
+    source: str
+    options: ImportOptions = field(default_factory=ImportOptions)
+    attachments: Attachments = field(default_factory=Attachments)
+    calibration: Path | None = None
+    calibration_samples: int | None = None
+    test: Path | None = None
+    metric: str | None = None
+    recipe: str | None = None
+    field_data: Path | None = None
+    boards: tuple[Board, ...] = ()
+    budget: Budget | None = None
+    search: SearchOptions = field(default_factory=SearchOptions)
+    sensitivity: bool = False
+    passes: bool = True
+
+
+def check_request(request: Request) -> None:
+    """Whatever is missing is told before anything that takes minutes."""
+    if request.metric is not None:
+        check_metric(request.metric)
+    if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
+        raise UsageError(
+            f"{request.calibration_samples} samples cannot calibrate; at least {MINIMUM} are needed.",
+            "A hundred or more, like those of the field, give ranges that hold.",
+        )
+    for path in (request.calibration, request.test, request.field_data):
+        if path is not None and not path.exists():
+            raise UsageError(
+                f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
+            )
+    if request.budget is not None and not request.boards:
+        raise UsageError(
+            "A budget is kept on a board.", "Name one with --board; `arenite boards` lists them."
+        )
+    if (request.budget is not None or request.field_data is not None) and request.calibration is None:
+        raise UsageError(
+            "A search, and a check of field data, need calibration samples.", "Add --calibration."
+        )

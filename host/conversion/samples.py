@@ -1,0 +1,79 @@
+"""The samples of a conversion: read, numbered as the labels, shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Model
+from arenite.converters.processing.files import preprocess_file
+from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.host.conversion.request import Request
+
+
+def load_samples(request: Request, path: Path | None, model: Model, *, calibration: bool) -> Dataset:
+    """The samples at ``path`` for the inputs of ``model``, pictures and recordings through the preprocessing."""
+    assert path is not None
+    spec = request.attachments.preprocessing
+    tensors = [model.main.tensors[i] for i in model.main.inputs]
+
+    def one(file: Path) -> Sequence[np.ndarray]:
+        assert spec is not None
+        return [preprocess_file(spec.real, file, tensors[0].shape)]
+
+    found = load_dataset(path, tensors, calibration=calibration, preprocessing=one if spec else None)
+    return _numbered(found, request.attachments.labels)
+
+
+def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
+    """The classes of a folder numbered as the model's labels are.
+
+    Raises ``UsageError`` for one that is not among these, unless a file beside the folders says their order: by the
+    alphabet they would be other classes.
+    """
+    if not dataset.classes or dataset.labels is None or not names:
+        return dataset
+    strange = [name for name in dataset.classes if name not in names]
+    if strange and (dataset.path / "labels.txt").is_file():
+        return dataset
+    if strange:
+        raise UsageError(
+            f"{dataset.path} has the class '{strange[0]}', which is none of the model's labels: "
+            f"{', '.join(names)[:200]}.",
+            "Call the classes as the labels do, or by their numbers.",
+        )
+    places = np.array([names.index(name) for name in dataset.classes])
+    return replace(dataset, labels=places[dataset.labels], classes=names)
+
+
+def split_samples(
+    request: Request, model: Model, given: Dataset | None
+) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
+    """Samples to calibrate with, to score with, to search with, and a name for the second.
+
+    Samples that a search chose by say little about what it chose: where there is no test file, it gets half of those
+    that are left of the calibration file.
+    """
+    test = None if request.test is None else load_samples(request, request.test, model, calibration=False)
+    if given is None:
+        return None, test, None, str(request.test)
+    calibrating, rest = given, None
+    if request.calibration_samples is not None and request.calibration_samples < len(given):
+        calibrating, rest = given.split(request.calibration_samples)
+    if test is not None:
+        return calibrating, test, rest or given, str(request.test)
+    if rest is None:
+        return calibrating, given, given, f"{request.calibration} (the calibration samples)"
+    if request.budget is None:
+        return calibrating, rest, None, f"{request.calibration}, samples that calibration did not see"
+    searching, scoring = rest.split(max(len(rest) // 2, 1)) if len(rest) > 1 else (rest, rest)
+    return (
+        calibrating,
+        scoring,
+        searching,
+        f"{request.calibration}, samples that calibration and search did not see",
+    )

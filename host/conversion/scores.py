@@ -1,0 +1,62 @@
+"""How good source and image are on the same samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.importers.sources import Imported
+from arenite.converters.importers.tflite import parse
+from arenite.converters.quantize.check_range import check_range
+from arenite.converters.quantize.data import Dataset
+from arenite.converters.quantize.metrics import LostPart, Score, drop, worst_parts
+from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.score import score_outputs, unused_labels
+from arenite.host.conversion.request import Request
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The source model and the image on the same samples, and what the image lost (``metrics.drop``)."""
+
+    source: Score
+    image: Score
+    of: str  # which samples
+    worst: tuple[LostPart, ...] = ()
+
+    @property
+    def lost(self) -> float:
+        return drop(self.source, self.image)
+
+
+def check_drop(source: Score, of: str) -> None:
+    """Refuse a limit of the drop where there is nothing that could be lost."""
+    if source.metric == "mse" and source.value == 0:
+        raise UsageError(
+            f"{of} has no targets: the model is compared with itself, and any difference is an infinite growth.",
+            "Add targets y, or leave drop out of the budget.",
+        )
+
+
+#: A model's outputs, and their score.
+Scored = tuple[list[np.ndarray], Score]
+
+
+def source_score(request: Request, imported: Imported, dataset: Dataset) -> Scored:
+    """Run the model that was given. Raises ``UsageError`` where the samples do not suit the metric."""
+    outputs = run_all(imported.flatbuffer, dataset)
+    return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
+
+
+def image_scores(before: Scored, made: bytes, dataset: Dataset, of: str) -> tuple[Scores, list[str]]:
+    """The scores, and notes on samples that do not suit the scales of ``made``."""
+    graph = parse(made).main
+    notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
+    reference, source = before
+    unused = unused_labels(reference, dataset, source.metric)
+    notes += [] if unused is None else [unused]
+    after = run_all(made, dataset, reference=True)
+    image = score_outputs(after, dataset, source.metric, reference=reference)
+    return Scores(source, image, of, tuple(worst_parts(source, image))), notes
