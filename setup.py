@@ -5,9 +5,15 @@ the NumPy code, which gives the same bytes, serves.
 """
 
 import hashlib
+import warnings
 from pathlib import Path
 
 from setuptools import Extension, setup
+
+# Folders of data stand beside the modules that read them; setuptools takes each for a package that was forgotten. Of an
+# editable installation it says that it is one.
+warnings.filterwarnings("ignore", message="(?s).*is absent from the `packages` configuration")
+warnings.filterwarnings("ignore", message=r"(?s)\s*Editable installation")
 
 FOLDER = Path(__file__).parent / "firmware" / "processing"
 
