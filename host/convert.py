@@ -99,16 +99,9 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     range_notes: list[str] = []
     if scoring is not None and before is not None:
         scores, range_notes = image_scores(before, made.quantised.flatbuffer, scoring, of)
-    extra = request.attachments.extra(
-        parse(made.quantised.flatbuffer), made_from(imported, made.recipe, made.observations)
-    )
-    source = Image(
-        parse(made.quantised.flatbuffer),
-        None,
-        _sha256(made.quantised.flatbuffer),
-        imported.sha256,
-        extra=extra,
-    )
+    result = parse(made.quantised.flatbuffer)
+    extra = request.attachments.extra(result, made_from(imported, made.recipe, made.observations))
+    source = Image(result, None, _sha256(made.quantised.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
     if recipe.name in shipped():  # they speak of operators that a model need not have
         unused = []

@@ -11,7 +11,7 @@ import numpy as np
 from arenite.converters.graph import DTYPES, Subgraph, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.coverage import short_name
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import real_values, values
 from arenite.converters.quantize.run_model import quantise
 
 #: Samples that are enough for figures in decibels.
@@ -72,7 +72,7 @@ def layer_errors(
     integers = values(quantised, stored, sorted({b for _, b in pairs.values()}), exact=True)
     for wanted, got in zip(floats, integers, strict=True):
         for layer, (a, b) in pairs.items():
-            real = _real(got[b], after.tensors[b]).reshape(-1)
+            real = real_values(got[b], after.tensors[b]).reshape(-1)
             value = wanted[a].astype(np.float64).reshape(-1)
             signal[layer] += float(np.sum(value**2))
             error[layer] += float(np.sum((value - real) ** 2))
@@ -93,12 +93,6 @@ def _stored(value: np.ndarray, tensor: Tensor) -> np.ndarray:
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
     return quantise(value, tensor.scale, tensor.zero_point, dtype)
-
-
-def _real(value: np.ndarray, tensor: Tensor) -> np.ndarray:
-    if tensor.quant is None or tensor.dtype == "float32":
-        return value.astype(np.float64)
-    return (value.astype(np.float64) - tensor.zero_point) * tensor.scale
 
 
 def _entry(

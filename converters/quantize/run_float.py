@@ -12,6 +12,7 @@ import numpy as np
 
 from arenite.converters.elu_table import without_elu
 from arenite.converters.errors import ModelError
+from arenite.converters.graph import Tensor
 
 
 class Host:
@@ -123,3 +124,10 @@ def values(
     for sample in samples:
         host.run(sample)
         yield {i: host.value(i) for i in tensors}
+
+
+def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """float64: what the values of ``tensor``, as stored, stand for."""
+    if tensor.quant is None or tensor.dtype == "float32":
+        return value.astype(np.float64)
+    return (value.astype(np.float64) - tensor.zero_point) * tensor.scale

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import Model, Subgraph
+from arenite.converters.graph import Subgraph
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.coverage import short_name
 from arenite.converters.quantize.data import Dataset
@@ -21,7 +21,7 @@ from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.quantize import Quantised, quantize
 from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.rules import RULES, WEIGHTS
-from arenite.converters.quantize.run_float import Host
+from arenite.converters.quantize.run_float import real_values, values
 from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs
 
@@ -166,17 +166,8 @@ def _probe(graph: Subgraph) -> int:
 
 def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
     """The real values of ``tensor`` for every sample."""
-    model: Model = parse(flatbuffer)
-    t = model.main.tensors[tensor]
-    host = Host(flatbuffer, keep=True)
-    found = []
-    for sample in data.inputs:
-        host.run(sample)
-        value = host.value(tensor)
-        if t.quant is not None:
-            value = (value.astype(np.float64) - t.zero_point) * t.scale
-        found.append(value)
-    return found
+    t = parse(flatbuffer).main.tensors[tensor]
+    return [real_values(found[tensor], t) for found in values(flatbuffer, data.inputs, [tensor])]
 
 
 def _entry(
