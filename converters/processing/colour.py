@@ -32,8 +32,22 @@ def order_of(format: str) -> str:
     return ORDER.get(format, "rgb")
 
 
+#: Formats of several planes: luma, and chroma at half the width and height, in one plane of pairs or in two.
+PLANES = {"nv12": 2, "nv21": 2, "yu12": 3, "yv12": 3}
+#: Formats of which two pixels or two rows share colours.
+HALVED = ("yuyv", "uyvy", *PLANES)
+
+
+def planes_of(format: str, width: int, height: int) -> tuple[tuple[int, int], ...]:
+    """(bytes of a row, rows) of each plane."""
+    count = PLANES.get(format, 1)
+    if count == 1:
+        return ((width * PIXEL_BYTES[format], height),)
+    return ((width, height), *[(width // (count - 1), height // 2)] * (count - 1))
+
+
 def buffer_bytes(format: str, width: int, height: int) -> int:
-    return width * height * 3 // 2 if format == "nv12" else width * height * PIXEL_BYTES[format]
+    return sum(row * rows for row, rows in planes_of(format, width, height))
 
 
 def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray:
@@ -53,11 +67,14 @@ def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray
         luma = pairs[:, :, first::2].reshape(height, width)
         u, v = (np.repeat(pairs[:, :, 1 - first + k], 2, axis=1) for k in (0, 2))
         return _yuv(luma, u, v)
-    if format == "nv12":
+    if format in PLANES:
         luma = flat[: width * height].reshape(height, width).astype(np.int64)
-        chroma = flat[width * height :].reshape(height // 2, width // 2, 2).astype(np.int64)
-        u, v = (np.repeat(np.repeat(chroma[:, :, k], 2, axis=0), 2, axis=1) for k in (0, 1))
-        return _yuv(luma, u, v)
+        paired = PLANES[format] == 2
+        shape = (height // 2, width // 2, 2) if paired else (2, height // 2, width // 2)
+        chroma = flat[width * height :].reshape(shape).astype(np.int64)
+        halves = np.moveaxis(chroma, 2, 0) if paired else chroma
+        u, v = np.repeat(np.repeat(halves, 2, axis=1), 2, axis=2)
+        return _yuv(luma, v, u) if format in ("nv21", "yv12") else _yuv(luma, u, v)
     pixels = flat.reshape(height, width, PIXEL_BYTES[format])
     return pixels[:, :, :3]
 

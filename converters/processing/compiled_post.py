@@ -3,94 +3,77 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arenite.converters.importers.schema import TYPE_CODES
-from arenite.converters.processing.native_structs import Affine, address, affine_fields, fill
-from arenite.converters.processing.post import Answer, Box, Scored
-from arenite.converters.processing.post_plan import (
-    BoxesPlan,
-    MsePlan,
-    PostPlan,
-    TopKPlan,
-    Values,
-    exp_table,
-)
+from arenite.converters.processing import post_structs as structs
+from arenite.converters.processing.post_plan import MsePlan, PostPlan, TopKPlan
+from arenite.converters.processing.post_values import TYPE_CODES
 
-_P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
+if TYPE_CHECKING:
+    from arenite.converters.processing.post_plan_boxes import BoxesPlan
+
+_P, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32
 
 
-class _Scored(ctypes.Structure):
-    _fields_ = [("key", _I32), ("index", _U32)]
+@dataclass(frozen=True)
+class Call:
+    """``function(*arguments)``, over and over: it reads tensors where they lie, and fills ``found`` and ``points``."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    found: Any = None  # a ctypes array
+    points: Any = None
 
 
-class _Box(ctypes.Structure):
-    _fields_ = [
-        *((n, _I32) for n in ("top", "left", "bottom", "right", "key")),
-        ("index", _U16),
-        ("anchor", _U16),
-    ]
+def prepared(library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], outputs: Sequence[int]) -> Call:
+    """``inputs`` and ``outputs``: addresses of the tensors, which must stay."""
+    if isinstance(plan, TopKPlan):
+        return _top_k(library, plan, outputs[plan.step.output])
+    if isinstance(plan, MsePlan):
+        library.ar_mse.restype = ctypes.c_float
+        squares = structs.squares_struct(plan)
+        places = (_P(inputs[plan.step.input]), _P(outputs[plan.step.output]))
+        return Call(library.ar_mse, (ctypes.byref(squares), *places))
+    from arenite.converters.processing.post_plan_boxes import BoxesPlan
+
+    if isinstance(plan, BoxesPlan):
+        return _detect(library, plan, outputs)
+    from arenite.converters.processing.post_plan_spread import PointsPlan
+
+    if isinstance(plan, PointsPlan):
+        library.ar_points.restype = None
+        points = (_I32 * (3 * plan.count))()
+        landmarks = ctypes.byref(structs.landmarks_struct(plan))
+        return Call(library.ar_points, (landmarks, _P(outputs[plan.step.output]), points), points)
+    library.ar_mask.restype = None
+    mask = (ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))()
+    segments = ctypes.byref(structs.segments_struct(plan))
+    return Call(library.ar_mask, (segments, _P(outputs[plan.step.output]), mask), mask)
 
 
-class _Boxes(ctypes.Structure):
-    _fields_ = [
-        ("anchors", _P),
-        ("powers", _P),
-        ("centres", Affine),
-        ("sizes", Affine),
-        ("least", _I32),
-        ("iou", _I32),
-        ("boxes_dtype", _U32),
-        ("scores_dtype", _U32),
-        *((n, _U16) for n in ("count", "stride", "classes", "first_class", "candidates", "most")),
-        ("x_first", _U8),
-        ("by_class", _U8),
-    ]
+def _top_k(library: ctypes.CDLL, plan: TopKPlan, scores: int) -> Call:
+    found = (structs.ScoredStruct * plan.step.k)()
+    if plan.values is not None:
+        library.ar_top_k_softmax.restype = _U32
+        softmax = ctypes.byref(structs.softmax_struct(plan))
+        return Call(library.ar_top_k_softmax, (softmax, _P(scores), found), found)
+    library.ar_top_k.restype = _U32
+    numbers = (_U32(TYPE_CODES[plan.dtype]), _U32(plan.count), _U32(plan.step.k), _I32(plan.least))
+    return Call(library.ar_top_k, (_P(scores), *numbers, found), found)
 
 
-class _Squares(ctypes.Structure):
-    _fields_ = [
-        ("input", Affine),
-        ("output", Affine),
-        ("unit", ctypes.c_float),
-        *((n, _U32) for n in ("input_dtype", "output_dtype", "count")),
-    ]
-
-
-def boxes_fields(plan: BoxesPlan) -> dict[str, Any]:
-    """The fields of ``ar_boxes`` that are numbers."""
-    return {
-        "least": plan.least,
-        "iou": plan.iou,
-        "boxes_dtype": TYPE_CODES[plan.centres.dtype],
-        "scores_dtype": TYPE_CODES[plan.scores],
-        "count": plan.count,
-        "stride": plan.stride,
-        "classes": plan.classes,
-        "first_class": int(plan.step.background),
-        "candidates": plan.step.candidates,
-        "most": plan.nms.most,
-        "x_first": int(plan.step.order == "xywh"),
-        "by_class": int(plan.nms.by_class),
-    }
-
-
-def squares_fields(plan: MsePlan) -> dict[str, Any]:
-    """The fields of ``ar_squares`` that are numbers."""
-    return {
-        "unit": plan.unit,
-        "input_dtype": TYPE_CODES[plan.input.dtype],
-        "output_dtype": TYPE_CODES[plan.output.dtype],
-        "count": plan.count,
-    }
-
-
-def values_fields(values: Values) -> dict[str, Any]:
-    """The fields of the ``ar_affine`` that reads a tensor."""
-    return affine_fields(values.affine, values.dtype)
+def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> Call:
+    library.ar_detect.restype = _U32
+    found = (structs.BoxStruct * plan.candidates)()
+    points = (_I32 * max(2 * plan.points * plan.candidates, 1))()
+    places = (_P(None if i is None else outputs[i]) for i in plan.outputs)
+    return Call(
+        library.ar_detect, (ctypes.byref(structs.boxes_struct(plan)), *places, found, points), found, points
+    )
 
 
 class CompiledPost:
@@ -98,45 +81,34 @@ class CompiledPost:
 
     def __init__(self, library: ctypes.CDLL, plan: PostPlan) -> None:
         self._library, self._plan = library, plan
-        self._kept: list[Any] = []
-        library.ar_mse.restype = ctypes.c_float
-        library.ar_top_k.restype = library.ar_detect.restype = _U32
-        if isinstance(plan, BoxesPlan):
-            self._boxes = _Boxes()
-            self._kept = [plan.anchors, exp_table() if plan.step.exponential else None]
-            self._boxes.anchors, self._boxes.powers = map(address, self._kept)
-            fill(self._boxes, boxes_fields(plan))
-            fill(self._boxes.centres, values_fields(plan.centres))
-            fill(self._boxes.sizes, values_fields(plan.sizes))
-        elif isinstance(plan, MsePlan):
-            self._squares = _Squares()
-            fill(self._squares, squares_fields(plan))
-            fill(self._squares.input, values_fields(plan.input))
-            fill(self._squares.output, values_fields(plan.output))
 
-    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Answer:
+    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
+        from arenite.converters.processing.post import Scored
+        from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
+        from arenite.converters.processing.post_values import keys
+
         plan = self._plan
+        given, made = ([np.ascontiguousarray(a) for a in arrays] for arrays in (inputs, outputs))
+        call = prepared(self._library, plan, [a.ctypes.data for a in given], [a.ctypes.data for a in made])
+        if isinstance(plan, PointsPlan) and plan.presence is not None:
+            output, least = plan.presence
+            if keys(made[output].reshape(-1)[:1])[0] < least:
+                return np.empty((0, 3), np.int64)
+        result = call.function(*call.arguments)
         if isinstance(plan, TopKPlan):
-            scores = np.ascontiguousarray(outputs[plan.step.output])
-            best = (_Scored * plan.step.k)()
-            count = self._library.ar_top_k(
-                ctypes.c_void_p(scores.ctypes.data),
-                _U32(TYPE_CODES[plan.dtype]),
-                _U32(plan.count),
-                _U32(plan.step.k),
-                _I32(plan.least),
-                best,
-            )
-            return [Scored(s.key, s.index) for s in best[:count]]
+            return [Scored(s.key, s.index) for s in call.found[:result]]
         if isinstance(plan, MsePlan):
-            given = np.ascontiguousarray(inputs[plan.step.input])
-            made = np.ascontiguousarray(outputs[plan.step.output])
-            pointers = (ctypes.c_void_p(a.ctypes.data) for a in (given, made))
-            return np.float32(self._library.ar_mse(ctypes.byref(self._squares), *pointers))
-        boxes = np.ascontiguousarray(outputs[plan.step.boxes])
-        scores = np.ascontiguousarray(outputs[plan.step.scores])
-        found = (_Box * plan.step.candidates)()
-        pointers = (ctypes.c_void_p(a.ctypes.data) for a in (boxes, scores))
-        count = self._library.ar_detect(ctypes.byref(self._boxes), *pointers, found)
-        names = [field[0] for field in _Box._fields_]
-        return [Box(*(getattr(b, name) for name in names)) for b in found[:count]]
+            return np.float32(result)
+        if isinstance(plan, PointsPlan):
+            return np.array(call.found, np.int64).reshape(plan.count, 3)
+        if isinstance(plan, MaskPlan):
+            return np.array(call.found, np.uint8).reshape(plan.shape)
+        return [_box(plan, call, k) for k in range(result)]
+
+
+def _box(plan: BoxesPlan, call: Call, k: int) -> Any:
+    from arenite.converters.processing.post import Box
+
+    found, row = call.found[k], 2 * plan.points
+    edges = found.top, found.left, found.bottom, found.right
+    return Box(*edges, found.key, found.index, found.anchor, tuple(call.points[k * row : (k + 1) * row]))

@@ -105,12 +105,12 @@ def _fixed(real: float) -> tuple[int, int]:
     """``real`` as multiplier >> shift, the multiplier in [2^30, 2^31)."""
     shift = 0
     mantissa = real
-    while mantissa < 1 << 30:
+    while 0 < mantissa < 1 << 30 and shift <= 62:
         mantissa, shift = mantissa * 2, shift + 1
-    multiplier = round(mantissa)
+    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # not finite, or 0: told below
     if multiplier == 1 << 31:
         multiplier, shift = 1 << 30, shift - 1
-    if not 1 <= shift <= 62 or mantissa >= 1 << 31:
+    if not 1 <= shift <= 62 or not multiplier:
         raise bad("The steps of normalise and quantise are too far apart to be done in one.")
     return multiplier, shift
 

@@ -10,8 +10,6 @@ import ctypes
 import hashlib
 import importlib.machinery
 import os
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -71,13 +69,15 @@ def _load(path: Path) -> ctypes.CDLL | None:
 
 
 def _compiled() -> tuple[ctypes.CDLL | None, str]:
-    from arenite.models.zoo import cache_directory
+    from arenite.models.pictures import cache_directory
 
     target = cache_directory() / "processing" / f"{digest()[:16]}.so"
     if target.is_file():
         loaded = _load(target)
         if loaded is not None:
             return loaded, ""
+    import subprocess
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         compile_library(target)
@@ -92,6 +92,9 @@ def _compiled() -> tuple[ctypes.CDLL | None, str]:
 
 def compile_library(target: Path) -> None:
     """Compile the sources into ``target``, in one step for whoever reads it."""
+    import subprocess
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
     os.close(handle)
     try:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arenite.converters.processing import levels
-from arenite.converters.processing.audio_plan import AudioPlan
-from arenite.converters.processing.image_plan import ImagePlan
+
+if TYPE_CHECKING:
+    from arenite.converters.processing.audio_plan import AudioPlan
+    from arenite.converters.processing.image_plan import ImagePlan
+    from arenite.converters.processing.vector import Vector
 
 _P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
 
@@ -32,7 +36,7 @@ class Axis(ctypes.Structure):
 
 
 class Picture(ctypes.Structure):
-    _fields_ = [("plane", _P * 2), ("stride", _U32 * 2)]
+    _fields_ = [("plane", _P * 3), ("stride", _U32 * 3)]
 
 
 class Image(ctypes.Structure):
@@ -61,6 +65,20 @@ class Image(ctypes.Structure):
                 "element_bytes",
             )
         ),
+    ]
+
+
+class HostImage(ctypes.Structure):
+    _fields_ = [
+        ("image", Image),
+        ("row_bytes", _U32),
+        ("groups", _U32),
+        *((name, _P) for name in ("places", "near", "far", "order", "weights", "ahead")),
+        ("blocks", _U32),
+        *((name, _P) for name in ("reach", "unpack", "stretch")),
+        *((name, _U32) for name in ("stretch_room", "stretch_from", "stretch_count")),
+        ("colours", _U8 * 4),
+        ("levels", _P),
     ]
 
 
@@ -150,6 +168,21 @@ def image_fields(plan: ImagePlan) -> dict[str, Any]:
         "line_bytes": line,
         "element_bytes": levels.ELEMENT_BYTES[plan.dtype],
     }
+
+
+def vector_code(library: ctypes.CDLL) -> str:
+    """What the library's vector code is written for; empty when this processor has none, or nobody wants it."""
+    if os.environ.get("ARENITE_PROCESSING") == "c":
+        return ""
+    library.ar_host_vector.restype = ctypes.c_char_p
+    return library.ar_host_vector().decode()
+
+
+def fill_vector(struct: HostImage, vector: Vector) -> None:
+    """The fields for vector code; ``vector`` holds the memory that they point to."""
+    fill(struct, vector.numbers)
+    for name, table in vector.tables.items():
+        setattr(struct, name, address(table))
 
 
 def audio_fields(plan: AudioPlan) -> dict[str, Any]:

@@ -7,45 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.post_plan import (
-    ANCHOR_BITS,
-    EXP_BITS,
-    LOG2E,
-    MOST,
-    MOST_DIFFERENCE,
-    REAL_BITS,
-    BoxesPlan,
-    MsePlan,
-    PostPlan,
-    TopKPlan,
-    Values,
-    exp_table,
-    keys,
-)
+from arenite.converters.processing.post_boxes import Box, detect
+from arenite.converters.processing.post_plan import MOST_DIFFERENCE, MsePlan, PostPlan, TopKPlan
+from arenite.converters.processing.post_plan_spread import NO_SCORE, MaskPlan, PointsPlan
+from arenite.converters.processing.post_values import REAL_BITS, falling, keys, real, sigmoid
+
+__all__ = ["Answer", "Box", "Scored", "detect", "mask", "mse", "points", "postprocess", "top_k"]
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A class and its key, which is the stored score; for float32 see ``post_plan.keys``."""
+    """A class and its key, which is the stored score, for float32 see ``post_values.keys``; of a softmax the
+    probability with 16 fractional bits."""
 
     key: int
     index: int
 
 
-@dataclass(frozen=True)
-class Box:
-    """Edges in 16 fractional bits of the input's sides."""
-
-    top: int
-    left: int
-    bottom: int
-    right: int
-    key: int
-    index: int  # class
-    anchor: int
-
-
-Answer = list[Scored] | list[Box] | np.float32
+#: Classes; boxes; an error; points, int64 [n, 3] of x, y and score with 16 fractional bits; or a mask, uint8 [h, w].
+Answer = list[Scored] | list[Box] | np.float32 | np.ndarray
 
 
 def postprocess(plan: PostPlan, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Answer:
@@ -54,26 +34,23 @@ def postprocess(plan: PostPlan, inputs: Sequence[np.ndarray], outputs: Sequence[
         return top_k(plan, outputs[plan.step.output].reshape(-1))
     if isinstance(plan, MsePlan):
         return mse(plan, inputs[plan.step.input].reshape(-1), outputs[plan.step.output].reshape(-1))
-    boxes, scores = outputs[plan.step.boxes], outputs[plan.step.scores]
-    return detect(plan, boxes.reshape(plan.count, plan.stride), scores.reshape(plan.count, plan.classes))
-
-
-def real(values: Values, stored: np.ndarray) -> np.ndarray:
-    """int64 in ``REAL_BITS``, divided as the plan says."""
-    map = values.affine
-    if stored.dtype.kind == "f":
-        moved = np.trunc(np.clip(np.nan_to_num(stored), -32000, 32000).astype(np.float32) * np.float32(65536))
-        moved = moved.astype(np.int64)
-    else:
-        moved = stored.astype(np.int64) - map.offset[0]
-    found = (moved * map.multiplier[0] + (1 << (map.shift[0] - 1))) >> map.shift[0]
-    return np.clip(found, map.low, map.high)
+    if isinstance(plan, PointsPlan):
+        return points(plan, outputs)
+    if isinstance(plan, MaskPlan):
+        return mask(plan, outputs[plan.step.output].reshape(-1))
+    return detect(plan, outputs)
 
 
 def top_k(plan: TopKPlan, scores: np.ndarray) -> list[Scored]:
     found = keys(scores)
     order = np.argsort(-found, kind="stable")[: plan.step.k]
-    return [Scored(int(found[i]), int(i)) for i in order if found[i] >= plan.least]
+    if plan.values is None:
+        return [Scored(int(found[i]), int(i)) for i in order if found[i] >= plan.least]
+    reals = real(plan.values, scores)
+    parts = [falling(int(reals[order[0]] - value)) for value in reals]
+    total = sum(parts)
+    made = [Scored(((parts[i] << 16) + (total >> 1)) // total, int(i)) for i in order]
+    return [each for each in made if each.key >= plan.least]
 
 
 def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
@@ -82,66 +59,28 @@ def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
     return total.astype(np.float32) * np.float32(plan.unit)
 
 
-def detect(plan: BoxesPlan, boxes: np.ndarray, scores: np.ndarray) -> list[Box]:
-    """Each anchor's best class, the best candidates, and of these what overlaps no better one."""
-    found = keys(scores)
-    first = 1 if plan.step.background else 0
-    best = found[:, first:].argmax(axis=1) + first
-    key = found[np.arange(plan.count), best]
-    order = [int(i) for i in np.argsort(-key, kind="stable") if key[i] >= plan.least]
-    candidates = [
-        Box(*_decode(plan, boxes[i], int(i)), int(key[i]), int(best[i]), i)
-        for i in order[: plan.step.candidates]
-    ]
-    kept: list[Box] = []
-    for box in candidates:
-        if len(kept) == plan.nms.most:
-            break
-        if not any(
-            (box.index == other.index or not plan.nms.by_class) and _overlap(plan, box, other)
-            for other in kept
-        ):
-            kept.append(box)
-    return kept
+def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
+    """No points where there is nothing that has them."""
+    if plan.presence is not None:
+        output, least = plan.presence
+        if keys(outputs[output].reshape(-1)[:1])[0] < least:
+            return np.empty((0, 3), np.int64)
+    rows = outputs[plan.step.output].reshape(plan.count, plan.step.values)
+    made = np.full((plan.count, 3), 1 << REAL_BITS, np.int64)
+    made[:, 0] = real(plan.values, rows[:, plan.x], 1)
+    made[:, 1] = real(plan.values, rows[:, plan.y], 0)
+    if plan.score != NO_SCORE:
+        scores = real(plan.values, rows[:, plan.score], 2)
+        made[:, 2] = [sigmoid(int(s)) for s in scores] if plan.step.logits else scores
+    return made
 
 
-def _decode(plan: BoxesPlan, raw: np.ndarray, anchor: int) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right."""
-    centres, sizes = real(plan.centres, raw[:2]), real(plan.sizes, raw[2:4])
-    (y, x), (h, w) = (centres, sizes) if plan.step.order == "yxhw" else (centres[::-1], sizes[::-1])
-    spans = []
-    for k, (middle, size) in enumerate(((int(y), int(h)), (int(x), int(w)))):
-        if plan.step.exponential:
-            size = exponential(size)
-        if plan.anchors is not None:
-            place, wide = int(plan.anchors[anchor, k]), int(plan.anchors[anchor, 2 + k])
-            middle = ((middle * wide) >> ANCHOR_BITS) + (place << (REAL_BITS - ANCHOR_BITS))
-            size = (size * wide) >> ANCHOR_BITS
-        most = MOST << REAL_BITS
-        middle, size = min(max(middle, -most), most), min(max(size, 0), most)
-        start = middle - (size >> 1)
-        spans.append((start, start + size))
-    (top, bottom), (left, right) = spans
-    return top, left, bottom, right
-
-
-def exponential(value: int) -> int:
-    """e^value, both in ``REAL_BITS``; ``value`` is cut to [-10, 10]."""
-    table = exp_table()
-    most = 10 << REAL_BITS
-    power = (min(max(value, -most), most) * LOG2E) >> 28
-    whole, rest = power >> REAL_BITS, power & ((1 << REAL_BITS) - 1)
-    step, part = rest >> 9, rest & 511
-    low, high = int(table[step]), int(table[step + 1])
-    return (low + (((high - low) * part) >> 9)) >> (EXP_BITS - REAL_BITS - whole)
-
-
-def _overlap(plan: BoxesPlan, a: Box, b: Box) -> bool:
-    height = min(a.bottom, b.bottom) - max(a.top, b.top)
-    width = min(a.right, b.right) - max(a.left, b.left)
-    if height <= 0 or width <= 0:
-        return False
-    both = height * width
-    union = (a.bottom - a.top) * (a.right - a.left) + (b.bottom - b.top) * (b.right - b.left) - both
-    # Cut to 47 bits, so that the product with iou fits 64.
-    return (both >> 1) << REAL_BITS > (union >> 1) * plan.iou
+def mask(plan: MaskPlan, values: np.ndarray) -> np.ndarray:
+    place = plan.pixel
+    pixels = np.arange(plan.shape[0] * plan.shape[1])[:, None]
+    channels = np.arange(plan.first, plan.last)[None]
+    if plan.given:
+        return values.astype(np.uint8).reshape(plan.shape)
+    found = keys(values[place.first + pixels * place.step + channels * place.field])
+    made = found[:, 0] >= plan.least if plan.last - plan.first == 1 else found.argmax(axis=1)
+    return made.astype(np.uint8).reshape(plan.shape)

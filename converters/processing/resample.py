@@ -161,15 +161,14 @@ def _two_taps(size: int, outputs: int, convention: str) -> list[tuple[int, list[
 def _opencv_bilinear(size: int, outputs: int, down: bool) -> Axis:
     """Outside the outer pixels' middles a row has one tap, a column two on the same pixel, each cut on its own: the
     weight of the tap that is not where it stands is negative."""
-    scale = 1.0 / (outputs / size)
+    at = ((np.arange(outputs) + 0.5) * (1.0 / (outputs / size)) - 0.5).astype(np.float32)
+    floor = np.floor(at)
+    one = np.float32(1 << OPENCV_BITS)
+    # Halves to even, as the processor's conversion does.
+    lows, seconds = floor.astype(np.int64), np.rint((at - floor) * one).astype(np.int64)
+    firsts = np.rint((np.float32(1) - (at - floor)) * one).astype(np.int64)
     spans: list[tuple[int, list[int]]] = []
-    for o in range(outputs):
-        at = np.float32((o + 0.5) * scale - 0.5)
-        low = int(np.floor(at))
-        rest = np.float32(at - np.float32(low))
-        one = np.float32(1 << OPENCV_BITS)
-        # Halves to even, as the processor's conversion does.
-        first, second = int(np.rint((np.float32(1) - rest) * one)), int(np.rint(rest * one))
+    for low, first, second in zip(lows.tolist(), firsts.tolist(), seconds.tolist(), strict=True):
         if 0 <= low < size - 1:
             spans.append((low, [first, second]))
         elif not down or size == 1 or not first or not second:

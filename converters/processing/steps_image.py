@@ -5,10 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from arenite.converters.processing.colour import HALVED, PLANES
 from arenite.converters.processing.fields import bad, one_of, within
 
 #: Layouts of a picture in memory. A file is decoded to the first four; the others are what cameras deliver.
-FORMATS = ("rgb", "bgr", "grey", "rgba", "bgra", "rgb565", "rgb565be", "yuyv", "uyvy", "nv12")
+FORMATS = (
+    "rgb",
+    "bgr",
+    "grey",
+    "rgba",
+    "bgra",
+    "rgb565",
+    "rgb565be",
+    "yuyv",
+    "uyvy",
+    "nv12",
+    "nv21",
+    "yu12",
+    "yv12",
+)
 METHODS = ("nearest", "bilinear", "area")
 #: Whose definition of a method is meant: they differ in sampling points, antialiasing and rounding.
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
@@ -40,9 +55,7 @@ class ImageSource:
             within(side, 0, MAX_SIDE, "A side of the source")
         if (self.width == 0) != (self.height == 0):
             raise bad("The source has a width or a height alone.")
-        if self.format in ("yuyv", "uyvy", "nv12") and (
-            self.width % 2 or self.height % (2 if self.format == "nv12" else 1)
-        ):
+        if self.format in HALVED and (self.width % 2 or self.height % (2 if self.format in PLANES else 1)):
             raise bad(
                 f"A source of format {self.format} has {self.width}x{self.height} pixels: it needs even sides."
             )

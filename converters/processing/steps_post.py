@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from arenite.converters.processing.fields import bad, one_of, record_of, within
 from arenite.converters.processing.spec import parts, read_record, read_steps
 
+if TYPE_CHECKING:
+    from arenite.converters.processing.steps_detect import Detections, Yolo
+    from arenite.converters.processing.steps_spread import Mask, Points
+
 SCHEMA = "arenite.postprocessing/1"
 #: The key of an image's ``extra``.
 KEY = "postprocessing"
+#: Landmarks of a box; what post.h has room for.
+MOST_POINTS = 32
+#: Of coordinates.
+UNITS = ("fractions", "pixels")
 
 
 @dataclass(frozen=True)
 class TopK:
     """The ``k`` best classes of ``output``, best first, of equal ones the lower; only those of at least
-    ``threshold``. ``logits``: the threshold is a probability, the output is what comes before its sigmoid; the order
-    of classes needs no softmax."""
+    ``threshold``. ``softmax``: scores are the softmax of the output. ``logits``: the threshold is a probability, the
+    output is what comes before its sigmoid; the order of classes needs neither."""
 
     do: ClassVar[str] = "top_k"
     k: int = 1
     threshold: float | None = None
     logits: bool = False
     output: int = 0
+    softmax: bool = False
 
     def __post_init__(self) -> None:
         within(self.k, 1, 1000, "Top-k: k")
         within(self.output, 0, 255, "Top-k: output")
-        _check_threshold("Top-k", self.threshold, self.logits)
+        check_threshold("Top-k", self.threshold, self.logits or self.softmax)
+        if self.logits and self.softmax:
+            raise bad("Top-k takes logits, or softmax, not both.")
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,8 @@ class Boxes:
 
     A box is centre and size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's); the centre over
     ``centre_scale`` times the anchor's size is added to its centre, the size over ``size_scale`` (``exponential``: e to
-    that) times the anchor's size is the size. Coordinates are fractions of the input.
+    that) times the anchor's size is the size. Coordinates are fractions of the input. ``points``: so many landmarks
+    follow, each two numbers like a centre.
 
     Anchors are ``anchors``: centre y, x, height, width each; or a ``grid`` of rows, columns and anchors per cell, all
     of size 1; or none: then a box is what the output says. ``background``: class 0 is none.
@@ -57,15 +71,17 @@ class Boxes:
     logits: bool = False
     background: bool = False
     candidates: int = 100
+    points: int = 0
 
     def __post_init__(self) -> None:
         one_of(self.order, ("yxhw", "xywh"), "Boxes: order")
         within(self.centre_scale, 1e-3, 1e6, "Boxes: centre_scale")
         within(self.size_scale, 1e-3, 1e6, "Boxes: size_scale")
         within(self.candidates, 1, 10_000, "Boxes: candidates")
+        within(self.points, 0, MOST_POINTS, "Boxes: points")
         for output in (self.boxes, self.scores):
             within(output, 0, 255, "Boxes: boxes and scores")
-        _check_threshold("Boxes", self.threshold, self.logits)
+        check_threshold("Boxes", self.threshold, self.logits)
         if self.anchors and self.grid:
             raise bad("Boxes takes anchors, or a grid, not both.")
         for anchor in self.anchors:
@@ -79,12 +95,14 @@ class Boxes:
 @dataclass(frozen=True)
 class Nms:
     """Of boxes that overlap by more than ``iou`` (intersection over union) the best stays; at most ``most`` in all.
+    ``average``: in its place and with its score comes their average, weighted by scores, as MediaPipe does.
     ``by_class``: boxes of different classes leave each other alone."""
 
     do: ClassVar[str] = "nms"
     iou: float = 0.5
     most: int = 20
     by_class: bool = True
+    average: bool = False
 
     def __post_init__(self) -> None:
         within(self.iou, 0.0, 1.0, "NMS: iou")
@@ -101,25 +119,59 @@ class Mse:
     input: int = 0
 
 
-def _check_threshold(step: str, threshold: float | None, logits: bool) -> None:
-    if logits and threshold is not None and not 0 < threshold < 1:
+def check_threshold(step: str, threshold: float | None, probability: bool) -> None:
+    if probability and threshold is not None and not 0 < threshold < 1:
         raise bad(f"{step}: threshold is {threshold:g}, expected a probability between 0 and 1.")
 
 
-PostStep = TopK | Boxes | Nms | Mse
-_KNOWN: dict[str, type] = {kind.do: kind for kind in (TopK, Boxes, Nms, Mse)}
+class _Kinds(Mapping[str, type]):
+    """The steps by name; a start that does not need the rarer ones does not wait for them."""
+
+    _PLACES: ClassVar[dict[str, tuple[str, str]]] = {
+        "top_k": ("steps_post", "TopK"),
+        "boxes": ("steps_post", "Boxes"),
+        "yolo": ("steps_detect", "Yolo"),
+        "detections": ("steps_detect", "Detections"),
+        "nms": ("steps_post", "Nms"),
+        "points": ("steps_spread", "Points"),
+        "mask": ("steps_spread", "Mask"),
+        "mse": ("steps_post", "Mse"),
+    }
+
+    def __getitem__(self, name: str) -> type:
+        module, kind = self._PLACES[name]
+        found = getattr(import_module(f"arenite.converters.processing.{module}"), kind)
+        assert isinstance(found, type)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._PLACES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._PLACES)
+
+    def __len__(self) -> int:
+        return len(self._PLACES)
+
+
+KINDS = _Kinds()
 
 
 @dataclass(frozen=True)
 class Postprocessing:
-    """``top_k``, ``mse``, or ``boxes`` and then ``nms``."""
+    """``top_k``, ``detections``, ``points``, ``mask``, ``mse``, or ``boxes`` or ``yolo`` and then ``nms``."""
 
-    steps: tuple[PostStep, ...]
+    steps: tuple[TopK | Boxes | Yolo | Detections | Nms | Points | Mask | Mse, ...]
 
     def __post_init__(self) -> None:
-        kinds = [type(step) for step in self.steps]
-        if kinds not in ([TopK], [Mse], [Boxes, Nms]):
-            raise bad("Postprocessing is a step top_k, or mse, or boxes and then nms.")
+        names = [step.do for step in self.steps]
+        if names not in ([[n] for n in ("top_k", "detections", "points", "mask", "mse")]) and names not in (
+            ["boxes", "nms"],
+            ["yolo", "nms"],
+        ):
+            raise bad(
+                "Postprocessing is a step top_k, detections, points, mask or mse, or boxes or yolo and then nms."
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, "steps": [{"do": step.do, **record_of(step)} for step in self.steps]}
@@ -128,7 +180,7 @@ class Postprocessing:
     def from_json(record: Any, place: str = "Postprocessing") -> Postprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
         _, steps = parts(record, SCHEMA, place, ())
-        return Postprocessing(tuple(read_steps(steps, _KNOWN, place)))
+        return Postprocessing(tuple(read_steps(steps, KINDS, place)))
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:

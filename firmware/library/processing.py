@@ -15,25 +15,18 @@ import numpy as np
 from arenite.converters.graph import Tensor
 from arenite.converters.processing import native_structs as structs
 from arenite.converters.processing.audio_plan import AudioPlan, plan_audio
-from arenite.converters.processing.colour import PIXEL_BYTES, buffer_bytes
-from arenite.converters.processing.compiled_post import boxes_fields, squares_fields, values_fields
+from arenite.converters.processing.colour import buffer_bytes, planes_of
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.image_plan import ImagePlan, source_plan
-from arenite.converters.processing.post_plan import (
-    BoxesPlan,
-    MsePlan,
-    PostPlan,
-    TopKPlan,
-    exp_table,
-    plan_post,
-)
+from arenite.converters.processing.post_plan import PostPlan, plan_post
 from arenite.converters.processing.spec import KEY as PRE_KEY
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import ImageSource
 from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing
 from arenite.firmware.generator.generate import Generated
-from arenite.firmware.library.processing_text import Writer, number, struct
+from arenite.firmware.library.processing_post import write_post
+from arenite.firmware.library.processing_text import Writer, struct
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,7 @@ def processing_files(g: Generated, made: Processing) -> dict[str, str]:
     elif made.before is not None:
         _write_audio(writer, made.before)
     if made.after is not None:
-        _write_post(writer, made.after)
+        write_post(writer, made.after)
     return writer.files()
 
 
@@ -122,8 +115,12 @@ def _write_image(w: Writer, plan: ImagePlan) -> None:
     }
     w.source.append(f"static const ar_image {w.p}image = {struct(fields)};")
     scratch = w.scratch(structs.image_scratch(plan))
-    stride = plan.width * PIXEL_BYTES.get(plan.format, 1)
-    second = f"image + {plan.width * plan.height}" if plan.format == "nv12" else "0"
+    planes, strides = ["image"], []
+    size = 0
+    for row_bytes, rows in planes_of(plan.format, plan.width, plan.height):
+        strides.append(str(row_bytes))
+        size += row_bytes * rows
+        planes.append(f"image + {size}")
     name = f"{w.p}preprocess"
     w.header.append(
         f"/* A picture of {plan.width}x{plan.height} pixels, {plan.format}, to input 0; it is only read. */\n"
@@ -135,7 +132,7 @@ def _write_image(w: Writer, plan: ImagePlan) -> None:
     w.source.append(
         f"void {name}_picture(const ar_picture *picture)\n{{\n{_fill(w, scratch)}}}\n\n"
         f"void {name}(const uint8_t *image)\n{{\n"
-        f"    const ar_picture picture = {{{{image, {second}}}, {{{stride}, {plan.width}}}}};\n"
+        f"    const ar_picture picture = {{{{{', '.join(planes[:-1])}}}, {{{', '.join(strides)}}}}};\n"
         f"    {name}_picture(&picture);\n}}"
     )
 
@@ -173,71 +170,3 @@ def _write_audio(w: Writer, plan: AudioPlan) -> None:
         f"void {w.p}preprocess(const int16_t *samples, uint32_t count)\n{{\n"
         f"    ar_audio_run(&{w.p}audio, samples, count, {w.address(w.g.model.main.inputs[0])}, {scratch});\n}}"
     )
-
-
-def _write_post(w: Writer, plan: PostPlan) -> None:
-    w.includes.add("post.h")
-    outputs = w.g.model.main.outputs
-    name = f"{w.p}postprocess"
-    if isinstance(plan, TopKPlan):
-        w.kernels.add("top_k.c")
-        code = structs_dtype(plan.dtype)
-        w.header.append(
-            f"/* After an inference: the best classes, best first; how many there are. */\n"
-            f"#define {w.upper}BEST {plan.step.k}\n"
-            f"uint32_t {name}(ar_scored best[{w.upper}BEST]);"
-        )
-        w.source.append(
-            f"uint32_t {name}(ar_scored best[{w.upper}BEST])\n{{\n"
-            f"    return ar_top_k({w.address(outputs[plan.step.output])}, {code}, {plan.count}, {plan.step.k}, "
-            f"{number(plan.least)}, best);\n}}"
-        )
-    elif isinstance(plan, MsePlan):
-        w.kernels |= {"mse.c", "post_real.c"}
-        fields = {
-            "input": values_fields(plan.input),
-            "output": values_fields(plan.output),
-            **squares_fields(plan),
-        }
-        w.source.append(f"static const ar_squares {w.p}squares = {struct(fields)};")
-        limit = ""
-        if plan.step.threshold is not None:
-            limit = f"#define {w.upper}ANOMALY {float(np.float32(plan.step.threshold))!r}f\n"
-        w.header.append(
-            "/* After an inference: the mean squared error between the output and `input`, which you kept: an\n"
-            f" * inference writes over its own. */\n{limit}float {name}(const void *input);"
-        )
-        w.source.append(
-            f"float {name}(const void *input)\n{{\n"
-            f"    return ar_mse(&{w.p}squares, input, {w.address(outputs[plan.step.output])});\n}}"
-        )
-    else:
-        _write_boxes(w, plan, name)
-
-
-def _write_boxes(w: Writer, plan: BoxesPlan, name: str) -> None:
-    w.kernels |= {"boxes.c", "post_real.c"}
-    outputs = w.g.model.main.outputs
-    fields = {
-        "anchors": w.table("anchors", plan.anchors),
-        "powers": w.table("powers", exp_table() if plan.step.exponential else None),
-        "centres": values_fields(plan.centres),
-        "sizes": values_fields(plan.sizes),
-        **boxes_fields(plan),
-    }
-    w.source.append(f"static const ar_boxes {w.p}boxes = {struct(fields)};")
-    w.header.append(
-        f"/* After an inference: boxes, best first; how many there are, at most {plan.nms.most}. */\n"
-        f"#define {w.upper}BOXES {plan.step.candidates}\n"
-        f"uint32_t {name}(ar_box found[{w.upper}BOXES]);"
-    )
-    w.source.append(
-        f"uint32_t {name}(ar_box found[{w.upper}BOXES])\n{{\n"
-        f"    return ar_detect(&{w.p}boxes, {w.address(outputs[plan.step.boxes])}, "
-        f"{w.address(outputs[plan.step.scores])}, found);\n}}"
-    )
-
-
-def structs_dtype(dtype: str) -> str:
-    """The constant of post.h."""
-    return f"AR_POST_{dtype.upper()}"

@@ -1,58 +1,65 @@
 #include "post.h"
 
 #define MOST (16 << 16)
-#define LOG2E 387270501 /* 28 fractional bits */
-
-/* e^value, value cut to [-10, 10]. */
-static int32_t exponential(const uint32_t *powers, int32_t value)
-{
-    const int32_t most = 10 << 16;
-    const int32_t cut = value < -most ? -most : value > most ? most : value;
-    const int32_t power = (int32_t)(((int64_t)cut * LOG2E) >> 28);
-    const uint32_t step = (uint32_t)power >> 9 & 127u;
-    const uint64_t rise = (uint64_t)(powers[step + 1] - powers[step]) * ((uint32_t)power & 511u) >> 9;
-    return (int32_t)((powers[step] + rise) >> (14 - (power >> 16)));
-}
 
 static int32_t clamp(int64_t value, int32_t low)
 {
     return (int32_t)(value < low ? low : value > MOST ? MOST : value);
 }
 
+/* A coordinate on the axis of `anchor`, whose centre stands first and its size two further. */
+static int64_t placed(int64_t middle, const uint16_t *anchor)
+{
+    return anchor ? ((middle * anchor[2]) >> 15) + anchor[0] * 2 : middle;
+}
+
 /* One side of a box: where it starts and ends. */
-static void side(const ar_boxes *p, int64_t middle, int32_t raw, const uint16_t *anchor, int32_t *start,
+static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_t *anchor, int32_t *start,
                  int32_t *end)
 {
-    int64_t size = p->powers ? exponential(p->powers, raw) : raw;
+    if (p->corners) {
+        *start = clamp(first, -MOST);
+        *end = clamp(second, *start);
+        return;
+    }
+    int64_t size = p->exponential ? ar_exponential(p->powers, second) : second;
     if (anchor) {
-        middle = ((middle * anchor[2]) >> 15) + anchor[0] * 2;
         size = (size * anchor[2]) >> 15;
     }
     const int32_t wide = clamp(size, 0);
-    *start = clamp(middle, -MOST) - (wide >> 1);
+    *start = clamp(placed(first, anchor), -MOST) - (wide >> 1);
     *end = *start + wide;
 }
 
-static void decode(const ar_boxes *p, const void *boxes, uint32_t i, ar_box *box)
+static void decode(const ar_boxes *p, const void *boxes, ar_box *box, int32_t *points)
 {
-    const uint32_t at = i * p->stride;
+    const uint32_t at = p->box.first + box->anchor * p->box.step;
     const uint32_t x = p->x_first ? 0 : 1;
-    const uint16_t *anchor = p->anchors ? p->anchors + 4 * i : 0;
-    const int32_t middle_y = ar_real(&p->centres, boxes, p->boxes_dtype, at + 1 - x);
-    const int32_t middle_x = ar_real(&p->centres, boxes, p->boxes_dtype, at + x);
-    const int32_t height = ar_real(&p->sizes, boxes, p->boxes_dtype, at + 3 - x);
-    const int32_t width = ar_real(&p->sizes, boxes, p->boxes_dtype, at + 2 + x);
-    side(p, middle_y, height, anchor, &box->top, &box->bottom);
-    side(p, middle_x, width, anchor ? anchor + 1 : 0, &box->left, &box->right);
+    const uint32_t field = p->box.field;
+    const uint16_t *anchor_y = p->anchors ? p->anchors + 4 * box->anchor : 0;
+    const uint16_t *anchor_x = anchor_y ? anchor_y + 1 : 0;
+    const ar_affine *second = p->corners ? &p->centres : &p->sizes;
+    side(p, ar_real(&p->centres, 0, boxes, p->boxes_dtype, at + (1 - x) * field),
+         ar_real(second, 0, boxes, p->boxes_dtype, at + (3 - x) * field), anchor_y, &box->top, &box->bottom);
+    side(p, ar_real(&p->centres, 1, boxes, p->boxes_dtype, at + x * field),
+         ar_real(second, 1, boxes, p->boxes_dtype, at + (2 + x) * field), anchor_x, &box->left, &box->right);
+    for (uint32_t k = 0; k < p->points; k++) {
+        const uint32_t point = at + (p->point_first + k * p->point_values) * field;
+        const int32_t across = ar_real(&p->centres, 1, boxes, p->boxes_dtype, point + x * field);
+        const int32_t down = ar_real(&p->centres, 0, boxes, p->boxes_dtype, point + (1 - x) * field);
+        points[2 * k] = clamp(placed(across, anchor_x), -MOST);
+        points[2 * k + 1] = clamp(placed(down, anchor_y), -MOST);
+    }
 }
 
+/* Whether boxes of classes that meet overlap by more than p->iou. */
 static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
 {
     const int32_t bottom = a->bottom < b->bottom ? a->bottom : b->bottom;
     const int32_t right = a->right < b->right ? a->right : b->right;
     const int32_t height = bottom - (a->top > b->top ? a->top : b->top);
     const int32_t width = right - (a->left > b->left ? a->left : b->left);
-    if (height <= 0 || width <= 0) {
+    if ((p->by_class && a->index != b->index) || height <= 0 || width <= 0) {
         return 0;
     }
     const int64_t both = (int64_t)height * width;
@@ -61,43 +68,121 @@ static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
     return (both >> 1) * (1 << 16) > (all >> 1) * p->iou;
 }
 
-/* Each anchor's best class among the best candidates, sorted; how many there are. */
-static uint32_t candidates(const ar_boxes *p, const void *scores, ar_box *found)
+/* Objectness times score, as the key of the product: of integers, what they are above their zero points. */
+static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
+{
+    if (p->scores_dtype == AR_POST_FLOAT32) {
+        union {
+            int32_t bits;
+            float value;
+        } a, b;
+        a.bits = object < 0 ? INT32_MIN - (object + 1) : object;
+        b.bits = score < 0 ? INT32_MIN - (score + 1) : score;
+        a.value *= b.value;
+        return ar_key(&a.value, AR_POST_FLOAT32, 0);
+    }
+    const int64_t one = object > p->object_zero ? object - p->object_zero : 0;
+    const int64_t other = score > p->object_zero ? score - p->object_zero : 0;
+    return (int32_t)(one * other >> 2);
+}
+
+/* The whole number from 0 to 65535 that is nearest. */
+static uint32_t rounded(int32_t real)
+{
+    const int64_t whole = ((int64_t)real + (1 << 15)) >> 16;
+    return (uint32_t)(whole < 0 ? 0 : whole);
+}
+
+/* The class that row `i` names. */
+static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
+{
+    const int32_t whole =
+        (ar_real(&p->weights, 1, labels, p->labels_dtype, p->label.first + i * p->label.step) + (1 << 15)) >>
+        16;
+    return (uint16_t)(whole < 0 ? 0 : whole);
+}
+
+/* Keeps the best p->candidates in order, of equal ones the first. */
+static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t key, uint32_t i,
+                       uint16_t index)
+{
+    if (key < p->least || (count == p->candidates && key <= found[count - 1].key)) {
+        return count;
+    }
+    uint32_t at = count < p->candidates ? count++ : count - 1;
+    for (; at > 0 && found[at - 1].key < key; at--) {
+        found[at] = found[at - 1];
+    }
+    found[at].key = key;
+    found[at].index = index;
+    found[at].anchor = (uint16_t)i;
+    return count;
+}
+
+/* Whether any of the rows has the objectness that it takes; all of them to `objects`. */
+static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint32_t some, int32_t *objects)
+{
+    int any = 0;
+    ar_keys(scores, p->scores_dtype, p->object.first + start * p->object.step, p->object.step, some, objects);
+    for (uint32_t i = 0; i < some; i++) {
+        any |= objects[i] >= p->least_object;
+    }
+    return any;
+}
+
+/* Each row's best class among the best candidates, sorted; how many there are. */
+static uint32_t candidates(const ar_boxes *p, const void *scores, const void *labels, uint32_t rows,
+                           ar_box *found)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        uint32_t best = p->first_class;
-        int32_t key = ar_key(scores, p->scores_dtype, i * p->classes + best);
-        for (uint32_t c = best + 1; c < p->classes; c++) {
-            const int32_t other = ar_key(scores, p->scores_dtype, i * p->classes + c);
-            if (other > key) {
-                key = other;
-                best = c;
-            }
-        }
-        if (key < p->least || (count == p->candidates && key <= found[count - 1].key)) {
+    /* Rows whose fields stand side by side are looked at one by one, since most are not worth it. */
+    const int singly = p->objectness && p->score.field == 1;
+    for (uint32_t start = 0; start < rows; start += AR_POST_BLOCK) {
+        int32_t keys[AR_POST_BLOCK];
+        int32_t objects[AR_POST_BLOCK];
+        uint32_t best[AR_POST_BLOCK];
+        const uint32_t some = rows - start < AR_POST_BLOCK ? rows - start : AR_POST_BLOCK;
+        if (p->objectness && !promising(p, scores, start, some, objects)) {
             continue;
         }
-        uint32_t at = count < p->candidates ? count++ : count - 1;
-        for (; at > 0 && found[at - 1].key < key; at--) {
-            found[at] = found[at - 1];
+        if (!singly) {
+            ar_best(scores, p->scores_dtype, &p->score, start, some, p->first_class, p->classes, keys, best);
         }
-        found[at].key = key;
-        found[at].index = (uint16_t)best;
-        found[at].anchor = (uint16_t)i;
+        for (uint32_t i = 0; i < some; i++) {
+            if (p->objectness && objects[i] < p->least_object) {
+                continue;
+            }
+            if (singly) {
+                ar_best(scores, p->scores_dtype, &p->score, start + i, 1, p->first_class, p->classes,
+                        &keys[i], &best[i]);
+            }
+            const int32_t key = p->objectness ? times(p, objects[i], keys[i]) : keys[i];
+            if (key >= p->least) {
+                const uint32_t index = p->labelled ? label(p, labels, start + i) : best[i];
+                count = insert(p, found, count, key, start + i, (uint16_t)index);
+            }
+        }
     }
     return count;
 }
 
-uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, ar_box *found)
+static void copy(int32_t *to, const int32_t *from, uint32_t count)
 {
-    const uint32_t count = candidates(p, scores, found);
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = from[i];
+    }
+}
+
+/* Of boxes that overlap a better one only the best stay. */
+static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
+{
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count && kept < p->most; i++) {
         ar_box box = found[i];
-        decode(p, boxes, box.anchor, &box);
+        /* Row `kept` of the points is free: no more boxes were kept than looked at. */
+        decode(p, boxes, &box, points + kept * 2 * p->points);
         uint32_t k = 0;
-        while (k < kept && ((p->by_class && found[k].index != box.index) || !overlap(p, &box, &found[k]))) {
+        while (k < kept && !overlap(p, &box, &found[k])) {
             k++;
         }
         if (k == kept) {
@@ -105,4 +190,71 @@ uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, ar_
         }
     }
     return kept;
+}
+
+/* A quotient rounded to the nearest, halves upwards. */
+static int32_t quotient(int64_t sum, int64_t total)
+{
+    const int64_t moved = sum + (total >> 1);
+    return (int32_t)(moved >= 0 ? moved / total : -((-moved + total - 1) / total));
+}
+
+static int32_t weight(const ar_boxes *p, int32_t key)
+{
+    int32_t real = ar_real_of_key(&p->weights, p->scores_dtype, key);
+    real = p->logits ? ar_sigmoid(p->powers, real) : real;
+    return real < 1 ? 1 : real > MOST ? MOST : real;
+}
+
+/* Of boxes that overlap a better one the average by their scores takes its place. */
+static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
+{
+    const uint32_t row = 2u * p->points;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        decode(p, boxes, &found[i], points + i * row);
+    }
+    for (; kept < count && kept < p->most; kept++) {
+        const ar_box best = found[kept];
+        int64_t sums[4 + 2 * AR_POST_MOST_POINTS] = {0};
+        int64_t total = 0;
+        uint32_t rest = kept + 1;
+        for (uint32_t i = kept; i < count; i++) {
+            const ar_box box = found[i];
+            const int32_t *its = points + i * row;
+            if (i == kept || overlap(p, &box, &best)) {
+                const int64_t share = weight(p, box.key);
+                const int32_t edges[4] = {box.top, box.left, box.bottom, box.right};
+                total += share;
+                for (uint32_t k = 0; k < 4 + row; k++) {
+                    sums[k] += share * (k < 4 ? edges[k] : its[k - 4]);
+                }
+            } else {
+                found[rest] = box;
+                copy(points + rest * row, its, row);
+                rest++;
+            }
+        }
+        found[kept].top = quotient(sums[0], total);
+        found[kept].left = quotient(sums[1], total);
+        found[kept].bottom = quotient(sums[2], total);
+        found[kept].right = quotient(sums[3], total);
+        for (uint32_t k = 0; k < row; k++) {
+            points[kept * row + k] = quotient(sums[4 + k], total);
+        }
+        count = rest;
+    }
+    return kept;
+}
+
+uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, const void *labels,
+                   const void *count, ar_box *found, int32_t *points)
+{
+    uint32_t rows = p->count;
+    if (count) {
+        const uint32_t said = rounded(ar_real(&p->weights, 1, count, p->labels_dtype, 0));
+        rows = said < rows ? said : rows;
+    }
+    const uint32_t some = candidates(p, scores, labels, rows, found);
+    return p->average ? average(p, boxes, found, some, points) : drop(p, boxes, found, some, points);
 }

@@ -19,10 +19,11 @@
 #define AR_WEIGHT_BITS 22
 #define AR_FRACTION_BITS 16
 
-/* A buffer of pixels: its planes (only NV12 has two), and from one row to the next in bytes. */
+/* A buffer of pixels: its planes (NV12 and NV21 have two, I420 and YV12 three), and from one row to the next in
+ * bytes. */
 typedef struct {
-    const uint8_t *plane[2];
-    uint32_t stride[2];
+    const uint8_t *plane[3];
+    uint32_t stride[3];
 } ar_picture;
 
 /* Output o reads `taps` source positions from start[o] on, with weights[o * taps ...]. */

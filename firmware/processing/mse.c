@@ -6,8 +6,8 @@ float ar_mse(const ar_squares *p, const void *input, const void *output)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->count; i++) {
-        int64_t difference = (int64_t)ar_real(&p->output, output, p->output_dtype, i) -
-                             ar_real(&p->input, input, p->input_dtype, i);
+        int64_t difference = (int64_t)ar_real(&p->output, 0, output, p->output_dtype, i) -
+                             ar_real(&p->input, 0, input, p->input_dtype, i);
         if (difference < -MOST_DIFFERENCE) {
             difference = -MOST_DIFFERENCE;
         } else if (difference > MOST_DIFFERENCE) {

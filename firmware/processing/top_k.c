@@ -4,17 +4,24 @@ uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k
                   ar_scored *best)
 {
     uint32_t found = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const int32_t key = ar_key(scores, dtype, i);
-        if (key < least || (found == k && key <= best[k - 1].key)) {
-            continue;
+    int64_t above = (int64_t)least - 1; /* what a score has to exceed */
+    int32_t keys[AR_POST_BLOCK];
+    for (uint32_t start = 0; start < count; start += AR_POST_BLOCK) {
+        const uint32_t some = count - start < AR_POST_BLOCK ? count - start : AR_POST_BLOCK;
+        ar_keys(scores, dtype, start, 1, some, keys);
+        for (uint32_t i = 0; i < some; i++) {
+            const int32_t key = keys[i];
+            if (key <= above) {
+                continue;
+            }
+            uint32_t at = found < k ? found++ : k - 1;
+            for (; at > 0 && best[at - 1].key < key; at--) {
+                best[at] = best[at - 1];
+            }
+            best[at].key = key;
+            best[at].index = start + i;
+            above = found == k ? best[k - 1].key : above;
         }
-        uint32_t at = found < k ? found++ : k - 1;
-        for (; at > 0 && best[at - 1].key < key; at--) {
-            best[at] = best[at - 1];
-        }
-        best[at].key = key;
-        best[at].index = i;
     }
     return found;
 }

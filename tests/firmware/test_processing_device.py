@@ -59,6 +59,7 @@ PICTURES = {
         {"do": "crop", "width": 12, "height": 12},
         {"do": "normalise", "divide": 255, "mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4]},
     ),
+    "planes": image_steps("yv12", 18, 14, RESIZED | {"convention": "opencv"}, *BYTES),
     "grey": image_steps(
         "rgb", 15, 15, RESIZED, {"do": "colour", "to": "grey"}, {"do": "colour", "to": "rgb"}, *BYTES
     ),
@@ -132,12 +133,14 @@ def answers(prepared: Prepared, inputs: list[np.ndarray]) -> list[int]:
     found = postprocess(plan, inputs, Reference(prepared.reference).run(inputs))
     if isinstance(found, np.floating):
         return numbers_of(np.array([found], np.float32))
+    if isinstance(found, np.ndarray):
+        return numbers_of(found)
     shown = []
     for one in found:
         if isinstance(one, Scored):
             shown += [one.key, one.index]
         elif isinstance(one, Box):
-            shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor]
+            shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor, *one.points]
     return shown
 
 
@@ -176,7 +179,6 @@ SHOW_ERROR = """\
     }}
 """
 MAIN = """\
-#include <string.h>
 {inclusions}
 void read_input(void *to, uint32_t bytes);
 void show_integer(int64_t value);
@@ -218,7 +220,7 @@ def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder
     inputs = [rng.integers(-128, 128, graph.tensors[i].shape).astype(np.int8) for i in graph.inputs]
     p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
     text = "".join(f"    read_input({name}_model_input_{k}(), {v.size});\n" for k, v in enumerate(inputs))
-    text += f"    memcpy(kept, {name}_model_input_0(), {inputs[0].size});\n"
+    text += f"    __builtin_memcpy(kept, {name}_model_input_0(), {inputs[0].size});\n"
     text += SHOW_INPUT.format(**p) + show.format(**p)
     lines = [numbers_of(inputs[0]), answers(prepared, inputs)]
     return Case(prepared, b"".join(v.tobytes() for v in inputs), lines, text)

@@ -33,9 +33,13 @@ def library() -> ctypes.CDLL:
 def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
     spec, format, width, height, data = case
     want = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
-    got = CompiledImage(library, plan_image(spec, format, width, height)).run(data)
-    assert (got.shape, got.dtype) == (want.shape, want.dtype)
-    assert got.tobytes() == want.tobytes()
+    plan = plan_image(spec, format, width, height)
+    for plain in (False, True):
+        got = CompiledImage(library, plan, plain=plain).run(data)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        assert got.tobytes() == want.tobytes()
+    planes = CompiledImage(library, plan, planar=True).run(data)
+    assert planes.tobytes() == want.transpose(2, 0, 1).tobytes()
 
 
 @settings(max_examples=200, deadline=None)

@@ -14,6 +14,7 @@ import pytest
 
 from arenite.converters.processing import native
 from arenite.firmware.generator.project import ENGINE_DIRECTORY
+from arenite.firmware.library.processing_text import source_files
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -82,6 +83,13 @@ def test_no_file_has_the_name_of_one_of_the_engine() -> None:
     """In a generated library both lie in one folder."""
     ours, engine = ({p.name for p in d.glob("*.[ch]")} for d in (native.SOURCES, ENGINE_DIRECTORY))
     assert not ours & engine
+
+
+def test_the_firmware_gets_nothing_of_the_hosts() -> None:
+    """A kernel that a generated library takes brings none of the vector code."""
+    hosts = ("vector", "image_host")
+    kernels = [p.name for p in native.SOURCES.glob("*.c") if not p.name.startswith(hosts)]
+    assert not [name for name in source_files(kernels) if name.startswith(hosts)]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

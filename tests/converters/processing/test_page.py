@@ -19,7 +19,7 @@ TEXT = (Path(__file__).resolve().parents[3] / "docs" / "processing.md").read_tex
 
 def test_the_examples_are_right() -> None:
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         if "postprocessing" in block:
             Postprocessing.from_json(block["postprocessing"])
@@ -33,7 +33,7 @@ def test_the_examples_are_right() -> None:
 
 
 def test_every_step_and_convention_is_there() -> None:
-    for kind in (*spec._IMAGE, *spec._AUDIO, *spec._LAST, *steps_post._KNOWN.values()):
+    for kind in (*spec._IMAGE, *spec._AUDIO, *spec._LAST, *steps_post.KINDS.values()):
         assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
     for name in (*CONVENTIONS, *FORMATS):
         assert f"`{name}`" in TEXT

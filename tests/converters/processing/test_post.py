@@ -14,8 +14,9 @@ from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Quantization, Tensor
 from arenite.converters.processing import native
 from arenite.converters.processing.compiled_post import CompiledPost
-from arenite.converters.processing.post import Box, exponential, postprocess
+from arenite.converters.processing.post import Box, postprocess
 from arenite.converters.processing.post_plan import plan_post
+from arenite.converters.processing.post_values import exponential
 from arenite.converters.processing.steps_post import Postprocessing
 
 
@@ -117,42 +118,133 @@ def test_exponential(value: float) -> None:
 TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data(), TYPES, TYPES, st.integers(0, 2**32))
 def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: int) -> None:
     library = native.library()
     if library is None:
         pytest.skip(native.reason())
     rng = np.random.default_rng(seed)
-    what = data.draw(st.sampled_from(["top_k", "mse", "boxes"]))
-    threshold = data.draw(st.none() | st.floats(-1, 1, width=32))
-    count, classes = data.draw(st.integers(1, 20)), data.draw(st.integers(2, 4))
-    inputs: list[Tensor] = []
-    if what == "top_k":
-        outputs = [tensor(first, 1, count)]
-        made = spec({"do": "top_k", "k": data.draw(st.integers(1, 10)), "threshold": threshold})
-    elif what == "mse":
-        inputs, outputs = [tensor(first, 1, count)], [tensor(second, 1, count)]
-        made = spec({"do": "mse"})
-    else:
-        outputs = [tensor(first, 1, count, 5), tensor(second, 1, count, classes)]
-        flags = {name: data.draw(st.booleans()) for name in ("exponential", "background")}
-        step: dict[str, Any] = {"do": "boxes", "threshold": threshold or 0.0, **flags}
-        step["order"] = data.draw(st.sampled_from(["yxhw", "xywh"]))
-        step["candidates"] = data.draw(st.integers(1, 20))
-        step["centre_scale"] = data.draw(st.floats(0.1, 10))
-        if data.draw(st.booleans()):
-            step["anchors"] = [list(map(float, rng.random(4))) for _ in range(count)]
-        nms = {"iou": data.draw(st.floats(0, 1)), "most": data.draw(st.integers(1, 20))}
-        made = spec(step, {"do": "nms", **nms, "by_class": data.draw(st.booleans())})
+    what = data.draw(st.sampled_from(sorted(MADE)))
+    inputs, outputs, steps = MADE[what](data, first, second)
+    made = spec(*steps)
     plan = plan_post(made, inputs, outputs)
     given_, got = ([random_values(t, rng) for t in ts] for ts in (inputs, outputs))
     want, have = postprocess(plan, given_, got), CompiledPost(library, plan).run(given_, got)
-    if what == "mse":
-        assert np.array(want).tobytes() == np.array(have).tobytes()
-        assert np.array(want).dtype == np.float32
-    else:
+    if isinstance(want, list):
         assert have == want
+    else:
+        assert np.array(want).tobytes() == np.array(have).tobytes()
+        assert np.array(want).dtype == np.array(have).dtype
+
+
+def _top_k(data: st.DataObject, first: str, second: str) -> Any:
+    count, threshold = data.draw(st.integers(1, 80)), data.draw(st.none() | st.floats(-1, 1, width=32))
+    step = {"do": "top_k", "k": data.draw(st.integers(1, 10)), "threshold": threshold}
+    if data.draw(st.booleans()):
+        step |= {"softmax": True, "threshold": data.draw(st.none() | st.floats(0.01, 0.5))}
+    return [], [tensor(first, 1, count)], [step]
+
+
+def _mse(data: st.DataObject, first: str, second: str) -> Any:
+    count = data.draw(st.integers(1, 20))
+    return [tensor(first, 1, count)], [tensor(second, 1, count)], [{"do": "mse"}]
+
+
+def _nms(data: st.DataObject) -> dict[str, Any]:
+    flags = {name: data.draw(st.booleans()) for name in ("by_class", "average")}
+    return {"do": "nms", "iou": data.draw(st.floats(0, 1)), "most": data.draw(st.integers(1, 20)), **flags}
+
+
+def _boxes(data: st.DataObject, first: str, second: str) -> Any:
+    count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (2, 4), (0, 3)))
+    flags = {name: data.draw(st.booleans()) for name in ("exponential", "background")}
+    step: dict[str, Any] = {"do": "boxes", "points": points, **flags}
+    step["threshold"] = data.draw(st.none() | st.floats(-1, 1, width=32)) or 0.0
+    if data.draw(st.booleans()):
+        step |= {"logits": True, "threshold": data.draw(st.floats(0.1, 0.9))}
+    step["order"] = data.draw(st.sampled_from(["yxhw", "xywh"]))
+    step["candidates"] = data.draw(st.integers(1, 20))
+    step["centre_scale"] = data.draw(st.floats(0.1, 10))
+    if data.draw(st.booleans()):
+        anchors = np.random.default_rng(data.draw(st.integers(0, 99))).random((count, 4))
+        step["anchors"] = [list(map(float, row)) for row in anchors]
+    outputs = [tensor(first, 1, count, 5 + 2 * points), tensor(second, 1, count, classes)]
+    return [], outputs, [step, _nms(data)]
+
+
+def _yolo(data: st.DataObject, first: str, second: str) -> Any:
+    count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (1, 5), (0, 2)))
+    objectness = data.draw(st.booleans())
+    fields = 4 + objectness + classes + 3 * points
+    columns = data.draw(st.booleans())
+    step = {
+        "do": "yolo",
+        "layout": "columns" if columns else "rows",
+        "objectness": objectness,
+        "points": points,
+        "corners": data.draw(st.booleans()),
+        "unit": data.draw(st.sampled_from(["pixels", "fractions"])),
+        "threshold": data.draw(st.floats(0.01, 0.9)),
+        "logits": not objectness and data.draw(st.booleans()),
+        "candidates": data.draw(st.integers(1, 50)),
+    }
+    shape = (1, fields, count) if columns else (1, count, fields)
+    return [tensor("uint8", 1, 3, 5, 3)], [tensor(first, *shape)], [step, _nms(data)]
+
+
+def _detections(data: st.DataObject, first: str, second: str) -> Any:
+    count = data.draw(st.integers(1, 40))
+    step: dict[str, Any] = {"do": "detections", "order": data.draw(st.sampled_from(["yxyx", "xyxy"]))}
+    step["threshold"], step["most"] = data.draw(st.floats(-1, 1)), data.draw(st.integers(1, 50))
+    if data.draw(st.booleans()):
+        return [], [tensor(first, 1, count, 6)], [step | {"output": 0}]
+    shapes = ((1, count, 4), (1, count), (1, count))
+    outputs = [tensor(t, *shape) for t, shape in zip((first, second, first), shapes, strict=True)]
+    if data.draw(st.booleans()):
+        outputs.append(tensor(second, 1))
+        step["count"] = 3
+    return [], outputs, [step]
+
+
+def _points(data: st.DataObject, first: str, second: str) -> Any:
+    count, values = data.draw(st.integers(1, 20)), data.draw(st.integers(2, 5))
+    step: dict[str, Any] = {
+        "do": "points",
+        "values": values,
+        "unit": data.draw(st.sampled_from(["pixels", "fractions"])),
+    }
+    step["order"] = data.draw(st.sampled_from(["xy", "yx"]))
+    if values > 2 and data.draw(st.booleans()):
+        step |= {"score": data.draw(st.integers(2, values - 1)), "logits": data.draw(st.booleans())}
+    outputs = [tensor(first, 1, 1, count, values), tensor(second, 1, 1)]
+    if data.draw(st.booleans()):
+        step |= {"presence": 1, "presence_logits": data.draw(st.booleans())}
+    return [tensor("uint8", 1, 3, 5, 3)], outputs, [step]
+
+
+def _mask(data: st.DataObject, first: str, second: str) -> Any:
+    height, width, channels = (data.draw(st.integers(1, high)) for high in (9, 9, 5))
+    planes = data.draw(st.booleans())
+    if data.draw(st.booleans()):
+        kind = data.draw(st.sampled_from(["int32", "int64"]))
+        return [], [Tensor(0, "t", (1, height, width), kind)], [{"do": "mask"}]
+    step: dict[str, Any] = {"do": "mask", "planes": planes, "threshold": data.draw(st.floats(0.1, 0.9))}
+    if data.draw(st.booleans()):
+        step |= {"channel": data.draw(st.integers(0, channels - 1)), "logits": data.draw(st.booleans())}
+    shape = (1, channels, height, width) if planes else (1, height, width, channels)
+    return [], [tensor(first, *shape)], [step]
+
+
+MADE = {
+    "top_k": _top_k,
+    "mse": _mse,
+    "boxes": _boxes,
+    "yolo": _yolo,
+    "detections": _detections,
+    "points": _points,
+    "mask": _mask,
+}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +254,7 @@ def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: 
         ([{"do": "top_k", "k": 0}], "k is 0"),
         ([{"do": "top_k", "k": 1, "best": 2}], "does not take 'best'"),
         ([{"do": "top_k", "output": 3}], "speaks of output 3"),
-        ([{"do": "boxes"}], "boxes and then nms"),
+        ([{"do": "boxes"}], "boxes or yolo and then nms"),
         ([{"do": "boxes", "grid": [[2, 2]]}, {"do": "nms"}], "is not rows, columns"),
         ([{"do": "top_k", "threshold": 1.5, "logits": True}], "expected a probability"),
         ([{"do": "boxes", "boxes": 0, "scores": 0, "grid": [[3, 3, 1]]}, {"do": "nms"}], "9 anchors"),
@@ -171,6 +263,30 @@ def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: 
 def test_what_cannot_be_done_is_said(steps: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         plan_post(Postprocessing.from_json({"steps": steps}), [], [tensor("int8", 1, 5)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "problem"),
+    [
+        ((1, 5, 1), [{"do": "boxes", "boxes": 1, "scores": 0, "background": True}, {"do": "nms"}], "of the background"),
+        ((1, 5, 4), [{"do": "boxes", "grid": [[1024, 1024, 1024]]}, {"do": "nms"}], "1,073,741,824 anchors"),
+        ((1, 3, 70_000), [{"do": "yolo", "layout": "rows", "unit": "fractions"}, {"do": "nms"}], "at most 65,535"),
+    ],
+)  # fmt: skip
+def test_records_that_would_read_or_keep_too_much(
+    shape: tuple[int, ...], steps: list[dict[str, Any]], problem: str
+) -> None:
+    tensors = [tensor("int8", *shape), tensor("int8", 1, 5, 4)]
+    with pytest.raises(UsageError, match=problem):
+        plan_post(Postprocessing.from_json({"steps": steps}), [], tensors)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("step", [{"do": "top_k", "threshold": 0.5}, {"do": "top_k", "softmax": True}])
+def test_scales_that_no_tensor_has(scale: float, step: dict[str, Any]) -> None:
+    """As a malformed model may say."""
+    with pytest.raises(UsageError):
+        plan_post(spec(step), [], [tensor("int8", 1, 5, scale=scale)])
 
 
 @pytest.mark.parametrize("seed", range(5))

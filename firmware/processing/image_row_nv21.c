@@ -1,0 +1,14 @@
+/* A plane of y; a plane of v and u, a pair for each two by two pixels. */
+#include "image_rows.h"
+#include "yuv.h"
+
+#define AR_ROW(KIND) ar_row_##KIND##_nv21
+#define AR_LINE(p, from, y)                                           \
+    const uint8_t *line = (from)->plane[0] + (y) * (from)->stride[0]; \
+    const uint8_t *chroma = (from)->plane[1] + ((y) >> 1) * (from)->stride[1];
+#define AR_PIXEL(x, r, g, b)                           \
+    {                                                  \
+        const uint8_t *pair = chroma + ((x) & ~1u);    \
+        ar_yuv(line[x], pair[1], pair[0], &r, &g, &b); \
+    }
+#include "image_row.h"

@@ -1,0 +1,41 @@
+/* Eight lanes of 32 bits, each also two of 16, for AVX2 and NEON alike: what the vector kernels are written in.
+ *
+ * Defines AR_VECTOR where there is such a machine; AVX2 is asked for function by function, with AR_TARGET, so that the
+ * library loads on every x86-64 and decides when it runs. Microcontrollers compile none of it.
+ */
+#ifndef ARENITE_VECTOR_H
+#define ARENITE_VECTOR_H
+
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include "vector_avx2.h"
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
+#include "vector_neon.h"
+#endif
+
+#ifdef AR_VECTOR
+
+static inline uint64_t ar_load_2(const uint8_t *at)
+{
+    uint16_t value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static inline uint64_t ar_load_4(const uint8_t *at)
+{
+    uint32_t value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static inline uint64_t ar_load_8(const uint8_t *at)
+{
+    uint64_t value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+}
+
+#endif
+#endif
