@@ -29,10 +29,11 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
         ) from error
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Put ``data`` at ``path`` in one step, where a link at ``path`` leads. Raises ``OSError``.
 
-    Missing parent folders are made. An existing file keeps its permissions.
+    Missing parent folders are made. An existing file keeps its permissions. Without ``durable`` it is not waited until
+    the disk has it: a power failure, but no crash of a program, may leave an empty file.
     """
     target = Path(os.path.realpath(path))
     temporary = None
@@ -42,8 +43,9 @@ def replace_file(path: Path, data: bytes) -> None:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         os.replace(temporary, target)
         temporary = None

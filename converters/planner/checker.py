@@ -14,6 +14,7 @@ from arenite.converters.errors import PlanError
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.split_checker import find_split_violations
 from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
 
 #: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.
@@ -52,9 +53,11 @@ def find_violations(
     was written for it, all variables survive, and all outputs are there at the end."""
     if len(needs) != len(graph.ops):
         return [f"There are {len(needs)} needs for {len(graph.ops)} operators."]
+    across = find_split_violations(graph, plan, needs, persistent=persistent)
     if plan.segments and not persistent and not folded:
-        return streaming_violations(graph, plan, needs)
+        return across + streaming_violations(graph, plan, needs)
     run = _Run(graph, plan, needs, dict(persistent or {}), frozenset(folded))
+    run.violations += across
     run.check_figures()
     run.check_blocks()
     run.check_order()

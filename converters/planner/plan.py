@@ -49,6 +49,22 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Split:
+    """The arena in two memories. Its addresses below ``fast_bytes`` are of the fast memory, those from there on of the
+    slow one, whose first byte is at ``fast_bytes``; no block has bytes in both.
+
+    Which of the two memories is the faster one does not matter here: ``preferred_slow`` tells. What is minimised is
+    ``accesses``: the estimated loads and stores that an inference makes in the other one.
+    """
+
+    fast_bytes: int  # a multiple of the plan's alignment
+    accesses: int
+    bound: int  # no assignment for this order and these shared buffers has fewer
+    status: str  # "optimal": accesses == bound; "gap": the search ended before that was known
+    preferred_slow: bool = False
+
+
+@dataclass(frozen=True)
 class Plan:
     """Where everything is and when it runs. Offsets are bytes from the start of the arena."""
 
@@ -68,6 +84,18 @@ class Plan:
     #: Runs of operators that are streamed; the others compute whole tensors. Offsets of a streamed tensor are those of
     #: its slot 0, and its scratch is for one row.
     segments: tuple[Segment, ...] = ()
+    #: None: one memory holds the arena.
+    split: Split | None = None
+
+    @property
+    def fast_bytes(self) -> int:
+        """Bytes in the memory that holds the stack and all other data too."""
+        return self.arena_bytes if self.split is None else self.split.fast_bytes
+
+    @property
+    def slow_bytes(self) -> int:
+        """Bytes in the second memory."""
+        return self.arena_bytes - self.fast_bytes
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able record that ``from_json`` turns back into an equal plan."""
@@ -77,6 +105,8 @@ class Plan:
                 dict(vars(s)) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}}
                 for s in self.segments
             ]
+        if self.split is not None:
+            record["split"] = dict(vars(self.split))
         return record
 
     def _to_json(self) -> dict[str, Any]:
@@ -127,6 +157,13 @@ def _segment(record: Mapping[str, Any]) -> Segment:
     )
 
 
+def _split(record: Mapping[str, Any]) -> Split:
+    if record["status"] not in ("optimal", "gap") or not isinstance(record["preferred_slow"], bool):
+        raise ValueError(f"split {record!r}")
+    counts = {name: _count(record[name]) for name in ("fast_bytes", "accesses", "bound")}
+    return Split(**counts, status=record["status"], preferred_slow=record["preferred_slow"])
+
+
 def _read(record: object) -> Plan:
     if not isinstance(record, dict):
         raise TypeError("not an object")
@@ -152,4 +189,5 @@ def _read(record: object) -> Plan:
         sharing=tuple((s[0], s[1], s[2]) for s in sharing),
         statistics=SearchStatistics(**{k: _count(v) for k, v in record["statistics"].items()}),
         segments=tuple(_segment(s) for s in record.get("segments", ())),
+        split=_split(record["split"]) if "split" in record else None,
     )

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from arenite.converters.fit import Needs, fit
-from arenite.profiles.boards import Board, Power, Region, load_board
+from arenite.profiles.board import Board, Power, Region
+from arenite.profiles.boards import load_board
 
 NEEDS = Needs(
     optimise="balanced",
@@ -66,17 +67,43 @@ def test_a_way_to_build_that_fits_is_named() -> None:
     assert verdict.reasons == ("needs 100 B more SRAM: try --optimise flash (then 9,900 B)",)
 
 
-def test_external_ram_is_pointed_out_but_not_counted() -> None:
-    psram = Region("PSRAM", 0x6000_0000, 9_000, "psram")
-    verdict = fit(NEEDS, board(40_000, 5_000, psram))
-    assert not verdict.fits
-    assert verdict.reasons == (
-        "needs 5,000 B more SRAM",
-        "the arena would fit the board's PSRAM, which the generated project does not use",
+def test_a_second_memory_counts_only_for_what_is_planned_to_lie_there() -> None:
+    psram = Region("PSRAM", 0x6000_0000, 6_032, "psram", 4.0)
+    assert fit(NEEDS, board(40_000, 5_000, psram)).reasons == ("needs 5,000 B more SRAM",)
+    # 6,000 B of the arena, and 32 B of guard words with them, which are static data.
+    parted = replace(
+        NEEDS, static=NEEDS.static + 32, second=psram, arena_slow=6_000, slow_ram=6_032, slow_cycles=2e6
     )
-    assert len(fit(NEEDS, board(40_000, 5_000, replace(psram, size=8_999))).reasons) == 1
-    assert len(fit(NEEDS, board(40_000, 5_000, replace(psram, kind="ccm"))).reasons) == 1
-    assert fit(NEEDS, board(40_000, 10_000, psram)).reasons == ()
+    verdict = fit(parted, board(40_000, 4_000, psram))
+    assert verdict.fits and verdict.reasons == () and verdict.missing == 0
+    assert verdict.latency_ms == pytest.approx(5000)  # three seconds, and two million cycles at 1 MHz
+    assert verdict.notes == (
+        "6,000 B of the arena in PSRAM, slower: about 2,000.00 ms per inference (estimated)",
+    )
+    found = verdict.to_json()
+    assert found["ram"]["needed"] == found["ram"]["available"] == 4_000
+    assert sum(found["ram"][k] for k in ("arena", "stack", "static")) == 4_000
+    assert found["slow_ram"] == {"region": "PSRAM", "needed": 6_032, "available": 6_032, "arena": 6_000}
+    assert fit(NEEDS, board(40_000, 10_000, psram)).to_json()["slow_ram"] is None
+    assert fit(parted, board(40_000, 3_999, psram)).reasons == ("needs 1 B more SRAM",)
+    small = replace(parted, second=replace(psram, size=6_031))
+    assert fit(small, board(40_000, 4_000, psram)).reasons == ("needs 1 B more PSRAM",)
+
+
+def test_the_arena_keeps_to_the_limit_it_is_given() -> None:
+    arena = NEEDS.arena_fast
+    assert fit(NEEDS, board(), fast_ram=arena).fits
+    verdict = fit(NEEDS, board(), fast_ram=arena - 1)
+    assert not verdict.fits and verdict.missing == 1
+    assert verdict.reasons == (f"the arena takes 1 B more of SRAM1+2+3 than the {arena - 1:,} B it may",)
+
+
+def test_a_second_memory_may_be_as_fast_or_faster() -> None:
+    ccm = Region("CCM", 0x1000_0000, 65_536, "ccm")
+    parted = replace(NEEDS, second=ccm, arena_slow=1_000, slow_ram=1_032)
+    assert fit(parted, board()).notes == ("1,000 B of the arena in CCM, as fast as SRAM1+2+3",)
+    faster = replace(parted, slow_cycles=-1000.0)
+    assert "faster: about 1.00 ms" in fit(faster, board()).notes[0]
 
 
 def test_time_and_energy_are_estimates() -> None:
