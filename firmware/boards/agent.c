@@ -4,6 +4,7 @@
  * most FRAME_MAX bytes, so that no COBS block reaches 255 and the encoder needs no case for it.
  */
 #include "agent.h"
+#include "health.h"
 #include "port.h"
 
 #define PROTOCOL_VERSION 1u
@@ -13,7 +14,7 @@
 #define CRC_BYTES 4u
 #define CRC_RESIDUE 0x2144DF1Cu /* CRC-32 of any message followed by its own CRC */
 
-enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART };
+enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG };
 enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER };
 enum { OF_INPUTS = 0, OF_OUTPUTS, OF_TICKS };
 
@@ -129,10 +130,19 @@ static uint32_t hello(void)
     frame.word[1] =
         PROTOCOL_VERSION | (uint32_t)model->input_count << 8 | (uint32_t)model->output_count << 16;
     frame.word[2] = model->layer_count | DATA_MAX << 16;
-    frame.word[3] = model->arena_bytes;
+    frame.word[3] = ar_arena_bytes();
     copy(&frame.byte[16], model->hash, sizeof model->hash);
     frame.word[6] = PORT_TICK_HZ;
     return append_text(append_text(28, model->name), ar_this_firmware.board);
+}
+
+static uint32_t started_by(void)
+{
+#ifdef AR_HEALTH
+    return health_cause();
+#else
+    return (port_reason & ~0xFFu) == PORT_REASON_MAGIC ? port_reason & 0xFFu : PORT_POWER_ON;
+#endif
 }
 
 void ar_serve(void)
@@ -154,6 +164,7 @@ void ar_serve(void)
 
         if (bytes == 0) {
             status = BAD_FRAME;
+            health_count(LOG_BAD_FRAME);
         } else if (command == HELLO) {
             greeted = 1;
             reply = hello();
@@ -165,6 +176,7 @@ void ar_serve(void)
                     status = OUT_OF_ORDER;
                 } else {
                     ar_infer(flags, &run);
+                    health_inference();
                 }
             }
             frame.word[1] = (uint32_t)run.total;
@@ -175,7 +187,7 @@ void ar_serve(void)
             frame.word[1] = ar_stack_used();
             frame.word[2] = ar_stack_bytes();
             frame.word[3] = ar_guards_damaged();
-            frame.word[4] = (port_reason & ~0xFFu) == PORT_REASON_MAGIC ? port_reason & 0xFFu : PORT_POWER_ON;
+            frame.word[4] = started_by();
             reply = 20;
         } else if (command == DESCRIBE || command == WRITE || command == READ) {
             const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
@@ -199,9 +211,24 @@ void ar_serve(void)
                 frame.word[2] = tensor->dtype;
                 reply = 12;
             }
+#ifdef AR_HEALTH
+        } else if (command == HEALTH) {
+            reply += health_report(&frame.word[1]);
+        } else if (command == LOG) {
+            if (bytes < 12) {
+                status = BAD_RANGE;
+            } else {
+                reply += health_log(&frame.word[1], flags);
+            }
+#endif
         } else if (command != RESTART) {
             status = BAD_COMMAND;
         }
+#ifdef AR_HEALTH
+        if (status == OUT_OF_ORDER || status == BAD_COMMAND || status == BAD_RANGE) {
+            health_count(status == OUT_OF_ORDER ? LOG_OUT_OF_ORDER : LOG_BAD_REQUEST);
+        }
+#endif
         if (bytes && status != OUT_OF_ORDER) {
             latest = sequence;
         }

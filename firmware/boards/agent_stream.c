@@ -1,5 +1,6 @@
 /* Input 0 as it arrives, in pieces of any length: each row goes to its slot, and then whatever it allows is computed. */
 #include "agent.h"
+#include "port.h"
 #include "stream.h"
 
 uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes)
@@ -23,8 +24,10 @@ uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes)
         ar_stream_place(segment)[in_row++] = (int8_t)*data++;
         if (in_row == row_bytes) {
             in_row = 0;
+            port_computing(1);
             ar_resume();
             ar_stream_run(segment);
+            port_computing(0);
         }
     }
     return 1;

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.converters.errors import ProfileError
 
 SOURCE_DIRECTORY = Path(__file__).parent
-AGENT_HEADERS = ("agent.h", "port.h")
-BOARD_HEADERS = ("start_memory.h",)
-_AGENT = {"arenite": "agent.c", "mlperf": "mlperf.c"}
+AGENT_HEADERS = ("agent.h", "health.h", "port.h")  # and firmware_features.h, which the generator writes
+BOARD_HEADERS = ("start_memory.h", "second_core.h")
+_AGENT = {
+    "arenite": ("agent.c",),
+    "mlperf": ("mlperf.c", "mlperf_reals.c"),
+    "mlperf-energy": ("mlperf.c", "mlperf_reals.c"),
+}
 
 
 @dataclass(frozen=True)
 class Family:
     """``sources``: beyond the start-up file of the core.  ``ticks_per_us``: rate of the counter in virtual time.
-    ``macros``: more definitions for the sources."""
+    ``macros``: more definitions for the sources.  ``mark_pins``: those that can be raised while an inference computes,
+    the usual one first.  ``watchdog_ms``: how long the device may show no sign of life, 0 without a watchdog."""
 
     sources: tuple[str, ...]
     ticks_per_us: int
     macros: tuple[str, ...] = ()
+    mark_pins: Sequence[int] = ()
+    watchdog_ms: int = 0
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -28,21 +36,38 @@ class Family:
         return (f"PORT_TICKS_PER_US={self.ticks_per_us}u", *self.macros)
 
 
+_LEDS = range(2)  # the user LEDs of the FPGA images: there is no other output that is seen from outside
+#: More than any layer takes: 8 s are 125 million instructions in the emulator.
+_WATCHDOG_MS = 8000
+
 _FAMILIES = {
-    "mps2": Family(("port_mps2.c",), 25),
-    "an505": Family(("port_mps2.c",), 20, ("PORT_AN505",)),
-    "an547": Family(("port_mps2.c",), 32, ("PORT_AN547",)),
-    "nrf51": Family(("port_nrf51.c",), 16),
-    "stm32f4": Family(("port_stm32f4.c",), 50, ("TIM2_PRESCALER=19",)),  # QEMU's TIM2 counts at 1 GHz / 20
+    "mps2": Family(("port_mps2.c",), 25, mark_pins=_LEDS, watchdog_ms=_WATCHDOG_MS),
+    "an505": Family(("port_mps2.c",), 20, ("PORT_AN505",), _LEDS, _WATCHDOG_MS),
+    "an547": Family(("port_mps2.c",), 32, ("PORT_AN547",), _LEDS, _WATCHDOG_MS),
+    # Pin 3 is ring 0 of the micro:bit's edge; 24 and 25 are its serial port.
+    "nrf51": Family(("port_nrf51.c",), 16, mark_pins=(3, *range(3), *range(4, 24), *range(26, 32))),
+    "stm32f4": Family(
+        ("port_stm32f4.c",),
+        50,
+        ("TIM2_PRESCALER=19",),  # QEMU's TIM2 counts at 1 GHz / 20
+        (5, *range(5), *range(6, 144)),  # PA5, SPI1's clock, which every package has
+    ),
     "riscv_virt": Family(("port_riscv_virt.c",), 1000),
+    "riscv_virt_smp": Family(("port_riscv_virt.c",), 1000, ("PORT_HARTS=2",)),
     "xtensa_sim": Family(("port_xtensa_sim.c",), 40),
 }
 
 
-def agent_sources(protocol: str, stream_input: bool = False) -> tuple[str, ...]:
+def agent_sources(protocol: str, stream_input: bool = False, health: bool = False) -> tuple[str, ...]:
     """Sources that serve a model over a serial protocol, the same on every board; ``stream_input``: a model that takes
-    its input row by row."""
-    return (_AGENT[protocol], "runtime.c", *(("agent_stream.c",) if stream_input else ()))
+    its input row by row; ``health``: the device tells how it fares."""
+    more = (("agent_stream.c",) if stream_input else ()) + (("health.c",) if health else ())
+    return (*_AGENT[protocol], "runtime.c", *more)
+
+
+def second_core_sources(port: str) -> tuple[str, ...]:
+    """Files that hand halves of layers to a second core, by ``SecondCore.port`` of a board: the C file, and headers."""
+    return (f"parallel_{port}.c", "mailbox.h", "second_core.h")
 
 
 def family_named(name: str) -> Family:

@@ -4,7 +4,8 @@ Sections, and what the memory report reads from them:
 
 * flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the first
   values of ``.data`` are code;
-* RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``.
+* RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
+* a second RAM, where the arena is split over two: ``.arena_slow`` alone.
 
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
 sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins
@@ -16,7 +17,7 @@ The arena is not cleared at start: every tensor in it is written before it is re
 
 from __future__ import annotations
 
-from arenite.profiles.boards import Board
+from arenite.profiles.board import Board, Region
 
 _SCRIPT = """\
 /* Generated for {name} ({title}). */
@@ -35,7 +36,7 @@ SECTIONS
         *(.rodata .rodata.* .srodata .srodata.*)
         . = ALIGN(4);
     }} > {flash}
-
+{slow}
     .stack (NOLOAD) : ALIGN(16)
     {{
         ar_stack_low = .;
@@ -70,17 +71,32 @@ SECTIONS
 """
 
 
-def linker_script(board: Board, stack_bytes: int) -> str:
-    """The script for ``board`` with ``stack_bytes`` reserved for the stack."""
+#: Before .stack, which begins where its region does: it leaves the location counter in the other memory. Before .bss,
+#: too, whose pattern takes what is left.
+_SLOW = """
+    .arena_slow (NOLOAD) : {{ *(.bss.ar_slow .bss.ar_slow.*) }} > {ram}
+"""
+
+
+def linker_script(board: Board, stack_bytes: int, second: Region | None = None) -> str:
+    """The script for ``board`` with ``stack_bytes`` reserved for the stack. ``second``: the other RAM in which a part
+    of the arena lies, if any does."""
     regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
+    regions += [(second, "rwx")] if second is not None else []
     return _SCRIPT.format(
         name=board.name,
         title=board.title,
         regions="\n".join(
-            f"    {region.name} ({mode}) : ORIGIN = {region.origin:#010x}, LENGTH = {region.size}"
+            f"    {_quoted(region)} ({mode}) : ORIGIN = {region.origin:#010x}, LENGTH = {region.size}"
             for region, mode in regions
         ),
-        flash=board.flash[0].name,
-        ram=board.ram[0].name,
+        flash=_quoted(board.flash[0]),
+        ram=_quoted(board.ram[0]),
         stack=stack_bytes,
+        slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",
     )
+
+
+def _quoted(region: Region) -> str:
+    """The region's name as the linker takes it: in quotes where it is more than one word."""
+    return region.name if region.name.replace("_", "").isalnum() else f'"{region.name}"'

@@ -1,7 +1,9 @@
 /* The device's side of the MLPerf Tiny monitor: text commands that end in '%', answers that end in "m-ready".
  *
- * Commands: name, profile, timestamp, db load N, db HEX, infer N W, results, help. One of our own: raw prints the
- * outputs as hexadecimal bytes, so that a host can compare every bit of them.
+ * Commands: name, profile, timestamp, db load N, db HEX, db print, infer N W, results, help. One of our own: raw prints
+ * the outputs as hexadecimal bytes, so that a host can compare every bit of them.
+ *
+ * In the energy mode a timestamp is an edge on a pin instead of a line.
  */
 #include "agent.h"
 #include "port.h"
@@ -11,8 +13,14 @@
 static char line[LINE_MAX];
 static uint32_t expected, loaded; /* bytes of input that "db load" announced, and that have arrived */
 
+#ifdef AR_MLPERF_ENERGY
+/* A timestamp is a falling edge. The official firmware holds the pin low for some milliseconds; a microsecond would do by
+ * its rules, but few meters on a desk would see it. */
+#define LOW_US 2000u
+#else
 static uint64_t clock_ticks; /* device time, extended past the 32 bits of the counter */
 static uint32_t clock_latest;
+#endif
 
 static void put_text(const char *text)
 {
@@ -57,6 +65,16 @@ static void say_name(const char *text, const char *name)
 
 static void complain(const char *what) { say_name("e-[", what); }
 
+#ifdef AR_MLPERF_ENERGY
+static void lap(void)
+{
+    const uint32_t fell = port_ticks();
+    port_mark(0);
+    while (port_ticks() - fell < LOW_US * PORT_TICKS_PER_US) {
+    }
+    port_mark(1);
+}
+#else
 static void clock_advance(uint64_t known)
 {
     const uint32_t now = port_ticks();
@@ -67,8 +85,9 @@ static void clock_advance(uint64_t known)
 static void lap(void)
 {
     clock_advance(0);
-    say("m-lap-us-", clock_ticks / PORT_TICKS_PER_US, "");
+    say("m-lap-us-", PORT_MICROSECONDS(clock_ticks), "");
 }
+#endif
 
 static const char *after(const char *text, const char *prefix)
 {
@@ -102,11 +121,29 @@ static int nibble(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Bytes of all inputs as the model takes them. */
+static uint32_t input_bytes(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    uint32_t bytes = 0;
+    for (uint32_t k = 0; k < model->input_count; k++) {
+        bytes += model->inputs[k].bytes;
+    }
+    return bytes;
+}
+
+/* Did the input come as floats? Then it is longer than the model's own. */
+static uint32_t in_reals(void) { return ar_this_monitor.reals && expected > input_bytes(); }
+
 /* Put what was loaded into the inputs, one after the other: an inference may overwrite them. */
 static void fill_inputs(void)
 {
     const ar_model *model = ar_this_firmware.model;
     const uint8_t *from = ar_this_monitor.input;
+    if (in_reals()) {
+        ar_this_monitor.reals->quantize(model->inputs->data, from, ar_this_monitor.reals);
+        return;
+    }
     for (uint32_t k = 0; k < model->input_count; k++) {
         for (uint32_t i = 0; i < model->inputs[k].bytes; i++) {
             ((uint8_t *)model->inputs[k].data)[i] = *from++;
@@ -120,12 +157,21 @@ static void load(const char *text)
     if (size) {
         expected = number_at(&size);
         loaded = 0;
-        if (expected == 0 || expected > ar_this_monitor.input_bytes) {
+        if (expected == 0 || (expected > input_bytes() &&
+                              !(ar_this_monitor.reals && expected == ar_this_monitor.input_bytes))) {
+            complain(expected ? "the inputs are not that large" : "nothing to load");
             expected = 0;
-            complain("the inputs are not that large");
             return;
         }
         say("m-[Expecting ", expected, " bytes]");
+        return;
+    }
+    if (after(text, "print")) {
+        for (uint32_t i = 0; i < loaded; i++) {
+            put_text(i % 8 ? "-" : "m-buffer-");
+            put_hex(ar_this_monitor.input[i]);
+            put_text(i % 8 == 7 || i + 1 == loaded ? "\r\n" : "");
+        }
         return;
     }
     for (; *text; text += 2) {
@@ -168,22 +214,31 @@ static int64_t thousandths(const ar_io *output, uint32_t i)
     return (value + 0x8000) >> 16;
 }
 
+static void put_thousandths(int64_t value)
+{
+    const uint64_t size = value < 0 ? (uint64_t)-value : (uint64_t)value;
+    const uint32_t rest = (uint32_t)(size % 1000u);
+    put_text(value < 0 ? "-" : "");
+    put_number(size / 1000u);
+    put_text(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");
+    put_number(rest);
+}
+
 static void results(void)
 {
+    const ar_monitor *monitor = &ar_this_monitor;
     const ar_io *output = ar_this_firmware.model->outputs;
     const uint32_t wide = output->dtype == AR_FLOAT32 || output->dtype == AR_INT32 ? 4
                           : output->dtype == AR_INT16                              ? 2
                                                                                    : 1;
     put_text("m-results-[");
-    for (uint32_t i = 0; i < output->bytes / wide; i++) {
-        const int64_t value = thousandths(output, i);
-        const uint64_t size = value < 0 ? (uint64_t)-value : (uint64_t)value;
-        const uint32_t rest = (uint32_t)(size % 1000u);
-        put_text(i ? "," : "");
-        put_text(value < 0 ? "-" : "");
-        put_number(size / 1000u);
-        put_text(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");
-        put_number(rest);
+    if (in_reals()) {
+        put_thousandths((int64_t)monitor->reals->score(monitor->input, output->data, monitor));
+    } else {
+        for (uint32_t i = 0; i < output->bytes / wide; i++) {
+            put_text(i ? "," : "");
+            put_thousandths(thousandths(output, i));
+        }
     }
     put_text("]\r\n");
 }
@@ -207,9 +262,13 @@ static void run(uint32_t times)
     ar_run measured;
     while (times--) {
         fill_inputs();
+#ifdef AR_MLPERF_ENERGY
+        ar_infer(1, &measured);
+#else
         clock_latest = port_ticks();
         ar_infer(1, &measured);
         clock_advance(measured.total + measured.init);
+#endif
     }
 }
 
@@ -217,6 +276,10 @@ static void infer(const char *text)
 {
     /* Without numbers: once, after ten runs that warm caches up. */
     const uint32_t times = *text ? number_at(&text) : 1;
+    if (times == 0) {
+        complain("infer at least once");
+        return;
+    }
     const uint32_t warm_up = *text ? number_at(&text) : 10;
     say("m-warmup-start-", warm_up, "");
     run(warm_up);
@@ -257,6 +320,9 @@ static void obey(void)
 void ar_serve(void)
 {
     uint32_t length = 0;
+#ifdef AR_MLPERF_ENERGY
+    port_mark(1); /* so that the first timestamp falls */
+#endif
     for (;;) {
         const char c = (char)port_getc();
         if (c == '%') {

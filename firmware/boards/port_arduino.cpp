@@ -8,11 +8,13 @@
 
 extern "C" {
 #include "agent.h"
+#include "health.h"
 #include "port.h"
 }
 
-#ifndef ARENITE_BAUD
-#define ARENITE_BAUD 115200
+#if defined(AR_MLPERF_ENERGY) || !defined(ARENITE_BAUD)
+#undef ARENITE_BAUD
+#define ARENITE_BAUD PORT_BAUD
 #endif
 /* Room below the frame of setup() that is painted to find the deepest use of the stack. */
 #ifndef ARENITE_STACK
@@ -21,11 +23,25 @@ extern "C" {
 /* Not painted: what this file's own functions stand on while they paint and read. */
 #define STACK_MARGIN 128
 
+#ifdef AR_HEALTH
+#include "port_arduino_health.h"
+#endif
+
 uint32_t port_tick_hz;
+#ifdef AR_HEALTH
+AR_NOINIT uint32_t port_reason;
+#else
 uint32_t port_reason; /* Arduino cores clear it at start: a restart looks like power-on */
+#endif
 
 #if defined(ESP32) || defined(ESP8266)
-uint32_t port_ticks(void) { return ESP.getCycleCount(); }
+uint32_t port_ticks(void)
+{
+#ifdef ESP8266
+    ESP.wdtFeed(); /* between layers: the core's own watchdog waits for some three seconds */
+#endif
+    return ESP.getCycleCount();
+}
 static void start_counter() { port_tick_hz = ESP.getCpuFreqMHz() * 1000000u; }
 static void reset_board() { ESP.restart(); }
 #elif defined(DWT) && defined(DWT_CTRL_CYCCNTENA_Msk)
@@ -77,12 +93,24 @@ uint32_t ar_stack_used(void)
 void port_init(void)
 {
     Serial.begin(ARENITE_BAUD);
+#if defined(ESP32) && defined(CONFIG_FREERTOS_UNICORE)
+    disableCore0WDT(); /* it wants the idle task to run, which this loop leaves no time for */
+#endif
+#ifdef AR_MARK
+    pinMode(ARENITE_MARK_PIN, OUTPUT);
+    digitalWrite(ARENITE_MARK_PIN, LOW);
+#endif
     start_counter();
 }
+
+#ifdef AR_MARK
+void port_mark(uint32_t on) { digitalWrite(ARENITE_MARK_PIN, on ? HIGH : LOW); }
+#endif
 
 uint8_t port_getc(void)
 {
     while (Serial.available() <= 0) {
+        health_alive();
         yield(); /* a core with an operating system wants to run its own tasks */
     }
     return static_cast<uint8_t>(Serial.read());

@@ -2,6 +2,7 @@
  *
  * Clocks and pins are not set up: the emulator has none. On a real board the Arduino core does that.
  */
+#include "health.h"
 #include "port.h"
 
 typedef struct {
@@ -10,19 +11,36 @@ typedef struct {
 #define USART1 ((usart *)0x40011000u)
 #define TIM2(offset) (*(volatile uint32_t *)(0x40000000u + (offset)))
 
+#ifdef AR_MARK
+/* Pins are counted through all ports: PA0 is 0, PB0 is 16. */
+#define RCC_AHB1ENR (*(volatile uint32_t *)0x40023830u)
+#define GPIO(offset) (*(volatile uint32_t *)(0x40020000u + (ar_mark_pin >> 4) * 0x400u + (offset)))
+
+void port_mark(uint32_t on)
+{
+    GPIO(0x18) = 1u << ((ar_mark_pin & 15u) + (on ? 0u : 16u)); /* BSRR: set below, reset above */
+}
+#endif
+
 void port_init(void)
 {
-    USART1->brr = 16000000u / 115200u;
+    USART1->brr = 16000000u / PORT_BAUD;
     USART1->cr1 = 0x200C;        /* UE, TE, RE */
     TIM2(0x28) = TIM2_PRESCALER; /* PSC */
     TIM2(0x2C) = 0xFFFFFFFFu;    /* ARR */
     TIM2(0x14) = 1;              /* EGR.UG: take the prescaler over */
     TIM2(0x00) = 1;              /* CR1.CEN */
+#ifdef AR_MARK
+    const uint32_t mode = 2u * (ar_mark_pin & 15u);
+    RCC_AHB1ENR |= 1u << (ar_mark_pin >> 4);
+    GPIO(0x00) = (GPIO(0x00) & ~(3u << mode)) | 1u << mode; /* MODER: output */
+#endif
 }
 
 uint8_t port_getc(void)
 {
     while ((USART1->sr & 0x20u) == 0) { /* RXNE */
+        health_alive();
     }
     return (uint8_t)USART1->dr;
 }

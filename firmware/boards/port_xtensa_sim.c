@@ -1,4 +1,5 @@
 /* QEMU's Xtensa "sim" machine: the console is reached by the SIMCALL instruction, the counter is CCOUNT. */
+#include "health.h"
 #include "port.h"
 
 enum { SIM_READ = 3, SIM_WRITE = 4 };
@@ -20,6 +21,7 @@ uint8_t port_getc(void)
 {
     uint8_t byte;
     while (simcall(SIM_READ, 0, &byte, 1) != 1) {
+        health_alive();
     }
     return byte;
 }

@@ -1,6 +1,10 @@
 /* Running a model and watching its memory: shared by both serial protocols. */
 #include "agent.h"
+#include "health.h"
 #include "port.h"
+#ifdef AR_SECOND_STACK
+#include "second_core.h"
+#endif
 
 /* The counter when the layer in progress began. */
 static uint32_t before;
@@ -11,6 +15,7 @@ void ar_profile(uint32_t layer)
     const uint32_t now = port_ticks();
     ticks[layer] += now - before;
     before = now;
+    health_alive();
 }
 
 void ar_resume(void) { before = port_ticks(); }
@@ -34,6 +39,7 @@ void ar_infer(uint32_t fresh, ar_run *run)
     if (!model->stream) { /* otherwise layers have run already, while the input came */
         ar_clear_ticks();
     }
+    port_computing(1);
     ar_resume();
     run->init = before - asked;
     for (uint32_t i = 0; i < model->layer_count; i++) {
@@ -42,6 +48,7 @@ void ar_infer(uint32_t fresh, ar_run *run)
             ar_profile(i);
         }
     }
+    port_computing(0);
     uint64_t total = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         total += ticks[i];
@@ -49,33 +56,54 @@ void ar_infer(uint32_t fresh, ar_run *run)
     run->total = total;
 }
 
-/* The guard words stand directly before and after the arena. */
+uint32_t ar_arena_bytes(void)
+{
+    const ar_model *model = ar_this_firmware.model;
+    return model->arena_bytes + (model->slow ? model->slow->bytes : 0);
+}
+
+/* How many guard words there are: around the arena, or around each of its two parts. */
+static uint32_t guard_words(void)
+{
+    return ar_this_firmware.model->slow ? 4 * AR_GUARD_WORDS : 2 * AR_GUARD_WORDS;
+}
+
+/* The guard words stand directly before and after the bytes that they guard. */
 static uint32_t *guard(uint32_t index)
 {
     const ar_model *model = ar_this_firmware.model;
-    return model->guards + index + (index < AR_GUARD_WORDS ? 0 : model->arena_bytes / 4);
+    ar_arena_part part = {model->guards, model->arena_bytes};
+    if (index >= 2 * AR_GUARD_WORDS) {
+        part = *model->slow;
+        index -= 2 * AR_GUARD_WORDS;
+    }
+    return part.guards + index + (index < AR_GUARD_WORDS ? 0 : part.bytes / 4);
 }
 
 void ar_prepare(void)
 {
-    for (uint32_t i = 0; i < 2 * AR_GUARD_WORDS; i++) {
+    for (uint32_t i = 0; i < guard_words(); i++) {
         *guard(i) = AR_GUARD;
     }
     if (ar_this_firmware.model->reset) {
         ar_this_firmware.model->reset();
     }
+    health_start();
 }
 
 uint32_t ar_guards_damaged(void)
 {
     uint32_t damaged = 0;
-    for (uint32_t i = 0; i < 2 * AR_GUARD_WORDS; i++) {
+    for (uint32_t i = 0; i < guard_words(); i++) {
         damaged += *guard(i) != AR_GUARD;
     }
+#ifdef AR_SECOND_STACK
+    damaged += ar_second_stack_used() >= AR_SECOND_STACK;
+#endif
     return damaged;
 }
 
-#ifndef ARDUINO
+#ifndef PORT_FRAMEWORK
 extern uint32_t ar_stack_low[], ar_stack_top[];
 
 uint32_t ar_stack_bytes(void)

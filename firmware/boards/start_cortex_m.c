@@ -1,4 +1,5 @@
 /* Start-up of every Cortex-M: vector table, memory, and restart after a fault. */
+#include "health.h"
 #include "start_memory.h"
 
 int main(void);
@@ -10,14 +11,64 @@ void ar_start(void) __attribute__((noreturn));
 
 void port_restart(uint32_t reason)
 {
-    port_reason = PORT_REASON_MAGIC | reason;
-    SCB_AIRCR = 0x05FA0004u; /* VECTKEY, SYSRESETREQ */
+    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason; /* or it goes, where nobody returns */
+    SCB_AIRCR = 0x05FA0004u;                                         /* VECTKEY, SYSRESETREQ */
     for (;;) {
     }
 }
 
 /* The configurable faults are not enabled, so every fault arrives as a HardFault. */
+#ifdef AR_HEALTH
+#define SCB_CFSR (*(volatile uint32_t *)0xE000ED28u)
+#define SCB_MMFAR (*(volatile uint32_t *)0xE000ED34u)
+#define SCB_BFAR (*(volatile uint32_t *)0xE000ED38u)
+
+static void __attribute__((noreturn, used)) trapped(uint32_t pc)
+{
+    uint32_t exception, what = 0, address = 0;
+    __asm__ volatile("mrs %0, ipsr" : "=r"(exception));
+    if (exception == 2) { /* NMI: the watchdog's */
+        health_trapped(LOG_WATCHDOG, pc, 0, 0);
+        port_restart(PORT_WATCHDOG);
+    }
+#if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_8M_BASE__)
+    const uint32_t status = SCB_CFSR;
+    while (what < 32 && (status >> what & 1u) == 0) {
+        what++;
+    }
+    address = status & 1u << 15 ? SCB_BFAR : status & 1u << 7 ? SCB_MMFAR : 0;
+    what++; /* 1 + the lowest bit of the status; 33: none */
+#endif
+    health_trapped(LOG_FAULT, pc, address, what);
+    port_restart(PORT_FAULT);
+}
+
+/* The stack may be gone: take the place from the frame on it, if it lies where a stack is, and begin a new stack. */
+static void __attribute__((naked, noreturn)) fault(void)
+{
+    __asm__ volatile(".syntax unified\n"
+                     "mrs r1, msp\n"
+                     "movs r0, #0\n"
+                     "ldr r2, 2f\n"
+                     "cmp r1, r2\n"
+                     "blo 1f\n"
+                     "ldr r2, 3f\n"
+                     "subs r2, #32\n"
+                     "cmp r1, r2\n"
+                     "bhi 1f\n"
+                     "ldr r0, [r1, #24]\n"
+                     "1: ldr r2, 3f\n"
+                     "msr msp, r2\n"
+                     "ldr r2, 4f\n"
+                     "bx r2\n"
+                     ".align 2\n"
+                     "2: .word ar_stack_low\n"
+                     "3: .word ar_stack_top\n"
+                     "4: .word trapped\n");
+}
+#else
 static void __attribute__((noreturn)) fault(void) { port_restart(PORT_FAULT); }
+#endif
 
 void ar_start(void)
 {

@@ -1,4 +1,5 @@
 /* Start-up of an Xtensa core, called by start_xtensa.S once there is a stack. */
+#include "health.h"
 #include "start_memory.h"
 
 int main(void);
@@ -8,14 +9,35 @@ void ar_fault(void) __attribute__((noreturn));
 
 void port_restart(uint32_t reason)
 {
-    port_reason = PORT_REASON_MAGIC | reason;
+    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason; /* or it goes, where nobody returns */
     ar_start();
 }
 
-void ar_fault(void) { port_restart(PORT_FAULT); }
+/* On a new stack: see start_xtensa.S. */
+void ar_fault(void)
+{
+#ifdef AR_HEALTH
+    uint32_t what, pc, address;
+    __asm__ volatile("rsr %0, exccause" : "=r"(what));
+    __asm__ volatile("rsr %0, epc1" : "=r"(pc));
+    __asm__ volatile("rsr %0, excvaddr" : "=r"(address));
+    if (pc == 0) { /* no exception: a BREAK instruction, which has registers of its own */
+        what = 64;
+        address = 0;
+        __asm__ volatile("rsr %0, epc2" : "=r"(pc));
+    }
+    health_trapped(LOG_FAULT, pc, address, what);
+#endif
+    port_restart(PORT_FAULT);
+}
 
 void ar_start_c(void)
 {
+#ifdef AR_HEALTH
+    __asm__ volatile("wsr %0, epc1\n"
+                     "wsr %0, epc2\n"
+                     "wsr %0, excvaddr" ::"r"(0));
+#endif
     prepare_memory();
     main();
     ar_fault();

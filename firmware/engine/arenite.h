@@ -24,6 +24,12 @@ typedef void (*ar_layer_fn)(void);
 #define AR_GUARD 0xA2E41735u
 #define AR_GUARD_WORDS 4
 
+/* A part of the arena in a memory of its own. */
+typedef struct {
+    uint32_t *guards; /* AR_GUARD_WORDS before the bytes, the bytes, AR_GUARD_WORDS after them */
+    uint32_t bytes;   /* a multiple of 16 */
+} ar_arena_part;
+
 typedef struct {
     const char *name;
     uint8_t hash[8]; /* first eight bytes of the image's SHA-256 */
@@ -33,12 +39,13 @@ typedef struct {
         *layers;          /* call them in order: that is one inference; 0 for one that an earlier one runs */
     ar_layer_fn reset;    /* state carried between inferences back to its first value; 0 when stateless */
     uint32_t *guards;     /* AR_GUARD_WORDS before the arena, the arena, AR_GUARD_WORDS after it */
-    uint32_t arena_bytes; /* a multiple of 4 */
+    uint32_t arena_bytes; /* of this part; a multiple of 4 */
     uint16_t layer_count;
     uint8_t input_count;
     uint8_t output_count;
     const struct ar_segment
-        *stream; /* takes input 0 row by row, before the layers: see stream.h; 0 for none */
+        *stream;               /* takes input 0 row by row, before the layers: see stream.h; 0 for none */
+    const ar_arena_part *slow; /* the rest of the arena, in a second memory; 0 where all is in one */
 } ar_model;
 
 #endif

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 from arenite.converters.graph import Tensor
 from arenite.converters.importers.schema import TYPE_CODES
 from arenite.firmware.generator.constants import c_array
-from arenite.firmware.generator.header import header, io_names, memory_symbol, one_line
+from arenite.firmware.generator.header import (
+    address_macro,
+    header,
+    io_names,
+    memory_symbol,
+    one_line,
+    slow_symbol,
+)
 from arenite.firmware.generator.lower.base import Expr, StructArray
-from arenite.firmware.generator.shared_arena import SECTION
+from arenite.firmware.generator.shared_arena import SECTION, SLOW_SECTION
 
 if TYPE_CHECKING:
     from arenite.firmware.generator.generate import Generated, Layer, SegmentCode
@@ -29,7 +36,7 @@ def arena(offset: int) -> Expr:
 def sources(g: Generated) -> dict[str, str]:
     p = g.prefix
     return {
-        f"{p}model.h": header(g, arena_bytes(g)),
+        f"{p}model.h": header(g, arena_bytes(g), slow_arena_bytes(g)),
         f"{p}model.c": _model(g),
         f"{p}weights.h": _weights_header(g),
         f"{p}weights.c": _weights(g),
@@ -46,8 +53,14 @@ GUARD_BYTES = 2 * 4 * 4
 
 
 def arena_bytes(g: Generated) -> int:
-    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words."""
-    return max(-(-g.plan.arena_bytes // 16) * 16, 16)
+    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words. Of an arena
+    over two memories, what lies in the first."""
+    return max(-(-g.plan.fast_bytes // 16) * 16, 16)
+
+
+def slow_arena_bytes(g: Generated) -> int:
+    """What lies in the second memory, as emitted; 0 where nothing does."""
+    return -(-g.plan.slow_bytes // 16) * 16
 
 
 def _weights_header(g: Generated) -> str:
@@ -74,26 +87,21 @@ _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 def _model(g: Generated) -> str:
     p = g.prefix
     headers = sorted(
-        {
-            h
-            for layer in g.calls
-            if layer.call
-            for call in layer.call.all
-            for h in (call.header, *call.headers)
-        }
+        {h for layer in g.calls for call in layer.all_calls for h in (call.header, *call.headers)}
         | ({"state.h"} if g.variables else set())
         | {segment.call.header for segment in g.segments}
+        | ({"parallel.h"} if g.parallel else set())
     )
     size = g.shared.nbytes if g.shared else arena_bytes(g)
     parts = [
         f"{_BANNER}/* {one_line(g.name)}, image SHA-256 {g.sha256.hex()}\n"
-        f" * arena {g.plan.arena_bytes} B (lower bound {g.plan.lower_bound} B, {g.plan.status}) */",
+        f" * arena {g.plan.arena_bytes} B (lower bound {g.plan.lower_bound} B, {g.plan.status}){_split_comment(g)} */",
         "\n".join(
             [f'#include "{p}model.h"\n', *(f'#include "{h}"' for h in headers), f'#include "{p}weights.h"']
         ),
         *_demands(g),
         *_memory(g),
-        f"#define AT(offset) ((void *)({memory_symbol(g)}.arena + (offset)))",
+        address_macro(g),
     ]
     parts += [_layer(g, layer) for layer in g.layers]
     parts += [_segment(g, segment) for segment in g.segments]
@@ -121,6 +129,7 @@ def _model(g: Generated) -> str:
         f"    .arena_bytes = {size},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n"
         + (f"    .stream = &{p}segment_{g.pushed.first},\n" if g.pushed else "")
+        + (f"    .slow = &{p}slow_part,\n" if slow_arena_bytes(g) else "")
         + "};"
     )
     calls = "\n".join(f"    {p}layer_{index}();" for index in sorted(entered))
@@ -187,7 +196,21 @@ def _memory(g: Generated) -> list[str]:
         return []
     name = memory_symbol(g)
     defined = f"struct {name} {name} AR_ARENA_SECTION __attribute__((aligned(16)));"
-    return [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
+    made = [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
+    if size := slow_arena_bytes(g):
+        slow = slow_symbol(g)
+        made += [
+            SLOW_SECTION,
+            f"#ifndef AR_ARENA_EXTERN\nstruct {slow} {slow} AR_SLOW_RAM __attribute__((aligned(16)));\n#endif",
+            f"static const ar_arena_part {g.prefix}slow_part = {{{slow}.head, {size}}};",
+        ]
+    return made
+
+
+def _split_comment(g: Generated) -> str:
+    if not slow_arena_bytes(g):
+        return ""
+    return f",\n * of it from address {g.plan.fast_bytes} on in the second memory: {g.plan.slow_bytes} B"
 
 
 def _list(declared: str, values: list[str]) -> str:
@@ -222,12 +245,26 @@ def _layer(g: Generated, layer: Layer) -> str:
     text = f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};\n\n"
     call = f"{layer.call.kernel}(&{name}_params);"
     before = layer.call.before
+    if layer.second is not None:
+        return text + _two_cores(g, layer, name, call)
     if before is None:
         return text + _function(f"static void {name}(void)", call)
     values = _struct(before.fields, g, 1)
     text += f"static const {before.params_type} {name}_before = {values};\n\n"
     return (
         f"{text}static void {name}(void)\n{{\n{_INDENT}{before.kernel}(&{name}_before);\n{_INDENT}{call}\n}}"
+    )
+
+
+def _two_cores(g: Generated, layer: Layer, name: str, call: str) -> str:
+    """The half that the second core runs, and the function of the layer, which runs the first one beside it."""
+    second = layer.second
+    assert second is not None
+    return (
+        f"static const {second.params_type} {name}_half = {_struct(second.fields, g, 1)};\n\n"
+        + _function(f"static void {name}_second(void)", f"{second.kernel}(&{name}_half);")
+        + f"\n\nstatic void {name}(void)\n{{\n{_INDENT}ar_fork({name}_second);\n"
+        + f"{_INDENT}{call}\n{_INDENT}ar_join();\n}}"
     )
 
 

@@ -18,11 +18,19 @@ from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.streaming.needs import RowNeeds, StateLayout, state_layout
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
-from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, StructArray
+from arenite.firmware.generator.lower.base import (
+    NULL,
+    Expr,
+    KernelCall,
+    LowerContext,
+    Lowering,
+    StructArray,
+)
 from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.unpacked_weights import unpacked_row
-from arenite.firmware.generator.lower.variant import variant_of
-from arenite.firmware.generator.needs import lowering_of, op_macs
+from arenite.firmware.generator.lower.variant import Variant, variant_of
+from arenite.firmware.generator.needs import cut_for, lowering_of, op_macs
+from arenite.firmware.generator.parallel import Half, Piece, halves
 from arenite.firmware.generator.shared_arena import SharedArena
 from arenite.firmware.generator.state import Variable, find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
@@ -41,6 +49,14 @@ class Layer:
     macs: int
     comment: str
     streamed: bool = False  # a stage of a segment: ``call`` has the function of one row
+    second: KernelCall | None = None  # the half that the second core runs at the same time
+    share: float = 1.0  # of the layer's work, what the busier core does
+
+    @property
+    def all_calls(self) -> tuple[KernelCall, ...]:
+        """Every call that the layer makes, on either core."""
+        made = self.call.all if self.call is not None else ()
+        return made if self.second is None else (*made, *self.second.all)
 
 
 @dataclass(frozen=True)
@@ -78,8 +94,13 @@ class Generated:
         return tuple(layer for layer in self.layers if layer.call is not None)
 
     @property
+    def parallel(self) -> bool:
+        """Whether any layer is cut into halves for two cores."""
+        return any(layer.second is not None for layer in self.layers)
+
+    @property
     def engine_sources(self) -> tuple[str, ...]:
-        names = {s for layer in self.calls if layer.call for call in layer.call.all for s in call.sources}
+        names = {s for layer in self.calls for call in layer.all_calls for s in call.sources}
         names |= {source for segment in self.segments for source in segment.call.sources}
         if self.variables:
             names.add("state.c")
@@ -98,12 +119,20 @@ class _Context(LowerContext):
         self._whole = graph
         self._layer, self._plan, self._pool = layer, plan, pool
         self._state: int | None = None  # offset of the accumulators
+        self._shift: Mapping[int, int] = {}  # from a tensor's beginning to what is lowered of it
+        self._scratch_shift = 0
 
     def for_rows(self, rows: RowNeeds, accumulators: int) -> None:
         """Lower for a stage of a segment, whose accumulators are at that offset."""
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
+
+    def for_half(self, half: Half, scratch: int) -> _Context:
+        """Lower for one half of the operator, whose scratch begins ``scratch`` bytes into the operator's."""
+        made = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
+        made._whole, made._shift, made._scratch_shift = self._whole, half.shift, scratch
+        return made
 
     @property
     def whole(self) -> Subgraph:
@@ -120,7 +149,7 @@ class _Context(LowerContext):
         tensor = self.graph.tensors[index]
         if tensor.data is not None:
             return self.weights(tensor.data, f"tensor{index}")
-        return emit.arena(self._plan.offsets[index])
+        return emit.arena(self._plan.offsets[index] + self._shift.get(index, 0))
 
     def variable_ptr(self, name: str) -> Expr:
         return emit.arena(self._plan.variable_offsets[name])
@@ -136,7 +165,7 @@ class _Context(LowerContext):
         return self._pool.add(values, self._layer, hint, comment, is_weight)
 
     def scratch_ptr(self, offset: int = 0) -> Expr:
-        return emit.arena(self._plan.scratch_offsets[self.op.index] + offset)
+        return emit.arena(self._plan.scratch_offsets[self.op.index] + self._scratch_shift + offset)
 
     def state_ptr(self) -> Expr:
         return NULL if self._state is None else emit.arena(self._state)
@@ -173,19 +202,42 @@ def lower_model(
             context.for_rows(
                 rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
             )
-        call = chosen.lower(context)
+        pair = None if rows is not None else _halves(context, chosen)
+        call = chosen.lower(context) if pair is None else pair[0].call
         if call is not None and rows is not None:
             call = by_rows(call, rows)
         comment = layer_comment(graph, op, plan)
-        layers.append(Layer(position, op, call, op_macs(graph, op), comment, rows is not None))
+        layer = Layer(position, op, call, op_macs(graph, op), comment, rows is not None)
+        if pair is not None:
+            layer = replace(layer, second=pair[1].call, share=max(piece.share for piece in pair))
+        layers.append(layer)
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
     # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
-    calls = [call for layer in layers if layer.call for call in layer.call.all]
+    calls = [call for layer in layers for call in layer.all_calls]
     used = {symbol for call in calls for symbol in symbols(call.fields)}
     used |= {symbol for segment in segments for symbol in symbols(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+
+
+def _halves(context: _Context, chosen: Lowering | Variant) -> tuple[Piece, Piece] | None:
+    """The halves for both cores; None for an operator that stays whole."""
+    graph, op, target = context.graph, context.op, context.target
+    needs, cut = cut_for(graph, op, target)
+    if cut is None:
+        return None
+
+    def lower(half: Half, at: int) -> KernelCall | None:
+        if (
+            half.graph is not graph
+            and isinstance(chosen, Variant)
+            and not chosen.suits(half.graph, op, target)
+        ):
+            return None
+        return chosen.lower(context.for_half(half, at))
+
+    return halves(graph, op, cut, context._plan, needs.scratch, lower)
 
 
 def by_rows(call: KernelCall, rows: RowNeeds) -> KernelCall:

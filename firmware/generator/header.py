@@ -43,10 +43,26 @@ def memory_symbol(g: Generated) -> str:
     return g.shared.symbol if g.shared else f"{g.prefix}model_memory"
 
 
-def header(g: Generated, arena_bytes: int) -> str:
-    """``model.h`` of a model whose arena, as emitted, has ``arena_bytes`` bytes."""
+def slow_symbol(g: Generated) -> str:
+    """The variable that holds what lies in the second memory."""
+    return f"{g.prefix}model_slow_memory"
+
+
+def address_macro(g: Generated) -> str:
+    """``AT(offset)``: the address of a plan's offset, which runs on from the first memory into the second."""
+    here = f"{memory_symbol(g)}.arena + (offset)"
+    if g.plan.slow_bytes:
+        boundary = g.plan.fast_bytes
+        there = f"{slow_symbol(g)}.arena + ((offset) - {boundary})"
+        # The condition is a constant, and so is the whole.
+        return f"#define AT(offset) \\\n    ((void *)((offset) < {boundary} ? {here} : {there}))"
+    return f"#define AT(offset) ((void *)({here}))"
+
+
+def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
+    """``model.h`` of a model whose arena has ``arena_bytes`` bytes as emitted and ``slow_bytes`` in a second memory."""
     p, upper = g.prefix, g.prefix.upper()
-    parts = [_inclusions(g), _OPEN, "\n".join(_sizes(g, arena_bytes)), _memory(g)]
+    parts = [_inclusions(g), _OPEN, "\n".join(_sizes(g, arena_bytes, slow_bytes)), _memory(g)]
     parts += [_tensor(g, kind, k, tensor) for kind, k, tensor in io_names(g)]
     parts.append(
         "/* One inference, from the inputs to the outputs. Nothing has to be set up before the first. */\n"
@@ -99,10 +115,11 @@ def _inclusions(g: Generated) -> str:
     return f"{about}\n#ifndef {guard}\n#define {guard}\n\n" + "\n".join(lines)
 
 
-def _sizes(g: Generated, arena_bytes: int) -> list[str]:
+def _sizes(g: Generated, arena_bytes: int, slow_bytes: int) -> list[str]:
     upper = g.prefix.upper()
     return [
         f"#define {upper}MODEL_ARENA_BYTES {arena_bytes}",
+        *([f"#define {upper}MODEL_SLOW_ARENA_BYTES {slow_bytes}"] if slow_bytes else []),
         f"#define {upper}MODEL_LAYERS {len(g.calls)}",
         f"#define {upper}MODEL_INPUTS {len(g.model.main.inputs)}",
         f"#define {upper}MODEL_OUTPUTS {len(g.model.main.outputs)}",
@@ -113,11 +130,23 @@ def _sizes(g: Generated, arena_bytes: int) -> list[str]:
 def _memory(g: Generated) -> str:
     if g.shared:
         return f"/* Its tensors lie in the arena of {g.shared.header}, which all models use in turn. */"
-    name = memory_symbol(g)
-    return (
-        "/* The arena between two rows of guard words; all tensors lie in it. */\n"
-        f"extern struct {name} {{\n    uint32_t head[AR_GUARD_WORDS];\n"
-        f"    uint8_t arena[{g.prefix.upper()}MODEL_ARENA_BYTES];\n    uint32_t tail[AR_GUARD_WORDS];\n}} {name};"
+    upper = g.prefix.upper()
+
+    def declared(name: str, size: str) -> str:
+        return (
+            f"extern struct {name} {{\n    uint32_t head[AR_GUARD_WORDS];\n"
+            f"    uint8_t arena[{size}];\n    uint32_t tail[AR_GUARD_WORDS];\n}} {name};"
+        )
+
+    if g.plan.slow_bytes:
+        return (
+            "/* The arena in two memories, each part between two rows of guard words; all tensors lie in them. */\n"
+            + declared(memory_symbol(g), f"{upper}MODEL_ARENA_BYTES")
+            + "\n"
+            + declared(slow_symbol(g), f"{upper}MODEL_SLOW_ARENA_BYTES")
+        )
+    return "/* The arena between two rows of guard words; all tensors lie in it. */\n" + declared(
+        memory_symbol(g), f"{upper}MODEL_ARENA_BYTES"
     )
 
 
@@ -149,7 +178,10 @@ def _tensor(g: Generated, kind: str, k: int, tensor: Tensor) -> str:
 
 def _pointer(g: Generated, function: str, tensor: Tensor) -> str:
     c_type = C_TYPES[tensor.dtype]
-    address = f"{memory_symbol(g)}.arena + {g.plan.offsets[tensor.index]}"
+    offset, memory = g.plan.offsets[tensor.index], memory_symbol(g)
+    if g.plan.slow_bytes and offset >= g.plan.fast_bytes:
+        offset, memory = offset - g.plan.fast_bytes, slow_symbol(g)
+    address = f"{memory}.arena + {offset}"
     return f"static inline {c_type} *{function}(void)\n{{\n    return ({c_type} *)(void *)({address});\n}}"
 
 

@@ -6,6 +6,7 @@ from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.shapes import check_shapes
+from arenite.firmware.generator.cuts import Cut, chosen_cut, cut_needs, spatial_kernel
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe, refuse
 from arenite.firmware.generator.lower.variant import Variant, variant_of
@@ -62,7 +63,23 @@ def check_op(graph: Subgraph, op: Op) -> None:
 
 def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpNeeds]:
     """One ``OpNeeds`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
-    return [_needs(graph, op, variant_of(graph, op, target), target) for op in graph.ops]
+    return [op_needs_of(graph, op, target) for op in graph.ops]
+
+
+def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpNeeds:
+    """The ``OpNeeds`` of one operator."""
+    whole, cut = cut_for(graph, op, target)
+    return cut_needs(graph, op, whole, cut)
+
+
+def cut_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpNeeds, Cut | None]:
+    """The needs of ``op`` on one core, and how it is cut for two; None where it stays whole."""
+    chosen = variant_of(graph, op, target)
+    whole = _needs(graph, op, chosen, target)
+    if target.cores == 1:
+        return whole, None
+    kernel = "" if chosen is None else spatial_kernel(chosen.kernels)
+    return whole, chosen_cut(graph, op, whole, op_macs(graph, op), target, kernel)
 
 
 def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpNeeds:

@@ -19,6 +19,30 @@ SECTION = """\
 #endif"""
 
 
+#: Around the definition of the part of an arena that lies in a second memory.
+SLOW_SECTION = """\
+/* The part of the arena in a second memory, which need not be cleared either. Define AR_SLOW_RAM as the attributes that
+ * put a variable there, or AR_SLOW_SECTION as the name of the section that your linker script places there. */
+#ifndef AR_SLOW_RAM
+#if defined(AR_HOST) || !defined(__ELF__)
+#define AR_SLOW_RAM
+#elif defined(AR_SLOW_SECTION)
+#define AR_SLOW_NAME_(name) #name
+#define AR_SLOW_NAME(name) AR_SLOW_NAME_(name)
+#define AR_SLOW_RAM __attribute__((section(AR_SLOW_NAME(AR_SLOW_SECTION))))
+#elif defined(ESP_PLATFORM)
+#include "esp_attr.h"
+#include "sdkconfig.h"
+#if !defined(CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY) && !defined(AR_SLOW_ANYWHERE)
+#error "Part of the arena lies in PSRAM: set CONFIG_SPIRAM and CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY."
+#endif
+#define AR_SLOW_RAM EXT_RAM_BSS_ATTR
+#else
+#define AR_SLOW_RAM __attribute__((section(".bss.ar_slow")))
+#endif
+#endif"""
+
+
 @dataclass(frozen=True)
 class SharedArena:
     """The variable ``symbol``, declared by ``header``, whose arena has ``nbytes`` bytes, a multiple of 16."""

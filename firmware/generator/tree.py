@@ -43,4 +43,4 @@ def write_tree(directory: Path, files: Mapping[str, str]) -> None:
         data = text.encode("utf-8")
         if path.is_file() and path.read_bytes() == data:
             continue
-        replace_file(path, data)
+        replace_file(path, data, durable=False)  # some dozens, and all can be generated again

@@ -14,16 +14,19 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import arenite.profiles.boards as boards
 from arenite.converters.atomic import write_atomic
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
-from arenite.firmware.generator.project import ENGINE_DIRECTORY, PROTOCOLS, write_project
+from arenite.firmware.generator.project import ENGINE_DIRECTORY, write_project
 from arenite.firmware.sizes.objects import ObjectSet, read_objects
-from arenite.firmware.sizes.targets import SIZES, STREAM_SUPPORT, TARGETS, Target
+from arenite.firmware.sizes.targets import SIZES, TARGETS, Target
 
 #: The sample's layers call nothing that exists elsewhere, so that what is measured is the layer function alone.
 _SAMPLE = """\
@@ -42,11 +45,19 @@ static void layer_1(void)
     sample_kernel_before(&sample_before[0]);
     sample_kernel(&sample_params[0]);
 }}
+extern void ar_fork(ar_layer_fn work);
+extern void ar_join(void);
+static void layer_2(void)
+{{
+    ar_fork(layer_0);
+    sample_kernel(&sample_params[0]);
+    ar_join();
+}}
 static void reset(void)
 {{
     sample_kernel(&sample_params[1]);
 }}
-static const ar_layer_fn layers[] = {{layer_0, layer_1, reset}};
+static const ar_layer_fn layers[] = {{layer_0, layer_1, layer_2, reset}};
 const ar_model model = {{.layers = layers}};
 /* The size of every structure that generated code is made of. */
 {sizes}
@@ -83,16 +94,27 @@ def sample_sources() -> dict[str, str]:
     return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
 
 
-def digest() -> str:
-    """Of everything that decides a size: C sources, headers and flags (not the compiler's version)."""
+def _hash(folders: Sequence[Path], *more: object) -> str:
+    """Of the C sources in ``folders``, the flags, and ``more`` (not the compiler's version)."""
     made = hashlib.sha256()
-    for folder in (ENGINE_DIRECTORY, SOURCE_DIRECTORY):
+    for folder in folders:
         for path in sorted([*folder.glob("*.[chS]")]):
             made.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
     chosen = [cores.core_named(target.core).architecture for target in TARGETS.values()]
-    made.update(repr((cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)).encode())
+    fixed = (cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)
+    made.update(repr((*fixed, *more)).encode())
     return made.hexdigest()
+
+
+def digest() -> str:
+    """Of everything that decides a size."""
+    return _hash((ENGINE_DIRECTORY, SOURCE_DIRECTORY))
+
+
+def engine_digest() -> str:
+    """Of what decides the size of a kernel, and of a layer that calls one."""
+    return _hash((ENGINE_DIRECTORY,), sample_sources())
 
 
 def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
@@ -101,15 +123,15 @@ def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
     units = [
         u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"
     ]
-    return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
+    return _with_library(read_objects(_compile(recipe, units, project)), target.core)
 
 
 def measure_support(target: Target, support: str, folder: Path) -> ObjectSet:
-    """Start-up, port and protocol: built for size whatever the model is built for. ``support``: a protocol, or that of
-    a model that takes its input row by row."""
+    """Start-up, port and protocol: built for size whatever the model is built for. ``support``: a key of
+    ``Target.supports``."""
     recipe, project = _project(target, support, "balanced", [], folder)
     units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
-    return prune(read_objects({**_compile(recipe, units, project), **_libgcc(recipe, project)}))
+    return _with_library(read_objects(_compile(recipe, units, project)), target.core)
 
 
 def _project(
@@ -117,7 +139,7 @@ def _project(
 ) -> tuple[dict, Path]:
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
-    protocol, *stream = support.split("-")
+    protocol, stream_input, features = target.supports()[support]
     write_project(
         project,
         sample_sources(),
@@ -126,7 +148,8 @@ def _project(
         protocol=protocol,
         optimise=optimise,
         input_bytes=4,
-        stream_input=bool(stream),
+        stream_input=stream_input,
+        features=features,
     )
     return json.loads((project / "arenite.json").read_text())["build"], project
 
@@ -144,17 +167,23 @@ def _compile(recipe: dict, units: list[dict], project: Path) -> dict[str, Path]:
     return made
 
 
-def _libgcc(recipe: dict, project: Path) -> dict[str, Path]:
-    """Members of the compiler's own library, unpacked."""
-    command = [recipe["compiler"], *recipe["link_flags"][:-1], "-print-libgcc-file-name"]
+@cache
+def _libgcc(core_name: str) -> ObjectSet:
+    """Members of the compiler's own library."""
+    core = cores.core_named(core_name)
+    command = [f"{core.prefix}gcc", *core.architecture, *cores.LINK_FLAGS, "-print-libgcc-file-name"]
     archive = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     if not Path(archive).is_file():
-        return {}
-    folder = project / "libgcc"
-    folder.mkdir(exist_ok=True)
-    ar = recipe["compiler"].replace("gcc", "ar")
-    subprocess.run([ar, "x", archive], cwd=folder, check=True)
-    return {f"libgcc/{p.name}": p for p in sorted(folder.glob("*.o"))}
+        return ObjectSet()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{core.prefix}ar", "x", archive], cwd=folder, check=True)
+        return read_objects({f"libgcc/{p.name}": p for p in sorted(Path(folder).glob("*.o"))})
+
+
+def _with_library(own: ObjectSet, core: str) -> ObjectSet:
+    """``own`` and what it can reach of the library; a definition of our own stands before the library's."""
+    library = _libgcc(core)
+    return prune(ObjectSet({**library.sections, **own.sections}, {**library.symbols, **own.symbols}))
 
 
 def prune(objects: ObjectSet) -> ObjectSet:
@@ -172,32 +201,40 @@ def compiler_version(core: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
 
 
+def _known_engine(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
+    """The kernels of an earlier table where nothing that decides their sizes has changed: they take longest."""
+    if not path.is_file():
+        return None
+    earlier = json.loads(path.read_text())
+    same = all(earlier.get(key) == table[key] for key in ("schema", "compiler", "engine_digest"))
+    return earlier["engine"] if same else None
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m arenite.firmware.sizes.measure", description=__doc__)
     parser.add_argument("targets", nargs="*", help="default: all")
     args = parser.parse_args(argv)
-    stamp = digest()
     for target in TARGETS.values():
         if args.targets and target.name not in args.targets:
             continue
+        path = SIZES / f"{target.name}.json"
         with tempfile.TemporaryDirectory() as temporary:
-            speed = measure_engine(target, "speed", Path(temporary)).to_json()
-            table = {
+            table: dict[str, Any] = {
                 "schema": "arenite.sizes/1",
                 "target": target.name,
                 "compiler": compiler_version(target.core),
-                "digest": stamp,
-                "engine": {
-                    "O2": speed,
-                    "Os": measure_engine(target, "flash", Path(temporary)).to_json(),
-                },
-                "support": {
-                    p: measure_support(target, p, Path(temporary)).to_json()
-                    for p in (*PROTOCOLS, STREAM_SUPPORT)
-                },
+                "digest": digest(),
+                "engine_digest": engine_digest(),
             }
-        write_atomic(SIZES / f"{target.name}.json", json.dumps(table, separators=(",", ":")) + "\n")
-        print(f"{target.name}: {len(speed['sections'])} sections", file=sys.stderr)
+            table["engine"] = _known_engine(path, table) or {
+                "O2": measure_engine(target, "speed", Path(temporary)).to_json(),
+                "Os": measure_engine(target, "flash", Path(temporary)).to_json(),
+            }
+            table["support"] = {
+                key: measure_support(target, key, Path(temporary)).to_json() for key in target.supports()
+            }
+        write_atomic(path, json.dumps(table, separators=(",", ":")) + "\n")
+        print(f"{target.name}: {len(table['engine']['O2']['sections'])} sections", file=sys.stderr)
     return 0
 
 

@@ -110,7 +110,7 @@ def _kind(name: str, flags: int, nobits: bool) -> str:
         return "noinit"
     if ".ar_weights" in name:
         return "weights"
-    if ".ar_arena" in name:
+    if ".bss.ar_arena" in name:
         return "arena"
     if nobits:
         return "bss"

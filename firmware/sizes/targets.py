@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import arenite.profiles.boards as boards
 from arenite.converters.errors import ProfileError
+from arenite.firmware.boards.families import family_named
+from arenite.firmware.generator.features import DEFAULT_PIN, ENERGY, PLAIN, Features
 from arenite.profiles.boards import Board
 
 SIZES = Path(boards.__file__).parent / "sizes"
 
-#: Key of the support code of a model that takes its input row by row; the others are those of the protocols.
-STREAM_SUPPORT = "arenite-stream"
+
+def support_key(protocol: str, stream_input: bool, features: Features) -> str:
+    """The name in a table of the support code that ``write_project`` with these arguments takes."""
+    if protocol == ENERGY:  # which has its pin anyhow
+        return protocol
+    return protocol + ("-stream" if stream_input else "") + features.key
+
+
+#: Bytes of the second core's stack in the support code that is measured.
+SECOND_STACK = 512
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,32 @@ class Target:
     name: str
     board: str
     core: str
+
+    @property
+    def has_pins(self) -> bool:
+        """Whether the board's support code can raise one."""
+        emulator = boards.load_board(self.board).emulator
+        return emulator is not None and bool(family_named(emulator.family).mark_pins)
+
+    @property
+    def has_second_core(self) -> bool:
+        """Whether the board's support code can hand halves of layers to a second core."""
+        return boards.load_board(self.board).second_core is not None
+
+    def supports(self) -> dict[str, tuple[str, bool, Features]]:
+        """Every support code that there is for the target: by its key, the arguments of ``support_key``."""
+        marks = (None, DEFAULT_PIN) if self.has_pins else (None,)
+        found = [
+            ("arenite", stream, Features(mark, health))
+            for stream in (False, True)
+            for health in (False, True)
+            for mark in marks
+        ]
+        found += [("mlperf", False, Features(mark)) for mark in marks]
+        found += [(ENERGY, False, PLAIN)] if self.has_pins else []
+        if self.has_second_core:
+            found += [(p, s, replace(f, cores=2, second_stack=SECOND_STACK)) for p, s, f in found]
+        return {support_key(*arguments): arguments for arguments in found}
 
 
 def _emulated(board: str, core: str) -> Target:
@@ -39,6 +75,7 @@ TARGETS = {
         _emulated("qemu_mps2_an500", "cortex-m7"),
         _emulated("qemu_mps3_an547", "cortex-m55"),
         _emulated("qemu_riscv32", "rv32imc"),
+        _emulated("qemu_riscv32_smp2", "rv32imc"),
         _emulated("qemu_xtensa_lx106", "xtensa-lx106"),
         Target("cortex-m0plus", "qemu_microbit", "cortex-m0plus"),
         Target("cortex-m23", "qemu_microbit", "cortex-m23"),

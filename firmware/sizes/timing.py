@@ -96,16 +96,24 @@ def cost_of(kernel: str, core: str, optimise: str) -> Cost:
 
 
 def estimate_instructions(generated: Generated, core: str, optimise: str) -> float:
-    """Instructions of one inference on ``core``, built for ``optimise``."""
-    total = 0.0
+    """Instructions of one inference on ``core``, built for ``optimise``; on two cores those of the busier one in each
+    layer."""
+    estimates = layer_instructions(generated, core, optimise)
+    return sum(e * layer.share for e, layer in zip(estimates, generated.calls, strict=True))
+
+
+def layer_instructions(generated: Generated, core: str, optimise: str) -> list[float]:
+    """Instructions of each layer that has code, of both cores together."""
+    found = []
     for layer in generated.calls:
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
         rows = generated.model.main.tensors[layer.op.outputs[0]].shape[1] if layer.streamed else 1
         run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
         kernel = layer.call.kernel if run is None else run.text
-        total += cost_of(kernel, core, optimise).of(layer.macs, outputs) + unpacking(layer.call, rows)
-    return total
+        cost = cost_of(kernel, core, optimise).of(layer.macs, outputs)
+        found.append(cost + unpacking(layer.call, rows))
+    return found
 
 
 def unpacking(call: KernelCall, rows: int) -> float:

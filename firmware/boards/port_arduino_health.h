@@ -1,0 +1,170 @@
+/* Reset registers and watchdogs of the chips behind Arduino cores; part of port_arduino.cpp.
+ *
+ * From the chips' reference manuals. Compiled and run against stand-ins of the registers, never yet on a chip.
+ */
+#ifndef ARENITE_PORT_ARDUINO_HEALTH_H
+#define ARENITE_PORT_ARDUINO_HEALTH_H
+
+extern "C" {
+#include "reset_cause.h"
+}
+
+#if defined(ESP32)
+#include <esp_system.h>
+
+/* The watchdog of the loop task, with the time that the core was built with. */
+const uint32_t port_watchdog_ms = 5000;
+void port_watchdog_start(void) { enableLoopWDT(); }
+void port_watchdog_feed(void) { feedLoopWDT(); }
+
+uint32_t port_reset_cause(uint32_t *word)
+{
+    const esp_reset_reason_t reason = esp_reset_reason();
+    *word = (uint32_t)reason;
+    return reason == ESP_RST_PANIC
+               ? (uint32_t)HEALTH_FAULT
+               : reset_cause(reason == ESP_RST_INT_WDT || reason == ESP_RST_TASK_WDT || reason == ESP_RST_WDT,
+                             reason == ESP_RST_SW, reason == ESP_RST_POWERON, reason == ESP_RST_BROWNOUT,
+                             reason == ESP_RST_EXT);
+}
+#elif defined(ARDUINO_ARCH_STM32)
+#if defined(IWDG1) && !defined(IWDG)
+#define IWDG IWDG1
+#endif
+
+/* Independent watchdog: 32 kHz, give or take a third, through 256 and 1000. */
+const uint32_t port_watchdog_ms = 8000;
+void port_watchdog_start(void)
+{
+    IWDG->KR = 0xCCCC; /* on */
+    IWDG->KR = 0x5555; /* the next two may be written */
+    IWDG->PR = 6;
+    IWDG->RLR = 1000;
+    IWDG->KR = 0xAAAA;
+}
+void port_watchdog_feed(void) { IWDG->KR = 0xAAAA; }
+
+/* Flags that a family lacks are not defined there. Where power-on and brown-out share one, it counts as power-on. */
+uint32_t port_reset_cause(uint32_t *word)
+{
+    uint32_t watchdog = 0, power_on = 0, brown_out = 0;
+#if defined(RCC_FLAG_IWDG1RST)
+    watchdog = __HAL_RCC_GET_FLAG(RCC_FLAG_IWDG1RST) || __HAL_RCC_GET_FLAG(RCC_FLAG_WWDG1RST);
+#else
+    watchdog = __HAL_RCC_GET_FLAG(RCC_FLAG_IWDGRST) || __HAL_RCC_GET_FLAG(RCC_FLAG_WWDGRST);
+#endif
+#if defined(RCC_FLAG_PORRST)
+    power_on = __HAL_RCC_GET_FLAG(RCC_FLAG_PORRST);
+#if defined(RCC_FLAG_BORRST)
+    brown_out = __HAL_RCC_GET_FLAG(RCC_FLAG_BORRST);
+#endif
+#elif defined(RCC_FLAG_PWRRST)
+    power_on = __HAL_RCC_GET_FLAG(RCC_FLAG_PWRRST);
+#elif defined(RCC_FLAG_BORRST)
+    power_on = __HAL_RCC_GET_FLAG(RCC_FLAG_BORRST);
+#endif
+    const uint32_t cause = reset_cause(watchdog, __HAL_RCC_GET_FLAG(RCC_FLAG_SFTRST), power_on, brown_out,
+                                       __HAL_RCC_GET_FLAG(RCC_FLAG_PINRST));
+#if defined(RCC_RSR_RMVF)
+    *word = RCC->RSR;
+#else
+    *word = RCC->CSR;
+#endif
+    __HAL_RCC_CLEAR_RESET_FLAGS();
+#if defined(RCC_CSR_RMVF)
+    RCC->CSR &= ~RCC_CSR_RMVF; /* where it stays up, no flag would rise again */
+#elif defined(RCC_RSR_RMVF)
+    RCC->RSR &= ~RCC_RSR_RMVF;
+#endif
+    return cause;
+}
+#elif defined(NRF_POWER) && defined(NRF_WDT)
+const uint32_t port_watchdog_ms = 8000;
+void port_watchdog_start(void)
+{
+    NRF_WDT->CRV = 8 * 32768 - 1;
+    NRF_WDT->RREN = 1;
+    NRF_WDT->CONFIG = 1; /* it runs on in sleep, and rests while a debugger halts the core */
+    NRF_WDT->TASKS_START = 1;
+}
+void port_watchdog_feed(void) { NRF_WDT->RR[0] = 0x6E524635; }
+
+/* No flag: the supply came, or came back. The chip does not tell which. */
+uint32_t port_reset_cause(uint32_t *word)
+{
+    const uint32_t reasons = NRF_POWER->RESETREAS;
+    *word = reasons;
+    NRF_POWER->RESETREAS = reasons;              /* ones clear; they would add up */
+    return reasons & 8u ? (uint32_t)HEALTH_FAULT /* lock-up: a fault within a fault */
+                        : reset_cause(reasons & 2u, reasons & 4u, reasons == 0, 0, reasons & 1u);
+}
+#elif defined(ARDUINO_ARCH_RP2040)
+#include <hardware/watchdog.h>
+
+/* The boot ROM starts a program that was copied to its drive by the same watchdog, and a reset by software leaves the
+ * flags of the one before. So it was our watchdog only where this word stands in a register that nobody else uses, and
+ * where nothing was asked for since. */
+#define WATCHDOG_OURS 0xA4E17E57u
+const uint32_t port_watchdog_ms = 8000;
+void port_watchdog_start(void)
+{
+    watchdog_hw->scratch[2] = WATCHDOG_OURS;
+    watchdog_enable(8000, true);
+}
+void port_watchdog_feed(void) { watchdog_update(); }
+
+/* Flags of the supply and the pin, of the latest time that either went. */
+static uint32_t cause_of_flags(uint32_t power_on, uint32_t pin)
+{
+    const bool asked = (port_reason & ~0xFFu) == PORT_REASON_MAGIC;
+    const bool ours = watchdog_hw->scratch[2] == WATCHDOG_OURS && (watchdog_hw->reason & 1u);
+    watchdog_hw->scratch[2] = 0;
+    return reset_cause(ours && !asked, asked || watchdog_hw->reason, power_on, 0, pin);
+}
+
+#if defined(PICO_RP2040) && PICO_RP2040
+#include <hardware/structs/vreg_and_chip_reset.h>
+
+/* Power-on and brown-out are one flag. */
+uint32_t port_reset_cause(uint32_t *word)
+{
+    const uint32_t chip = vreg_and_chip_reset_hw->chip_reset;
+    *word = chip | watchdog_hw->reason;
+    return cause_of_flags(chip & 1u << 8, chip & 1u << 16);
+}
+#else
+uint32_t port_reset_cause(uint32_t *word)
+{
+    *word = watchdog_hw->reason;
+    return cause_of_flags(0, 0);
+}
+#endif
+#else
+/* No watchdog: one that is not fed by all that this core does would only bite. */
+const uint32_t port_watchdog_ms = 0;
+void port_watchdog_start(void) {}
+void port_watchdog_feed(void) {}
+
+uint32_t port_reset_cause(uint32_t *word)
+{
+#if defined(ARDUINO_ARCH_SAMD)
+#if defined(__SAMD51__)
+    const uint32_t flags = RSTC->RCAUSE.reg;
+#else
+    const uint32_t flags = PM->RCAUSE.reg;
+#endif
+    *word = flags;
+    return reset_cause(flags & 0x20u, flags & 0x40u, flags & 1u, flags & 6u, flags & 0x10u);
+#elif defined(__IMXRT1062__)
+    const uint32_t flags = SRC_SRSR;
+    *word = flags;
+    SRC_SRSR = flags; /* ones clear; they would add up */
+    return reset_cause(flags & 0x90u, flags & 2u, flags & 1u, 0, flags & 0x68u);
+#else
+    *word = 0;
+    return HEALTH_UNTOLD;
+#endif
+}
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+"""The ESP-IDF part of a generated project: build files, settings, partition table and port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.espidf.cmake import cmake_main, cmake_project, component_manifest
+from arenite.firmware.espidf.partitions import partitions_csv
+from arenite.firmware.espidf.sdkconfig import sdkconfig_defaults
+from arenite.profiles.boards import Board
+
+PORT = "src/port_espidf.c"
+
+
+def espidf_files(
+    board: Board, files: Iterable[str], *, model: str, stack_bytes: int, optimise: str
+) -> Mapping[str, str]:
+    """Path in the project to text; nothing for a board that is no ESP32.
+
+    Args:
+        board: what the project is for.
+        files: paths of the sources that the project has so far.
+        model: the model's name, for people.
+        stack_bytes: what the model and the protocol need of the stack.
+        optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
+    """
+    if board.espressif is None:
+        return {}
+    sources = [name for name in files if name.endswith(".c") and Path(name).parts[0] in ("src", "lib")]
+    bare = [name for name in sources if name != "src/main.c" and not name.startswith("lib/agent/")]
+    bare += [name for name in sources if name.startswith("lib/agent/parallel_")]
+    return {
+        "CMakeLists.txt": cmake_project(bare, optimise),
+        "idf_component.yml": component_manifest(board, model),
+        "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, optimise),
+        "partitions.csv": partitions_csv(board),
+        "src/CMakeLists.txt": cmake_main([*sources, PORT], board, optimise),
+        PORT: (SOURCE_DIRECTORY / "port_espidf.c").read_text("utf-8"),
+    }

@@ -1,0 +1,348 @@
+/* A logger of current and voltage: an INA219, INA226 or INA228 on I2C, one line per conversion over serial.
+ *
+ * Arduino code without a library but Wire. config.h, made by `arenite meter firmware`, has what is soldered. Commands, a
+ * line each: info, start, stop, zero (with no current: the mean of 256 conversions is taken off from then on).
+ *
+ *     # arenite-ina 1 chip=ina226 rate=1506 shunt_uohm=100000      the answer to info; error=... where no chip answers
+ *     S,<number>,<us>,<nA>,<uV>,<marks>*<CRC>                      one sample; docs/ina-logger.md
+ *     # stopped samples=N lost=M                                   the answer to stop
+ *
+ * The number counts conversions, whether they could be read and sent or not: a gap in it is a loss. A sample is lost when
+ * the chip was faster than the bus, or the serial line full. Every sample is a whole conversion, read once, by the chip's
+ * ready flag. Registers and steps: TI SBOS448 (INA219), SBOS547 (INA226), SLYS021 (INA228).
+ */
+#include <Arduino.h>
+#include <Wire.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "config.h"
+
+enum { LINE_MOST = 56 }; /* bytes of the longest line */
+
+struct Chip {
+    const char *name;
+    uint8_t shunt, bus, size, shift, bus_shift; /* registers; their bytes; bits below the value */
+    int32_t shunt_step;                         /* tenths of a nanovolt */
+    int32_t bus_step;                           /* tenths of a nanovolt */
+    uint8_t config_register;                    /* the last one to be set: conversion begins */
+    uint16_t config;
+    uint8_t ready_register, ready_size; /* where the flag is; bytes of that register */
+    uint16_t ready;
+    uint8_t clear_register; /* reading it clears the flag */
+    uint8_t id_register;    /* 0xFF: the chip has none */
+    uint16_t id_mask, id;
+    uint32_t period_us; /* both conversions */
+    uint32_t
+        age_us; /* from the middle of the shunt's to the end of the bus's, which is assumed to come second */
+};
+
+#if METER_CHIP == 219
+/* 32 V, 320 mV, 12 bits, continuous. The flag stands beside the bus voltage; reading the power register clears it. */
+static const Chip chip = {"ina219", 1, 2, 2, 0,    3, 100000, 40000000, 0x00, 0x399F,
+                          2,        2, 2, 3, 0xFF, 0, 0,      1064,     798};
+#elif METER_CHIP == 226
+/* No averages, 332 us each, continuous. Reading Mask/Enable clears its flag. */
+static const Chip chip = {"ina226", 1, 2, 2, 0,    0,      25000,  12500000, 0x00, 0x4097,
+                          6,        2, 8, 6, 0xFE, 0xFFFF, 0x5449, 664,      498};
+#elif METER_CHIP == 228
+/* 163.84 mV, shunt and bus 280 us each, continuous. Reading DIAG_ALRT clears its flag. */
+static const Chip chip = {"ina228", 4, 5, 3,  4,    4,      3125,   1953125, 0x01, 0xB6D8,
+                          11,       2, 2, 11, 0x3F, 0xFFF0, 0x2280, 560,     420};
+#else
+#error "METER_CHIP in config.h must be 219, 226 or 228"
+#endif
+
+#if METER_MARKS > 0
+static const uint8_t mark_pins[METER_MARKS] = {METER_MARK_PINS};
+#endif
+
+static bool streaming, present, tells_room;
+static uint32_t number, sent, lost, last_us;
+static bool first;
+static int32_t zero; /* raw counts that mean no current */
+static char command[16];
+static uint8_t typed;
+
+static bool read_register(uint8_t where, uint8_t bytes, uint32_t *value)
+{
+    Wire.beginTransmission((uint8_t)METER_ADDRESS);
+    Wire.write(where);
+    if (Wire.endTransmission() != 0 || Wire.requestFrom((uint8_t)METER_ADDRESS, bytes) != bytes) {
+        return false;
+    }
+    *value = 0;
+    while (bytes--) {
+        *value = *value << 8 | (uint8_t)Wire.read();
+    }
+    return true;
+}
+
+static bool write_register(uint8_t where, uint16_t value)
+{
+    Wire.beginTransmission((uint8_t)METER_ADDRESS);
+    Wire.write(where);
+    Wire.write((uint8_t)(value >> 8));
+    Wire.write((uint8_t)value);
+    return Wire.endTransmission() == 0;
+}
+
+/* The chip answers, is the one that config.h names, and converts. */
+static bool begin_chip()
+{
+    uint32_t id;
+    if (chip.id_register != 0xFF &&
+        (!read_register(chip.id_register, 2, &id) || (id & chip.id_mask) != chip.id)) {
+        return false;
+    }
+    return (chip.config_register == 0 || write_register(0, 0)) &&
+           write_register(chip.config_register, chip.config);
+}
+
+/* Two's complement of so many bytes, without the bits below the value. */
+static int32_t signed_value(uint32_t raw)
+{
+    const uint8_t unused = (uint8_t)(32 - 8 * chip.size);
+    return (int32_t)(raw << unused) >> (unused + chip.shift);
+}
+
+/* A new conversion: 1, its two values and when it was seen; 0: none yet; -1: the chip does not answer. */
+static int8_t take(int32_t *shunt, uint32_t *bus, uint32_t *when)
+{
+    uint32_t flags, over, at, dummy;
+    if (!read_register(chip.ready_register, chip.ready_size, &flags)) {
+        return -1;
+    }
+    if (!(flags & chip.ready)) {
+        return 0;
+    }
+    *when = micros();
+    if (!read_register(chip.shunt, chip.size, &over)) {
+        return -1;
+    }
+    if (chip.ready_register == chip.bus) {
+        at = flags;
+    } else if (!read_register(chip.bus, chip.size, &at)) {
+        return -1;
+    }
+    if (chip.clear_register != chip.ready_register && !read_register(chip.clear_register, 2, &dummy)) {
+        return -1;
+    }
+    *shunt = signed_value(over);
+    *bus = at >> chip.bus_shift;
+    return 1;
+}
+
+static int64_t divided(int64_t value, int64_t by) { return (value + (value < 0 ? -by : by) / 2) / by; }
+
+/* Shunt counts in nA: V / ohm, with the gain's trim. */
+static int64_t nanoamperes(int32_t raw)
+{
+    const int64_t tenths_of_nv = (int64_t)(raw - zero) * chip.shunt_step;
+    const int64_t plain = divided(tenths_of_nv * 100000, (int64_t)METER_SHUNT_UOHM);
+    return plain + divided(plain * (METER_GAIN_PPM), 1000000);
+}
+
+static uint8_t crc8(const char *text, uint8_t length)
+{
+    uint8_t crc = 0;
+    while (length--) {
+        crc ^= (uint8_t)*text++;
+        for (uint8_t bit = 0; bit < 8; bit++) {
+            crc = (uint8_t)(crc & 0x80 ? crc << 1 ^ 0x07 : crc << 1);
+        }
+    }
+    return crc;
+}
+
+/* Not every core's printf knows 64 bits. */
+static char *append(char *to, int64_t value)
+{
+    char digits[20];
+    uint8_t count = 0;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value < 0) {
+        *to++ = '-';
+    }
+    do {
+        digits[count++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    while (count) {
+        *to++ = digits[--count];
+    }
+    return to;
+}
+
+/* The inputs at every look at the chip: a sample speaks of the middle of its shunt conversion, which is over by then. */
+enum { LOOKS = 16 };
+static uint8_t seen[LOOKS], looks;
+static uint32_t seen_at[LOOKS];
+
+static void look()
+{
+    uint8_t found = 0;
+#if METER_MARKS > 0
+    for (uint8_t k = 0; k < METER_MARKS; k++) {
+        found |= (uint8_t)((digitalRead(mark_pins[k]) == HIGH) << k);
+    }
+#endif
+    looks = (uint8_t)((looks + 1) % LOOKS);
+    seen[looks] = found;
+    seen_at[looks] = micros();
+}
+
+/* The inputs at the look nearest to a moment. */
+static uint8_t marks_at(uint32_t us)
+{
+    uint8_t best = looks;
+    uint32_t least = 0xFFFFFFFFu;
+    for (uint8_t k = 0; k < LOOKS; k++) {
+        const int32_t away = (int32_t)(seen_at[k] - us);
+        const uint32_t distance = away < 0 ? 0 - (uint32_t)away : (uint32_t)away;
+        if (distance < least) {
+            least = distance;
+            best = k;
+        }
+    }
+    return seen[best];
+}
+
+/* One line; false when the line to the computer has no room for it. */
+static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char line[LINE_MOST];
+    char *to = line;
+    *to++ = 'S';
+    *to++ = ',';
+    to = append(to, number);
+    *to++ = ',';
+    to = append(to, us);
+    *to++ = ',';
+    to = append(to, nanoamperes(shunt));
+    *to++ = ',';
+    to = append(to, divided((int64_t)bus * chip.bus_step, 10000));
+    *to++ = ',';
+    to = append(to, marks_at(us));
+    const uint8_t crc = crc8(line, (uint8_t)(to - line));
+    *to++ = '*';
+    *to++ = hex[crc >> 4];
+    *to++ = hex[crc & 15];
+    *to++ = '\n';
+    const int length = (int)(to - line);
+    if (tells_room && Serial.availableForWrite() < length) {
+        return false;
+    }
+    Serial.write((const uint8_t *)line, (size_t)length);
+    return true;
+}
+
+static void sample()
+{
+    int32_t shunt;
+    uint32_t bus, now;
+    if (take(&shunt, &bus, &now) <= 0) {
+        return;
+    }
+    if (first) {
+        first = false;
+    } else {
+        /* Conversions that ended between two reads: by the time that went by, to the nearest whole one. */
+        const uint32_t steps = (now - last_us + chip.period_us / 2) / chip.period_us;
+        if (steps > 1) {
+            number += steps - 1;
+            lost += steps - 1;
+        }
+    }
+    last_us = now;
+    if (send_sample(now - chip.age_us, shunt, bus)) {
+        sent++;
+    } else {
+        lost++;
+    }
+    number++;
+}
+
+static void find_zero()
+{
+    int64_t sum = 0;
+    uint16_t found = 0;
+    const uint32_t began = micros();
+    zero = 0;
+    while (found < 256 && micros() - began < 2000000u) {
+        int32_t shunt;
+        uint32_t bus, when;
+        if (take(&shunt, &bus, &when) > 0) {
+            sum += shunt;
+            found++;
+        }
+    }
+    if (found) {
+        zero = (int32_t)divided(sum, found);
+    }
+    Serial.print("# zero counts=");
+    Serial.println((long)zero);
+}
+
+static void obey()
+{
+    if (!strcmp(command, "start")) {
+        number = sent = lost = 0;
+        first = true;
+        streaming = present = begin_chip();
+        if (!present) {
+            Serial.println("# error no chip answers");
+        }
+    } else if (!strcmp(command, "stop")) {
+        streaming = false;
+        Serial.print("# stopped samples=");
+        Serial.print((unsigned long)sent);
+        Serial.print(" lost=");
+        Serial.println((unsigned long)lost);
+    } else if (!strcmp(command, "zero")) {
+        find_zero();
+    } else if (!strcmp(command, "info")) {
+        present = begin_chip();
+        Serial.print("# arenite-ina 1 chip=");
+        Serial.print(chip.name);
+        Serial.print(" rate=");
+        Serial.print((unsigned long)((1000000u + chip.period_us / 2) / chip.period_us));
+        Serial.print(" shunt_uohm=");
+        Serial.print((unsigned long)METER_SHUNT_UOHM);
+        Serial.println(present ? "" : " error=no-chip");
+    }
+}
+
+void setup()
+{
+    Serial.begin(METER_BAUD);
+    Wire.begin();
+    Wire.setClock(METER_I2C_HZ);
+#if METER_MARKS > 0
+    for (uint8_t k = 0; k < METER_MARKS; k++) {
+        pinMode(mark_pins[k], INPUT);
+    }
+#endif
+    /* A core that does not tell its room waits while it writes: no line is lost, but conversions may be. */
+    tells_room = Serial.availableForWrite() >= LINE_MOST - 1;
+    present = begin_chip();
+}
+
+void loop()
+{
+    while (Serial.available() > 0) {
+        const char got = (char)Serial.read();
+        if (got == '\n' || got == '\r') {
+            command[typed] = 0;
+            typed = 0;
+            obey();
+        } else if (typed < sizeof command - 1) {
+            command[typed++] = got;
+        }
+    }
+    if (streaming) {
+        look();
+        sample();
+    }
+}

@@ -1,0 +1,99 @@
+"""One ``[env:…]`` of platformio.ini per real board and framework."""
+
+from __future__ import annotations
+
+from arenite.profiles.board import Board, Espressif, PlatformIO, Region
+
+_ARDUINO = """
+[env:{name}]
+platform = {io.platform}
+board = {io.board}
+framework = arduino
+lib_ignore = board
+{options}build_flags =
+    -Isrc -Ilib/arenite -Ilib/agent
+    -DAR_PROFILE -DARENITE_BOARD='"{name}"' -DARENITE_BAUD={baud} -DARENITE_STACK={stack}{flags}
+monitor_speed = {baud}
+"""
+
+#: ESP-IDF and Zephyr have CMake files that name every source, its include folders and its flags: PlatformIO must not
+#: look for libraries of its own in lib/.
+_CMAKE = """
+[env:{env}]
+platform = {io.platform}
+board = {io.board}
+framework = {framework}
+lib_ldf_mode = off
+{options}monitor_speed = {baud}
+"""
+
+#: Flag that the ESP32's compiler needs where there is PSRAM (ESP-IDF, CONFIG_SPIRAM_CACHE_WORKAROUND).
+_CACHE_FIX = "-mfix-esp32-psram-cache-issue"
+
+
+#: A section that compilers make without contents, like .bss, and that no framework's linker script names: it goes where
+#: the linker is told to put it.
+_ORPHAN = ".persistent.bss"
+
+
+def own_environments(board: Board, stack_bytes: int, second: Region | None) -> str:
+    """What builds the project of ``board`` itself; the environment of the board's name is the one that fits best.
+
+    ``second``: the memory in which part of the arena is a static variable. In an ESP32's PSRAM the Arduino core,
+    compiled beforehand, has no place for one: then only ESP-IDF builds the project.
+    """
+    io = board.platformio
+    assert io is not None
+    esp = board.espressif
+    if io.framework != "arduino" or (second is not None and esp is not None):
+        framework = "espidf" if esp is not None else io.framework
+        return _cmake(board, io, board.name, framework)
+    text = arduino_environment(board, stack_bytes, own=True, second=second)
+    return text + _cmake(board, io, f"{board.name}-espidf", "espidf") if esp is not None else text
+
+
+def arduino_environment(
+    board: Board, stack_bytes: int, *, own: bool = False, second: Region | None = None
+) -> str:
+    """For a board with an Arduino core; ``own``: the project is the board's, and has its partition table. ``second``:
+    the memory for a part of the arena."""
+    assert board.platformio is not None
+    esp = board.espressif
+    options = _espressif_options(board, esp) if own and esp is not None else ""
+    flags = ""
+    if esp is not None and esp.psram != "none":
+        flags = "\n    -DBOARD_HAS_PSRAM" + (f" {_CACHE_FIX}" if esp.chip == "esp32" else "")
+        if esp.psram == "octal":
+            options += f"board_build.arduino.memory_type = {esp.flash_mode}_opi\n"
+    if second is not None:
+        flags += f"\n    {_placed_in(second)}"
+    return _ARDUINO.format(
+        name=board.name,
+        io=board.platformio,
+        options=options,
+        flags=flags,
+        baud=board.uart.baud,
+        stack=stack_bytes,
+    )
+
+
+def _placed_in(region: Region) -> str:
+    """Flags that put the slow part of the arena there: into a section of the core's own, or to an address."""
+    if region.section:
+        return f"-DAR_SLOW_SECTION={region.section}"
+    return f"-DAR_SLOW_SECTION={_ORPHAN} -Wl,--section-start={_ORPHAN}={region.origin:#010x}"
+
+
+def _cmake(board: Board, io: PlatformIO, env: str, framework: str) -> str:
+    esp = board.espressif
+    options = _espressif_options(board, esp) if esp is not None else ""
+    return _CMAKE.format(env=env, io=io, framework=framework, options=options, baud=board.uart.baud)
+
+
+def _espressif_options(board: Board, esp: Espressif) -> str:
+    return (
+        "board_build.partitions = partitions.csv\n"
+        f"board_build.flash_mode = {esp.flash_mode}\n"
+        f"board_upload.flash_size = {esp.flash_size >> 20}MB\n"
+        f"board_upload.maximum_size = {board.flash_bytes}\n"
+    )

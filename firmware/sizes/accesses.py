@@ -1,0 +1,134 @@
+"""Estimated loads and stores of tensors per inference: what makes one tensor hotter than another.
+
+A kernel loads its inputs in proportion to their bytes (``per_input``: it goes over them once, by words), or to the
+bytes under its windows (``per_window``: a 3 x 3 convolution that looks at each byte nine times), or, where it comes
+back for each output channel, to its products (``per_mac``). It stores its output in proportion to the output's bytes
+(``per_output``). The coefficients in ``profiles/accesses.json`` were fitted to accesses counted by the emulator
+(``python -m benchmarks.fit_accesses``). Weights and scratch are not counted: they do not move. An estimate, never a
+measurement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from arenite.converters.graph import Op, Subgraph
+from arenite.converters.planner.split import Accesses
+from arenite.firmware.generator.generate import Generated
+from arenite.firmware.sizes.targets import SIZES
+
+PATH = SIZES.parent / "accesses.json"
+
+
+class Rates(NamedTuple):
+    """Accesses of a kernel, none negative."""
+
+    per_input: float
+    per_window: float
+    per_mac: float
+    per_output: float
+
+    def loads(self, work: Work) -> float:
+        """Of one input."""
+        return self.per_input * work.nbytes + self.per_window * work.window + self.per_mac * work.macs
+
+
+#: For a kernel that was never counted: each byte under a window once, each byte of the output once. Assumed.
+ASSUMED = Rates(0.0, 1.0, 0.0, 1.0)
+
+
+@cache
+def rates() -> dict[str, Rates]:
+    """Kernel to its rates."""
+    if not PATH.is_file():
+        return {}
+    return {k: Rates(*v) for k, v in json.loads(PATH.read_text())["kernels"].items()}
+
+
+#: Of the key of a kernel where no two windows share a byte: there most kernels go another way.
+POINTWISE = " pointwise"
+
+
+def key_of(kernel: str, work: Work) -> str:
+    """The name under which the rates of a kernel stand in the table, for its first input's ``work``."""
+    return kernel.removesuffix("_row") + (POINTWISE if work.macs and work.window <= work.nbytes else "")
+
+
+def rates_of(kernel: str, work: Work) -> Rates:
+    table = rates()
+    key = key_of(kernel, work)
+    return table.get(key) or table.get(key.removesuffix(POINTWISE), ASSUMED)
+
+
+class Work(NamedTuple):
+    """What an operator's loads of one input are in proportion to: its bytes, those under the windows, products."""
+
+    nbytes: int
+    window: int
+    macs: int
+
+
+def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> Work:
+    """Of input ``position``; products count for the first input alone, where the windows are."""
+    tensor = graph.tensors[op.inputs[position]]
+    outputs = graph.tensors[op.outputs[0]] if op.outputs else tensor
+    if position != 0 or not macs:
+        return Work(tensor.nbytes, _pooled(op, outputs.nbytes) or tensor.nbytes, 0)
+    if op.name == "DEPTHWISE_CONV_2D":
+        return Work(tensor.nbytes, macs * tensor.itemsize, macs)
+    units = outputs.shape[-1] if outputs.shape else 1
+    return Work(tensor.nbytes, macs // max(units, 1) * tensor.itemsize, macs)
+
+
+def first_work(graph: Subgraph, op: Op, macs: int) -> Work:
+    """Of the first input, which says what kind of layer it is."""
+    return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else Work(0, 0, 0)
+
+
+def _pooled(op: Op, outputs: int) -> int:
+    """Bytes under the windows of a pooling layer; 0 for any other."""
+    if op.name not in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        return 0
+    return outputs * int(op.options.get("filter_height") or 1) * int(op.options.get("filter_width") or 1)
+
+
+def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dict[int, float]]]:
+    """For each layer that has code: (its position, loads by tensor, stores by tensor)."""
+    graph = generated.model.main
+    for layer in generated.calls:
+        assert layer.call is not None
+        op = layer.op
+        run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
+        kernel = layer.call.kernel if run is None else run.text
+        rate = rates_of(kernel, first_work(graph, op, layer.macs))
+        loads: dict[int, float] = {}
+        for position, t in enumerate(op.inputs):
+            if t >= 0 and graph.tensors[t].data is None:
+                loads[t] = loads.get(t, 0.0) + rate.loads(work_of(graph, op, layer.macs, position))
+        stores = {t: rate.per_output * graph.tensors[t].nbytes for t in op.outputs if t >= 0}
+        yield layer.index, loads, stores
+
+
+def estimate_accesses(generated: Generated) -> Accesses:
+    """Of one inference: by tensor, and by resource variable."""
+    graph = generated.model.main
+    names = {
+        op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
+        for op in graph.ops
+        if op.name == "VAR_HANDLE"
+    }
+    total: dict[int, float] = {}
+    variables: dict[str, float] = {}
+    for position, loads, stores in per_layer(generated):
+        op = generated.layers[position].op
+        for t, count in (*loads.items(), *stores.items()):
+            total[t] = total.get(t, 0.0) + count
+        for t in op.inputs:
+            if t in names:  # a copy from the variable or to it
+                moved = [*op.outputs, *(i for i in op.inputs if i != t)]
+                size = max((graph.tensors[i].nbytes for i in moved if i >= 0), default=0)
+                variables[names[t]] = variables.get(names[t], 0.0) + size
+    return Accesses({t: round(n) for t, n in total.items()}, {v: round(n) for v, n in variables.items()})
