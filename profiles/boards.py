@@ -7,231 +7,57 @@ those figures comes from. Adding a board is adding a file; nothing in the code n
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from arenite.converters.errors import ProfileError
+from arenite.profiles.attached import Targets, Usb, parse_targets, parse_usb
+from arenite.profiles.board import (
+    ACCESS_CYCLES,
+    CORES,
+    ESP_LINKS,
+    FEATURES,
+    PSRAM_BUSES,
+    RAM_KINDS,
+    SECOND_CORE_PORTS,
+    UPLOAD_TOOLS,
+    Board,
+    Emulator,
+    Espressif,
+    PlatformIO,
+    Power,
+    Region,
+    SecondCore,
+    Uart,
+)
+from arenite.profiles.fields import Fields
+from arenite.profiles.tables import names_in, read_named
+
+__all__ = ["Board", "all_boards", "board_names", "load_board", "parse_board"]
 
 BOARD_DIRECTORY = Path(__file__).parent / "boards"
 
-CORES = (
-    "cortex-m0",
-    "cortex-m0plus",
-    "cortex-m23",
-    "cortex-m3",
-    "cortex-m4",
-    "cortex-m4f",
-    "cortex-m33",
-    "cortex-m7",
-    "cortex-m55",
-    "cortex-m85",
-    "rv32imc",
-    "rv32imac",
-    "rv32imafc",
-    "xtensa-lx106",
-    "xtensa-lx6",
-    "xtensa-lx7",
-)
-FEATURES = ("fpu", "dsp", "mve")
-RAM_KINDS = ("sram", "tcm", "ccm", "psram")
-UPLOAD_TOOLS = ("platformio", "stlink", "openocd", "pyocd", "esptool", "jlink", "copy", "emulator")
 
-
-@dataclass(frozen=True)
-class Region:
-    """A range of addresses, ``origin`` ≤ address < ``origin + size``; ``size`` in bytes."""
-
-    name: str
-    origin: int
-    size: int
-    kind: str  # "flash", or one of RAM_KINDS
-
-
-@dataclass(frozen=True)
-class Uart:
-    """The serial port that the host talks to: its name on the board, and its speed in baud."""
-
-    device: str
-    baud: int
-
-
-@dataclass(frozen=True)
-class PlatformIO:
-    """What PlatformIO calls the board, and the platform and framework that build for it."""
-
-    board: str
-    platform: str
-    framework: str
-
-
-@dataclass(frozen=True)
-class Emulator:
-    """How QEMU is started for an emulated board, and how its timer counts instructions.
-
-    Under ``-icount shift=icount_shift`` an instruction lasts ``2**icount_shift`` ns of virtual time, so a counter of
-    ``timer_hz`` advances ``timer_hz * 2**shift / 1e9`` ticks per instruction.  ``ticks_numerator`` ticks equal
-    ``ticks_denominator`` instructions exactly.
-    """
-
-    family: str
-    machine: str
-    system: str  # the suffix of qemu-system-*
-    icount_shift: int
-    ticks_numerator: int
-    ticks_denominator: int
-    cpu: str = ""
-    arguments: tuple[str, ...] = ()
-    serial_index: int = 0  # which of the machine's UARTs the firmware talks on
-
-    def instructions(self, ticks: int) -> int:
-        """Instructions in which the firmware's counter advances by ``ticks``; within one of the exact number."""
-        return round(ticks * self.ticks_denominator / self.ticks_numerator)
-
-    def instructions_in_us(self, microseconds: int) -> int:
-        """Instructions that last this long in virtual time (the MLPerf monitor tells whole microseconds)."""
-        return round(microseconds * 1000 / 2**self.icount_shift)
-
-
-@dataclass(frozen=True)
-class Power:
-    """Typical supply, for estimates: current while computing (mA) and volts."""
-
-    active_ma: float
-    supply_v: float
-    source: str
-
-
-@dataclass(frozen=True)
-class Board:
-    """Everything known about one board.  ``ram[0]`` is where the arena, the stack and the data go."""
-
-    name: str
-    title: str
-    mcu: str
-    core: str
-    clock_hz: int
-    emulated: bool
-    features: frozenset[str]
-    flash: tuple[Region, ...]
-    ram: tuple[Region, ...]
-    uart: Uart
-    platformio: PlatformIO | None
-    upload_tools: tuple[str, ...]
-    emulator: Emulator | None
-    power: Power | None
-    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def flash_bytes(self) -> int:
-        """Bytes of program memory in the first flash region, where code and weights go."""
-        return self.flash[0].size
-
-    @property
-    def ram_bytes(self) -> int:
-        """Bytes of the RAM region that holds the arena, the stack and static data."""
-        return self.ram[0].size
-
-
-class _Table:
-    """A TOML table that names the file and the field in every complaint, and knows which fields were read."""
-
-    def __init__(self, where: str, data: object) -> None:
-        if not isinstance(data, dict):
-            raise ProfileError(
-                f"{where} is not a table.", "Write it as [name] followed by key = value lines."
-            )
-        self._where = where
-        self._data: dict[str, Any] = data
-        self._seen: set[str] = set()
-
-    def get(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value of ``key``; without a default it must be there.  Raises ProfileError on a wrong type."""
-        self._seen.add(key)
-        if key not in self._data:
-            if default is None:
-                raise ProfileError(f"{self._where} has no field '{key}'.", "Compare it with another profile.")
-            return default
-        value = self._data[key]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ProfileError(f"{self._where}: '{key}' must be {kind.__name__}, not {value!r}.")
-        if isinstance(value, int) and value < 0:
-            raise ProfileError(f"{self._where}: '{key}' must not be negative, but is {value}.")
-        return value
-
-    def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
-        """One of ``allowed``."""
-        value = self.get(key, str, default)
-        return self._allowed(key, value, allowed)
-
-    def choices(self, key: str, allowed: tuple[str, ...] | None) -> tuple[str, ...]:
-        """A list of strings, each one of ``allowed`` where that is given; empty when absent."""
-        values = self.get(key, list, [])
-        for value in values:
-            if not isinstance(value, str):
-                raise ProfileError(f"{self._where}: '{key}' must be a list of strings, not {values!r}.")
-            if allowed is not None:
-                self._allowed(key, value, allowed)
-        return tuple(values)
-
-    def _allowed(self, key: str, value: str, allowed: tuple[str, ...]) -> str:
-        if value not in allowed:
-            raise ProfileError(
-                f"{self._where}: '{key}' is '{value}'.", f"It must be one of {', '.join(allowed)}."
-            )
-        return value
-
-    def table(self, key: str) -> _Table | None:
-        """The sub-table ``key``, or None when the profile has none."""
-        self._seen.add(key)
-        if key not in self._data:
-            return None
-        return _Table(f"{self._where} [{key}]", self._data[key])
-
-    def tables(self, key: str) -> list[_Table]:
-        """The array of tables ``[[key]]``: at least one."""
-        self._seen.add(key)
-        rows = self._data.get(key)
-        if not isinstance(rows, list) or not rows:
-            raise ProfileError(f"{self._where} needs at least one [[{key}]] entry.")
-        return [_Table(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
-
-    def items(self) -> dict[str, Any]:
-        """The raw contents."""
-        return dict(self._data)
-
-    def finish(self) -> None:
-        """Refuse fields that nobody reads: most often a misspelling."""
-        for key in self._data:
-            if key not in self._seen:
-                near = difflib.get_close_matches(key, self._seen, 1)
-                hint = (
-                    f"Did you mean '{near[0]}'?"
-                    if near
-                    else f"Known fields: {', '.join(sorted(self._seen))}."
-                )
-                raise ProfileError(f"{self._where} has an unknown field '{key}'.", hint)
-
-
-def _region(table: _Table, kind: str | None) -> Region:
-    region = Region(
-        name=table.get("name", str),
-        origin=table.get("origin", int),
-        size=table.get("size", int),
-        kind=kind or table.choice("kind", RAM_KINDS, "sram"),
-    )
+def _region(table: Fields, kind: str | None) -> Region:
+    name, origin, size = table.get("name", str), table.get("origin", int), table.get("size", int)
+    region = Region(name, origin, size, kind or table.choice("kind", RAM_KINDS, "sram"))
+    if kind is None:
+        region = replace(
+            region,
+            access_cycles=table.get("access_cycles", float, ACCESS_CYCLES[region.kind]),
+            arena=table.get("arena", bool, region.origin != 0),
+            section=table.get("section", str, ""),
+        )
     table.finish()
     if region.size == 0:
         raise ProfileError(f"The memory region {region.name} has size 0.")
     return region
 
 
-def _emulator(table: _Table) -> Emulator:
+def _emulator(table: Fields) -> Emulator:
     emulator = Emulator(
         family=table.get("family", str),
         machine=table.get("machine", str),
@@ -247,15 +73,49 @@ def _emulator(table: _Table) -> Emulator:
     return emulator
 
 
-def _platformio(table: _Table) -> PlatformIO:
+def _platformio(table: Fields) -> PlatformIO:
     result = PlatformIO(table.get("board", str), table.get("platform", str), table.get("framework", str))
     table.finish()
     return result
 
 
-def _power(table: _Table) -> Power:
-    result = Power(table.get("active_ma", float), table.get("supply_v", float), table.get("source", str))
+def _espressif(table: Fields) -> Espressif:
+    result = Espressif(
+        table.get("chip", str),
+        table.get("flash_size", int),
+        table.choice("flash_mode", ("dio", "qio"), "dio"),
+        table.choice("psram", PSRAM_BUSES, "none"),
+        table.choice("link", ESP_LINKS, "uart0"),
+    )
     table.finish()
+    return result
+
+
+def _second_core(table: Fields) -> SecondCore:
+    result = SecondCore(
+        port=table.choice("port", SECOND_CORE_PORTS),
+        barrier_cycles=table.get("barrier_cycles", int),
+        kind=table.choice("kind", ("measured", "estimated", "assumed")),
+        source=table.get("source", str),
+    )
+    table.finish()
+    return result
+
+
+def _power(table: Fields) -> Power:
+    sleep_ua = table.get("sleep_ua", float, math.inf)
+    result = Power(
+        table.get("active_ma", float),
+        table.get("supply_v", float),
+        table.get("source", str),
+        sleep_ua if math.isfinite(sleep_ua) else None,
+        table.get("sleep_source", str, ""),
+    )
+    table.finish()
+    if (result.sleep_ua is None) != (not result.sleep_source):
+        raise ProfileError(
+            "[power]: 'sleep_ua' and 'sleep_source' go together.", "Say where the figure is from."
+        )
     return result
 
 
@@ -269,13 +129,14 @@ def parse_board(text: str, where: str) -> Board:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{where} is not valid TOML: {error}.") from error
-    top = _Table(where, data)
+    top = Fields(where, data)
     emulated = top.get("emulated", bool)
     uart = top.table("uart")
     if uart is None:
         raise ProfileError(f"{where} has no [uart].", "Name the serial port that the host talks to.")
-    platformio, upload, emulator, power, sources = (
-        top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources")
+    espressif = top.table("espressif")
+    platformio, upload, emulator, power, sources, usb = (
+        top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources", "usb")
     )
     board = Board(
         name=top.get("name", str),
@@ -292,7 +153,11 @@ def parse_board(text: str, where: str) -> Board:
         upload_tools=upload.choices("tools", UPLOAD_TOOLS) if upload else (),
         emulator=_emulator(emulator) if emulator else None,
         power=_power(power) if power else None,
+        second_core=_second_core(second) if (second := top.table("second_core")) else None,
+        espressif=_espressif(espressif) if espressif else None,
         sources={key: str(value) for key, value in sources.items().items()} if sources else {},
+        usb=parse_usb(usb) if usb else Usb(),
+        targets=parse_targets(upload) if upload else Targets(),
     )
     for table in (uart, upload):
         if table is not None:
@@ -307,17 +172,12 @@ def parse_board(text: str, where: str) -> Board:
 
 @cache
 def _load(path: Path) -> Board:
-    board = parse_board(path.read_text("utf-8"), path.name)
-    if board.name != path.stem:
-        raise ProfileError(
-            f"{path.name} describes '{board.name}'.", "The file's name must be the board's name."
-        )
-    return board
+    return read_named(path, "board", parse_board)
 
 
 def board_names() -> list[str]:
     """Names of all boards with a profile, sorted."""
-    return sorted(path.stem for path in BOARD_DIRECTORY.glob("*.toml"))
+    return names_in(BOARD_DIRECTORY)
 
 
 def load_board(name: str) -> Board:

@@ -1,0 +1,180 @@
+"""Battery profiles: one TOML file per battery in ``profiles/batteries/``, read into frozen values.
+
+A profile says what a battery (a cell, or the cells of a holder in series) gives: charge at a rated current down to a
+cut-off voltage, how much less at other currents and temperatures, its open-circuit voltage and inner resistance over
+the depth of discharge, its limits of current, and what it loses by itself. Each figure has its source, or the word
+"assumed". Adding a battery is adding a file.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from arenite.converters.errors import ProfileError
+from arenite.profiles.tables import Table, names_in, path_of, read_named
+
+BATTERY_DIRECTORY = Path(__file__).parent / "batteries"
+
+#: Self-discharge doubles every ten kelvin (assumed, Arrhenius); the profile's figure is that at this temperature.
+REFERENCE_C = 20.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points (``x`` ascending) joined by straight lines; outside them the nearest end's value."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def at(self, x: float) -> float:
+        if x <= self.x[0]:
+            return self.y[0]
+        if x >= self.x[-1]:
+            return self.y[-1]
+        i = bisect_right(self.x, x)
+        part = (x - self.x[i - 1]) / (self.x[i] - self.x[i - 1])
+        return self.y[i - 1] + part * (self.y[i] - self.y[i - 1])
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Everything known about one battery: mAh, mA, V and ohm of the whole of it, at 20 °C."""
+
+    name: str
+    title: str
+    chemistry: str
+    rechargeable: bool
+    capacity_mah: float  # at rated_ma down to cutoff_v
+    rated_ma: float
+    nominal_v: float
+    cutoff_v: float
+    continuous_ma: float
+    pulse_ma: float
+    self_discharge_per_year: float  # share of what is left
+    shelf_years: float
+    voltage: Curve  # open-circuit V over depth of discharge 0 … 1
+    resistance: Curve  # ohm over depth of discharge
+    rate: Curve | None  # share of capacity_mah over log10 of mA
+    peukert: float | None
+    temperature_capacity: Curve  # factor over °C
+    temperature_resistance: Curve
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def coldest_c(self) -> float:
+        return self.temperature_capacity.x[0]
+
+    @property
+    def hottest_c(self) -> float:
+        return self.temperature_capacity.x[-1]
+
+    def capacity_as(self, current_a: float, celsius: float) -> float:
+        """Charge in A·s that a drain of ``current_a`` gets out at this temperature.
+
+        By the rate table where there is one (straight in the logarithm of the current, ends held), else by Peukert's
+        law C = C_r·(I_r / I)^(k − 1) above the rated current (W. Peukert, Elektrotechnische Zeitschrift 20, 1897).
+        """
+        ma = max(current_a * 1000, 1e-9)
+        if self.rate is not None:
+            share = self.rate.at(math.log10(ma))
+        else:
+            share = min(1.0, (self.rated_ma / ma) ** ((self.peukert or 1.0) - 1))
+        return self.capacity_mah * 3.6 * share * self.temperature_capacity.at(celsius)
+
+    def ohm(self, depth: float, celsius: float) -> float:
+        return self.resistance.at(depth) * self.temperature_resistance.at(celsius)
+
+    def loss_per_s(self, celsius: float) -> float:
+        """Share of the charge left that is lost per second by self-discharge."""
+        yearly = -math.log1p(-self.self_discharge_per_year)
+        return yearly * 2 ** ((celsius - REFERENCE_C) / 10) / (365.25 * 86400)
+
+
+class _Table(Table):
+    folder = "profiles/batteries"
+
+    def values(self, key: str, least: float, most: float) -> tuple[float, ...]:
+        value = self._data.pop(key, None)
+        if (
+            not isinstance(value, list)
+            or len(value) < 2
+            or not all(
+                isinstance(v, (int, float)) and not isinstance(v, bool) and least <= v <= most for v in value
+            )
+        ):
+            raise ProfileError(
+                f"{self._where}: '{key}' must be two or more numbers from {least:g} to {most:g}, not {value!r}."
+            )
+        return tuple(map(float, value))
+
+    def curve(self, x: tuple[float, ...], key: str, least: float, most: float) -> Curve:
+        y = self.values(key, least, most)
+        if len(x) != len(y) or any(a >= b for a, b in pairwise(x)):
+            raise ProfileError(f"{self._where}: '{key}' needs one value for each of the ascending points.")
+        return Curve(x, y)
+
+
+def parse_battery(text: str, where: str) -> Battery:
+    """Read one profile from TOML ``text``; ``where`` names it in errors.
+
+    Raises:
+        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+    """
+    top = _Table.parse(text, where)
+    volts, ohms, rate, heat = (top.table(key) for key in ("voltage", "resistance", "rate", "temperature"))
+    rates: Curve | None = None
+    peukert: float | None = None
+    if rate.has("peukert"):
+        peukert = rate.number("peukert", 1.0, 1.6)
+    else:
+        currents = rate.values("ma", 1e-6, 1e6)
+        rates = rate.curve(tuple(map(math.log10, currents)), "fraction", 0.01, 1.5)
+    degrees = heat.values("c", -100, 150)
+    battery = Battery(
+        name=top.text("name"),
+        title=top.text("title"),
+        chemistry=top.text("chemistry"),
+        rechargeable=top.flag("rechargeable"),
+        capacity_mah=top.number("capacity_mah", 0.1, 1e6),
+        rated_ma=top.number("rated_ma", 1e-4, 1e6),
+        nominal_v=top.number("nominal_v", 0.5, 100),
+        cutoff_v=top.number("cutoff_v", 0.3, 100),
+        continuous_ma=top.number("continuous_ma", 0.01, 1e6),
+        pulse_ma=top.number("pulse_ma", 0.01, 1e6),
+        self_discharge_per_year=top.number("self_discharge_per_year", 0, 0.95),
+        shelf_years=top.number("shelf_years", 0.1, 50),
+        voltage=volts.curve(volts.values("depth", 0, 1), "open_v", 0.3, 100),
+        resistance=ohms.curve(ohms.values("depth", 0, 1), "ohm", 0, 1e4),
+        rate=rates,
+        peukert=peukert,
+        temperature_capacity=heat.curve(degrees, "capacity", 0.01, 1.5),
+        temperature_resistance=heat.curve(degrees, "resistance", 0.1, 100),
+        sources={key: str(value) for key, value in top.table("sources").rest().items()},
+    )
+    for table in (volts, ohms, rate, heat, top):
+        table.finish()
+    falling = all(a >= b for a, b in pairwise(battery.voltage.y))
+    if not falling or battery.voltage.y[-1] < battery.cutoff_v:
+        raise ProfileError(f"{where}: open_v must fall with the depth, and stay at or above cutoff_v.")
+    return battery
+
+
+@cache
+def _load(path: Path) -> Battery:
+    return read_named(path, "battery", parse_battery)
+
+
+def battery_names() -> list[str]:
+    """Names of all batteries with a profile, sorted."""
+    return names_in(BATTERY_DIRECTORY)
+
+
+def load_battery(name: str) -> Battery:
+    """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
+    return _load(path_of(name, "battery", BATTERY_DIRECTORY))

@@ -1,0 +1,186 @@
+"""What a board profile says, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from arenite.profiles.attached import Targets, Usb
+
+CORES = (
+    "cortex-m0",
+    "cortex-m0plus",
+    "cortex-m23",
+    "cortex-m3",
+    "cortex-m4",
+    "cortex-m4f",
+    "cortex-m33",
+    "cortex-m7",
+    "cortex-m55",
+    "cortex-m85",
+    "rv32imc",
+    "rv32imac",
+    "rv32imafc",
+    "xtensa-lx106",
+    "xtensa-lx6",
+    "xtensa-lx7",
+)
+FEATURES = ("fpu", "dsp", "mve")
+RAM_KINDS = ("sram", "tcm", "ccm", "psram")
+#: Cycles of a load or store, by kind of RAM, where the profile tells none. Assumed: memory on the chip answers in one
+#: cycle; PSRAM is on a serial bus behind a cache, of which most accesses are served.
+ACCESS_CYCLES = {"sram": 1.0, "tcm": 1.0, "ccm": 1.0, "psram": 4.0}
+PSRAM_BUSES = ("none", "quad", "octal", "hex")
+ESP_LINKS = ("uart0", "usb_serial_jtag")
+SECOND_CORE_PORTS = ("riscv_virt", "freertos", "rp2")
+UPLOAD_TOOLS = (
+    *("platformio", "stlink", "openocd", "pyocd", "esptool", "jlink"),
+    *("dfu", "uf2", "copy", "gdb", "emulator"),
+)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A range of addresses, ``origin`` ≤ address < ``origin + size``; ``size`` in bytes.
+
+    Of a RAM: ``access_cycles`` is how long a load or store of the core lasts on average, in its cycles; the profile's
+    figure, or else by kind, assumed. ``arena``: whether a part of the arena may lie there. ``section`` is the linker
+    section by which the board's framework puts variables there; "" where none does, or the framework has attributes.
+    """
+
+    name: str
+    origin: int
+    size: int
+    kind: str  # "flash", or one of RAM_KINDS
+    access_cycles: float = 1.0
+    arena: bool = True
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Uart:
+    """The serial port that the host talks to: its name on the board, and its speed in baud."""
+
+    device: str
+    baud: int
+
+
+@dataclass(frozen=True)
+class PlatformIO:
+    """What PlatformIO calls the board, and the platform and framework that build for it."""
+
+    board: str
+    platform: str
+    framework: str
+
+
+@dataclass(frozen=True)
+class Espressif:
+    """What ESP-IDF has to be told of a board: the chip as esptool names it, the bytes of the whole flash chip and the
+    mode it is read in, the bus of the PSRAM ("none": there is none), and the peripheral behind the host's port."""
+
+    chip: str
+    flash_size: int
+    flash_mode: str
+    psram: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """How QEMU is started for an emulated board, and how its timer counts instructions.
+
+    Under ``-icount shift=icount_shift`` an instruction lasts ``2**icount_shift`` ns of virtual time, so a counter of
+    ``timer_hz`` advances ``timer_hz * 2**shift / 1e9`` ticks per instruction.  ``ticks_numerator`` ticks equal
+    ``ticks_denominator`` instructions exactly.
+    """
+
+    family: str
+    machine: str
+    system: str  # the suffix of qemu-system-*
+    icount_shift: int
+    ticks_numerator: int
+    ticks_denominator: int
+    cpu: str = ""
+    arguments: tuple[str, ...] = ()
+    serial_index: int = 0  # which of the machine's UARTs the firmware talks on
+
+    def instructions(self, ticks: int) -> int:
+        """Instructions in which the firmware's counter advances by ``ticks``; within one of the exact number."""
+        return round(ticks * self.ticks_denominator / self.ticks_numerator)
+
+    def instructions_in_us(self, microseconds: int) -> int:
+        """Instructions that last this long in virtual time (the MLPerf monitor tells whole microseconds)."""
+        return round(microseconds * 1000 / 2**self.icount_shift)
+
+
+@dataclass(frozen=True)
+class SecondCore:
+    """A second core that can compute halves of layers: how firmware reaches it (``SECOND_CORE_PORTS``), and what
+    handing a half over and waiting for it costs, in cycles. ``kind`` says whether that was measured or is assumed."""
+
+    port: str
+    barrier_cycles: int
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Power:
+    """Typical supply, for estimates: current while computing (mA), volts, and the deepest sleep (µA) that keeps the
+    memory and wakes by a timer; None: unknown."""
+
+    active_ma: float
+    supply_v: float
+    source: str
+    sleep_ua: float | None = None
+    sleep_source: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Everything known about one board.  ``ram[0]`` is where the arena, the stack and the data go."""
+
+    name: str
+    title: str
+    mcu: str
+    core: str
+    clock_hz: int
+    emulated: bool
+    features: frozenset[str]
+    flash: tuple[Region, ...]
+    ram: tuple[Region, ...]
+    uart: Uart
+    platformio: PlatformIO | None
+    upload_tools: tuple[str, ...]
+    emulator: Emulator | None
+    power: Power | None
+    espressif: Espressif | None = None
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    usb: Usb = field(default_factory=Usb)
+    targets: Targets = field(default_factory=Targets)
+    second_core: SecondCore | None = None
+
+    @property
+    def cores(self) -> int:
+        """Cores on which layers can be computed."""
+        return 1 if self.second_core is None else 2
+
+    @property
+    def flash_bytes(self) -> int:
+        """Bytes of program memory in the first flash region, where code and weights go."""
+        return self.flash[0].size
+
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of the RAM region that holds the arena, the stack and static data."""
+        return self.ram[0].size
+
+    @property
+    def second_rams(self) -> tuple[Region, ...]:
+        """Other memories that may hold a part of the arena, the fastest first, of these the largest. None on a board
+        for whose framework nothing says how a variable gets there."""
+        arduino = self.platformio is not None and self.platformio.framework == "arduino"
+        if not (self.emulated or self.espressif is not None or arduino):
+            return ()
+        return tuple(sorted((r for r in self.ram[1:] if r.arena), key=lambda r: (r.access_cycles, -r.size)))

@@ -1,0 +1,90 @@
+"""The tables of a board profile: by type and choice, with complaints that name the file and the field."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from arenite.converters.errors import ProfileError
+
+
+class Fields:
+    """A TOML table that names the file and the field in every complaint, and knows which fields were read."""
+
+    def __init__(self, where: str, data: object) -> None:
+        if not isinstance(data, dict):
+            raise ProfileError(
+                f"{where} is not a table.", "Write it as [name] followed by key = value lines."
+            )
+        self._where = where
+        self._data: dict[str, Any] = data
+        self._seen: set[str] = set()
+
+    def get(self, key: str, kind: type, default: Any = None) -> Any:
+        """The value of ``key``; without a default it must be there.  Raises ProfileError on a wrong type."""
+        self._seen.add(key)
+        if key not in self._data:
+            if default is None:
+                raise ProfileError(f"{self._where} has no field '{key}'.", "Compare it with another profile.")
+            return default
+        value = self._data[key]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ProfileError(f"{self._where}: '{key}' must be {kind.__name__}, not {value!r}.")
+        if isinstance(value, int) and value < 0:
+            raise ProfileError(f"{self._where}: '{key}' must not be negative, but is {value}.")
+        return value
+
+    def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
+        """One of ``allowed``."""
+        value = self.get(key, str, default)
+        return self._allowed(key, value, allowed)
+
+    def choices(self, key: str, allowed: tuple[str, ...] | None) -> tuple[str, ...]:
+        """A list of strings, each one of ``allowed`` where that is given; empty when absent."""
+        values = self.get(key, list, [])
+        for value in values:
+            if not isinstance(value, str):
+                raise ProfileError(f"{self._where}: '{key}' must be a list of strings, not {values!r}.")
+            if allowed is not None:
+                self._allowed(key, value, allowed)
+        return tuple(values)
+
+    def _allowed(self, key: str, value: str, allowed: tuple[str, ...]) -> str:
+        if value not in allowed:
+            raise ProfileError(
+                f"{self._where}: '{key}' is '{value}'.", f"It must be one of {', '.join(allowed)}."
+            )
+        return value
+
+    def table(self, key: str) -> Fields | None:
+        """The sub-table ``key``, or None when the profile has none."""
+        self._seen.add(key)
+        if key not in self._data:
+            return None
+        return Fields(f"{self._where} [{key}]", self._data[key])
+
+    def tables(self, key: str) -> list[Fields]:
+        """The array of tables ``[[key]]``: at least one."""
+        self._seen.add(key)
+        rows = self._data.get(key)
+        if not isinstance(rows, list) or not rows:
+            raise ProfileError(f"{self._where} needs at least one [[{key}]] entry.")
+        return [Fields(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
+
+    def items(self) -> dict[str, Any]:
+        """The raw contents."""
+        return dict(self._data)
+
+    def finish(self) -> None:
+        """Refuse fields that nobody reads: most often a misspelling."""
+        for key in self._data:
+            if key not in self._seen:
+                near = difflib.get_close_matches(key, self._seen, 1)
+                hint = (
+                    f"Did you mean '{near[0]}'?"
+                    if near
+                    else f"Known fields: {', '.join(sorted(self._seen))}."
+                )
+                raise ProfileError(f"{self._where} has an unknown field '{key}'.", hint)

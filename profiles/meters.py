@@ -1,0 +1,148 @@
+"""Meter profiles: one TOML file per instrument in ``profiles/meters/``, read into frozen values.
+
+A profile says what an instrument measures: ranges with the maker's limits of error (of the reading, and an offset),
+samples per second, marks, what supply it gives, how it is connected and which driver opens it. Each group of figures
+has its source, or the word "assumed" or "recalled". Adding an instrument that speaks a known protocol is adding a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import ProfileError
+from arenite.profiles.tables import Table, names_in, path_of, read_named
+
+METER_DIRECTORY = Path(__file__).parent / "meters"
+CONNECTIONS = ("serial", "tcp", "i2c", "usb")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Up to ``max_a``: the error is at most ``gain`` × reading + ``offset_a``."""
+
+    max_a: float
+    gain: float
+    offset_a: float
+
+    def limit_a(self, amperes: float) -> float:
+        return self.gain * abs(amperes) + self.offset_a
+
+
+@dataclass(frozen=True)
+class MeterProfile:
+    """Everything known about one instrument.
+
+    ``driver``: a name of ``arenite.host.energy.meters.open``. ``connection``: one of CONNECTIONS; ``address``: how to
+    write it. ``supply_v``: least and most that it gives a board; None: it gives none. ``marks``: digital inputs that
+    the driver reads. ``usb``: vendor:product. ``baud``: of the serial line; None: it is native USB, or none.
+    """
+
+    name: str
+    title: str
+    driver: str
+    connection: str
+    address: str
+    samples_per_s: float
+    measures_voltage: bool
+    supply_v: tuple[float, float] | None
+    marks: int
+    usb: tuple[str, ...]
+    baud: int | None
+    ranges: tuple[Range, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def range_of(self, amperes: float) -> Range:
+        """The smallest range that holds the current, or the largest there is."""
+        return next((r for r in self.ranges if abs(amperes) <= r.max_a), self.ranges[-1])
+
+    def limit_a(self, amperes: float) -> float:
+        """The maker's limit of error at this current, in A, in the best range for it."""
+        return self.range_of(amperes).limit_a(amperes)
+
+
+class _Table(Table):
+    folder = "profiles/meters"
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._data.pop(key, [])
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise ProfileError(f"{self._where}: '{key}' must be a list of texts, not {value!r}.")
+        return tuple(value)
+
+    def ranges(self) -> tuple[Range, ...]:
+        rows: Any = self._data.pop("range", None)
+        if not isinstance(rows, list) or not rows:
+            raise ProfileError(f"{self._where} needs at least one [[range]].")
+        found = []
+        for k, row in enumerate(rows, 1):
+            table = type(self)(f"{self._where} [[range]] #{k}", row)
+            found.append(
+                Range(
+                    table.number("max_a", 1e-9, 1e3),
+                    table.number("gain", 0, 1),
+                    table.number("offset_a", 0, 1),
+                )
+            )
+            table.finish()
+        if any(a.max_a >= b.max_a for a, b in pairwise(found)):
+            raise ProfileError(f"{self._where}: the ranges must ascend.")
+        return tuple(found)
+
+
+def parse_meter(text: str, where: str) -> MeterProfile:
+    """Read one profile from TOML ``text``; ``where`` names it in errors.
+
+    Raises:
+        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+    """
+    top = _Table.parse(text, where)
+    supply = top.table("supply") if top.has("supply") else None
+    meter = MeterProfile(
+        name=top.text("name"),
+        title=top.text("title"),
+        driver=top.text("driver"),
+        connection=top.text("connection"),
+        address=top.text("address"),
+        samples_per_s=top.number("samples_per_s", 0.1, 1e8),
+        measures_voltage=top.flag("measures_voltage"),
+        supply_v=None
+        if supply is None
+        else (supply.number("least_v", 0, 100), supply.number("most_v", 0, 100)),
+        marks=int(top.number("marks", 0, 8)),
+        usb=top.texts("usb"),
+        baud=int(top.number("baud", 300, 1e8)) if top.has("baud") else None,
+        ranges=top.ranges(),
+        sources={key: str(value) for key, value in top.table("sources").rest().items()},
+    )
+    for table in (supply, top):
+        if table is not None:
+            table.finish()
+    if meter.connection not in CONNECTIONS:
+        raise ProfileError(
+            f"{where}: 'connection' is '{meter.connection}'.", f"One of {', '.join(CONNECTIONS)}."
+        )
+    if meter.supply_v is not None and meter.supply_v[0] >= meter.supply_v[1]:
+        raise ProfileError(f"{where}: the supply's least_v must be below most_v.")
+    if not {"accuracy", "rate"} <= set(meter.sources):
+        raise ProfileError(f"{where}: [sources] must tell where 'accuracy' and 'rate' are from.")
+    return meter
+
+
+@cache
+def _load(path: Path) -> MeterProfile:
+    return read_named(path, "meter", parse_meter)
+
+
+def meter_names() -> list[str]:
+    """Names of all instruments with a profile, sorted."""
+    return names_in(METER_DIRECTORY)
+
+
+def load_meter(name: str) -> MeterProfile:
+    """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
+    return _load(path_of(name, "meter", METER_DIRECTORY))

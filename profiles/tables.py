@@ -1,0 +1,101 @@
+"""What readers of profiles share: tables whose complaints name file and field, and a folder of files found by name."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from arenite.converters.errors import ProfileError
+
+
+class Table:
+    """A TOML table; every value is taken out once, and ``finish`` complains of what nobody took."""
+
+    #: The folder whose other files are an example.
+    folder = "profiles"
+
+    def __init__(self, where: str, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise ProfileError(
+                f"{where} is missing or no table.", f"Compare it with another file of {self.folder}."
+            )
+        self._where, self._data = where, dict(data)
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Self:
+        """The whole of a file. Raises ``ProfileError`` for text that is no TOML."""
+        try:
+            return cls(where, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise ProfileError(f"{where} is not valid TOML: {error}.") from error
+
+    def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
+        value = self._data.pop(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+            raise ProfileError(
+                f"{self._where}: '{key}' must be a number from {least:g} to {most:g}, not {value!r}."
+            )
+        return float(value)
+
+    def text(self, key: str) -> str:
+        value = self._data.pop(key, None)
+        if not isinstance(value, str) or not value:
+            raise ProfileError(f"{self._where}: '{key}' must be text, not {value!r}.")
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self._data.pop(key, None)
+        if not isinstance(value, bool):
+            raise ProfileError(f"{self._where}: '{key}' must be true or false, not {value!r}.")
+        return value
+
+    def has(self, key: str) -> bool:
+        return key in self._data
+
+    def table(self, key: str, default: Any = None) -> Self:
+        return type(self)(f"{self._where} [{key}]", self._data.pop(key, default))
+
+    def rest(self) -> dict[str, Any]:
+        data, self._data = self._data, {}
+        return data
+
+    def finish(self) -> None:
+        if self._data:
+            raise ProfileError(
+                f"{self._where} has an unknown field '{next(iter(self._data))}'.", "Is it misspelt?"
+            )
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Profile = TypeVar("Profile", bound=Named)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of all profiles of a folder, sorted."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read_named(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
+    """The profile in a file, which bears its name. Raises ``ProfileError``."""
+    profile = parse(path.read_text("utf-8"), path.name)
+    if profile.name != path.stem:
+        raise ProfileError(
+            f"{path.name} describes '{profile.name}'.", f"The file's name must be the {kind}'s name."
+        )
+    return profile
+
+
+def path_of(name: str, kind: str, folder: Path) -> Path:
+    """The file of the profile called ``name``. Raises ``ProfileError``, with the nearest names, when there is none."""
+    names = names_in(folder)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 3, 0.4) or names
+        raise ProfileError(f"There is no {kind} profile '{name}'.", f"Choose among {', '.join(near)}.")
+    return folder / f"{name}.toml"
