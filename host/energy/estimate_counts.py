@@ -1,0 +1,123 @@
+"""How many instructions of which class an inference takes: run in the emulator, on the board's twin.
+
+A real board's kernels are those of its instruction set, so an emulated board of the same or the nearest core runs the
+same kernels on the same plan, and counts them by class.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.converters.errors import DoesNotFitError, UsageError
+from arenite.converters.fit import Verdict
+from arenite.host.bench.drivers import measure
+from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.emulator.layer_code import layer_code, stages_of
+from arenite.host.emulator.profile import Profile, profile
+from arenite.host.fit import choose
+from arenite.host.flash.build import build
+from arenite.host.prepare import Prepared
+from arenite.host.project import generate_project
+from arenite.profiles.boards import Board, load_board
+
+#: Core to the emulated board that counts for it, and the core whose instruction set and timing it counts with.
+TWINS = {
+    # Compiled for Armv6-M, and run on the larger memory of the M3's board.
+    "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
+    "cortex-m0plus": ("qemu_mps2_an385", "cortex-m0"),
+    "cortex-m23": ("qemu_mps2_an385", "cortex-m0"),
+    "cortex-m3": ("qemu_mps2_an385", "cortex-m3"),
+    "cortex-m4": ("qemu_mps2_an386", "cortex-m4f"),
+    "cortex-m4f": ("qemu_mps2_an386", "cortex-m4f"),
+    "cortex-m33": ("qemu_mps2_an505", "cortex-m33"),
+    "cortex-m7": ("qemu_mps2_an500", "cortex-m7"),
+    "cortex-m55": ("qemu_mps3_an547", "cortex-m55"),
+    "cortex-m85": ("qemu_mps3_an547", "cortex-m55"),
+    "rv32imc": ("qemu_riscv32", "rv32imc"),
+    "rv32imac": ("qemu_riscv32", "rv32imc"),
+    "rv32imafc": ("qemu_riscv32", "rv32imc"),
+    "xtensa-lx106": ("qemu_xtensa_lx106", "xtensa-lx106"),
+    "xtensa-lx6": ("qemu_xtensa_lx106", "xtensa-lx106"),
+    "xtensa-lx7": ("qemu_xtensa_lx106", "xtensa-lx106"),
+}
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One inference by class of instruction, on ``board``, an emulated one, with the kernels of ``core``."""
+
+    profile: Profile
+    board: str
+    core: str
+    optimise: str
+
+
+def twin_of(board: Board) -> Board:
+    """The emulated board that runs the kernels of ``board``; itself where it is one."""
+    if board.emulated:
+        return board
+    if board.core not in TWINS:
+        raise UsageError(
+            f"No emulated board counts for the core '{board.core}'.", "Measure the board with --meter."
+        )
+    name, core = TWINS[board.core]
+    return replace(load_board(name), core=core)
+
+
+def does_not_fit(prepared: Prepared, verdict: Verdict) -> DoesNotFitError:
+    """What is missing on the board of ``verdict``."""
+    return DoesNotFitError(
+        f"{prepared.path.name} does not fit {verdict.board.name}: {'; '.join(verdict.reasons)}.",
+        f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
+    )
+
+
+def count_instructions(
+    prepared: Prepared,
+    board: Board,
+    *,
+    optimise: str | None = None,
+    stream_input: bool = False,
+    samples: Samples | None = None,
+    progress: Progress = lambda *_: None,
+) -> Counted:
+    """Build ``prepared`` for the twin of ``board``, as ``board`` itself would be built, and profile one inference.
+
+    Args:
+        prepared: the model.
+        board: real or emulated.
+        optimise: None: the fastest that fits ``board``.
+        stream_input: the input comes row by row.
+        samples: the first is fed; None: a random one.
+        progress: told of the steps ("build", "profile").
+
+    Raises:
+        UsageError: a core that has no emulated board.
+        DoesNotFitError: the model does not fit ``board``, or not its twin.
+        ToolError: no compiler, emulator, or plugin.
+    """
+    choice = choose(prepared, board, optimise, stream_input=stream_input)
+    if not choice.verdict.fits:
+        raise does_not_fit(prepared, choice.verdict)
+    twin = twin_of(board)
+    graph = prepared.source.main
+    inputs = [graph.tensors[i] for i in graph.inputs]
+    one = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
+    with tempfile.TemporaryDirectory(prefix="arenite-energy-") as folder:
+        project = generate_project(
+            prepared, twin, Path(folder) / "project", optimise=choice.optimise, stream_input=stream_input
+        )
+        progress("build", 0, 1)
+        elf = build(project.directory)
+        progress("profile", 0, 1)
+        code = layer_code(elf, stages_of(project.generated))
+        found = profile(
+            twin, elf, code, lambda line: measure(line, project.generated, one, False, lambda *_: None)
+        )
+        progress("profile", 1, 1)
+    return Counted(found, twin.name, twin.core, choice.optimise)

@@ -1,0 +1,116 @@
+"""From counts by class to units of energy, and from a board's current to joules per unit.
+
+An instruction takes the units of its class, once for each register or element that it moves; each cycle beyond that is
+one in which the pipeline waits. One unit is what the board's current gives: joules per cycle over the units per cycle
+of the mix of instructions with which the current was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from arenite.converters.fit import ASSUMED_W_PER_HZ
+from arenite.host.emulator.profile import Profile
+from arenite.profiles.boards import Board
+from arenite.profiles.energy import PLAIN, STALL, EnergyUnits, Unit
+
+Bound = Literal["value", "low", "high"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one class takes: ``moves`` times its unit. ``name`` "stall": the cycles in which the pipeline waits."""
+
+    name: str
+    group: str
+    count: int  # instructions
+    moves: float  # instructions, or what they move one by one
+    cycles: float
+    unit: Unit
+
+
+def shares(found: Profile, units: EnergyUnits) -> tuple[Share, ...]:
+    """One entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a unit."""
+    total, timing = found.total, found.timing
+    rows, waited = [], 0.0
+    for name, tally in total.classes.items():
+        cost = timing.classes[name]
+        items = (tally.cycles - cost.cycles * tally.count) / cost.per_item if cost.per_item else 0.0
+        moves = max(items, float(tally.count))
+        # Two instructions in one cycle (a class that costs less than one) wait for nothing.
+        waited += max(tally.cycles - moves, 0.0)
+        rows.append(
+            Share(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
+        )
+    # Issue in pairs spares cycles in which nothing waited.
+    waited += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
+    waited = max(waited, 0.0)
+    rows.append(Share(STALL, STALL, 0, waited, waited, units.units[STALL]))
+    return tuple(rows)
+
+
+def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: str, bound: Bound) -> float:
+    """Of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
+
+    def of(name: str) -> float:
+        return float(getattr(units.units[name], bound if name == group else "value"))
+
+    per_instruction = sum(share * of(name) for name, share in units.mix.items())
+    per_instruction += max(cycles_per_instruction - 1, 0.0) * of(STALL)
+    return per_instruction / cycles_per_instruction
+
+
+def total_units(rows: Iterable[Share], group: str, bound: Bound) -> float:
+    """Units of an inference, with the unit of ``group`` at its ``bound``."""
+    return sum(r.moves * float(getattr(r.unit, bound if r.group == group else "value")) for r in rows)
+
+
+@dataclass(frozen=True)
+class PerCycle:
+    """Joules of an average cycle while the board computes."""
+
+    joules: float
+    kind: str
+    source: str
+
+
+def per_cycle(board: Board) -> PerCycle:
+    """From the board's profile, or what ``fit`` assumes too."""
+    if board.power is None:
+        picojoules = ASSUMED_W_PER_HZ * 1e12
+        return PerCycle(
+            ASSUMED_W_PER_HZ,
+            "assumed",
+            f"assumed: 100 uA/MHz at 3.3 V ({picojoules:g} pJ per cycle), about the middle of today's microcontrollers",
+        )
+    watts = board.power.active_ma / 1e3 * board.power.supply_v
+    return PerCycle(watts / board.clock_hz, "estimated", board.power.source)
+
+
+@dataclass(frozen=True)
+class Joules:
+    """Of one inference, with the bounds from varying every coefficient in turn; the deviations add in quadrature."""
+
+    value: float
+    low: float
+    high: float
+    unit: float  # joules of one plain instruction
+
+
+def joules(rows: tuple[Share, ...], units: EnergyUnits, each: PerCycle, cpi: float) -> Joules:
+    """Energy of the counted inference. ``cpi``: cycles per instruction of plain code on the core."""
+
+    def at(group: str, bound: Bound) -> float:
+        # The unit stands above and below: a heavier load raises the mix behind the current as well.
+        return each.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
+
+    value = at(PLAIN, "value")
+    down = up = 0.0
+    for group in units.units:
+        ends = [at(group, "low") - value, at(group, "high") - value]
+        down += min(*ends, 0.0) ** 2
+        up += max(*ends, 0.0) ** 2
+    unit = each.joules / units_per_cycle(units, cpi, PLAIN, "value")
+    return Joules(value, value - down**0.5, value + up**0.5, unit)

@@ -1,0 +1,84 @@
+"""Reading the kernel's small text files: numbers that may be missing, malformed, forbidden or absurd."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from arenite.converters.errors import DeviceError
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text without surrounding white space and NULs (device tree strings end in one); None when it cannot
+    be read: sysfs files come and go with their driver, and answer EIO, ENODATA or EAGAIN while a sensor sleeps."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace").strip("\0 \t\r\n")
+    except OSError:
+        return None
+
+
+def read_number(path: Path) -> float | None:
+    """The number in the file; None when there is none, or none that is finite."""
+    text = read_text(path)
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def forbidden(path: Path) -> bool:
+    """Whether the file is there, and reading it is what is not allowed."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def children(folder: Path, pattern: str) -> list[Path]:
+    """What matches, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the folder."""
+    try:
+        found = list(folder.glob(pattern))
+    except OSError:
+        return []
+    return sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)] or [0])
+
+
+def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
+    """The N of the files ``prefix N suffix`` in the folder, ascending."""
+    form = re.compile(re.escape(prefix) + r"(\d+)" + re.escape(suffix))
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError:
+        return
+    yield from sorted(int(match[1]) for match in map(form.fullmatch, names) if match)
+
+
+#: No computer that this loop runs on draws more; a sensor that says so is broken or in another unit.
+MOST_WATTS = 2000.0
+
+
+def plausible(watts: float, source: str) -> float:
+    """``watts``, or ``DeviceError`` when no such power can be."""
+    if not math.isfinite(watts) or watts < 0 or watts > MOST_WATTS:
+        raise DeviceError(
+            f"{source} reads {watts:g} W, which cannot be.",
+            "Choose another sensor with --power-source, or estimate.",
+        )
+    return watts
+
+
+def lost(source: str, path: Path) -> DeviceError:
+    """The error for a sensor that no longer answers."""
+    return DeviceError(
+        f"{source} does not answer any more ({path}).",
+        "Is the driver still loaded? Another sensor stands in.",
+    )

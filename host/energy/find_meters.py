@@ -1,0 +1,78 @@
+"""Meters that are connected to this computer, by their USB ids; nothing is opened or written to.
+
+Ids: PPK2 1915:c00a (its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST's id for any serial port
+of theirs), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope).  An Otii is known by its
+program's server on this computer.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from serial.tools import list_ports
+
+PPK2, ST_SERIAL = (0x1915, 0xC00A), (0x0483, 0x5740)
+JOULESCOPES = {("16d0", "0e88"): "JS110", ("16d0", "10ba"): "JS220", ("16d0", "135a"): "JS320"}
+OTII_PORT = 1905
+
+
+@dataclass(frozen=True)
+class FoundMeter:
+    """``name`` as of METERS; ``sure``: its ids are no other device's."""
+
+    name: str
+    where: str
+    what: str
+    sure: bool = True
+    serial: str = ""
+
+
+def find_meters(
+    ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
+) -> list[FoundMeter]:
+    """``ports``: as of ``list_ports.comports()``; ``usb``: the tree of the kernel's USB devices."""
+    found: list[FoundMeter] = []
+    seen: set[str] = set()
+    for port in sorted(list_ports.comports() if ports is None else ports, key=_place):
+        ids = (port.vid, port.pid)
+        serial = port.serial_number or ""
+        if ids == PPK2:
+            # A PPK2 shows two ports; the first is its data port.
+            key = f"ppk2 {serial or port.device}"
+            if key not in seen:
+                found.append(FoundMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
+            seen.add(key)
+        elif ids == ST_SERIAL:
+            told = f"{port.product or ''} {port.description or ''}".lower()
+            sure = "powershield" in told
+            what = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
+            found.append(FoundMeter("lpm01a", port.device, what, sure, serial))
+    found += _joulescopes(usb)
+    with suppress(OSError), socket.create_connection(("127.0.0.1", otii_port), timeout=0.2):
+        found.append(FoundMeter("otii", f"tcp:127.0.0.1:{otii_port}", "the Otii program's server"))
+    return found
+
+
+def _place(port: Any) -> tuple[str, str, str]:
+    """Ports of one device in the order of its interfaces."""
+    return (port.serial_number or "", port.location or "", port.device)
+
+
+def _joulescopes(usb: Path) -> list[FoundMeter]:
+    found = []
+    for folder in sorted(usb.glob("*")):
+        told = {}
+        for name in ("idVendor", "idProduct", "serial"):
+            with suppress(OSError):
+                told[name] = (folder / name).read_text().strip().lower()
+        model = JOULESCOPES.get((told.get("idVendor", ""), told.get("idProduct", "")))
+        if model is not None:
+            found.append(
+                FoundMeter("joulescope", "usb", f"Joulescope {model}", serial=told.get("serial", ""))
+            )
+    return found

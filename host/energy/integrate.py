@@ -1,0 +1,69 @@
+"""Joules over time from readings of power, with what was measured, what estimated, and what nobody saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arenite.converters.errors import DeviceError
+from arenite.host.energy.base import ESTIMATED, MEASURED, Power, PowerMeter
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """``joules`` over ``seconds`` that were seen; ``gap_s`` more were not, and have no joules in the sum."""
+
+    joules: float
+    seconds: float
+    gap_s: float
+    measured_s: float
+
+    @property
+    def mean_w(self) -> float | None:
+        """None before the first interval."""
+        return self.joules / self.seconds if self.seconds > 0 else None
+
+    @property
+    def kind(self) -> str:
+        """``measured`` only when every interval was."""
+        return MEASURED if self.seconds > 0 and self.measured_s >= self.seconds else ESTIMATED
+
+
+class EnergyMeter:
+    """Each reading is the mean since the last one (``PowerMeter``), so energy is power times the interval.
+
+    An interval longer than ``longest_s`` (the computer slept, the loop hung) or without a reading is a gap.
+    """
+
+    def __init__(
+        self, meter: PowerMeter, longest_s: float = 10.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.meter = meter
+        self._longest = longest_s
+        self._clock = clock
+        self._last = clock()
+        self._joules = self._seconds = self._gap = self._measured = 0.0
+        self.latest: Power | None = None
+
+    def sample(self, busy: float) -> Power | None:
+        """Read and add; None when the sensor is gone, and the interval is a gap."""
+        now = self._clock()
+        interval, self._last = max(0.0, now - self._last), now
+        try:
+            power: Power | None = self.meter.read(busy)
+        except DeviceError:
+            power = None
+        self.latest = power
+        if power is None or interval > self._longest:
+            self._gap += interval
+            return power
+        self._joules += power.watts * interval
+        self._seconds += interval
+        if power.kind == MEASURED:
+            self._measured += interval
+        return power
+
+    def total(self) -> Energy:
+        """Since the meter was made."""
+        return Energy(self._joules, self._seconds, self._gap, self._measured)

@@ -1,0 +1,99 @@
+"""How long a battery feeds a board that infers now and then, from measured (or estimated) energy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.duty.battery import Regulator
+from arenite.host.duty.events import Periodic
+from arenite.host.duty.model import PowerStates, predict
+from arenite.profiles.batteries import load_battery
+from arenite.profiles.boards import Board
+
+
+def battery_life(
+    energy: Mapping[str, Any],
+    board: Board,
+    battery: str,
+    every_s: float,
+    *,
+    sleep_a: float | None = None,
+    regulator: Regulator | None = None,
+    celsius: float = 20.0,
+) -> dict[str, Any]:
+    """Life of ``battery`` when the board sleeps and infers every ``every_s`` seconds; ``energy``: ``arenite.energy/1``.
+
+    Asleep it draws ``sleep_a``, else what was measured between inferences, else what the board's profile says.  The
+    supply is that of the measurement, straight from the battery unless ``regulator`` says otherwise.
+
+    Raises:
+        UsageError: no sleep current is known, or more inferences than time.
+        ProfileError: an unknown battery.
+    """
+    profile = load_battery(battery)
+    supply = float(energy["supply_v"])
+    figure, length = energy["energy_uj_per_inference"], energy.get("duration_ms")
+    if not length or not length["median"] > 0:
+        raise UsageError(
+            "How long an inference takes is not known, so no battery life can be said.",
+            "Leave out --battery.",
+        )
+    seconds = float(length["median"]) / 1e3
+    active = float(figure["median"]) * 1e-6 / seconds
+    amperes, source = _sleep(energy, board, sleep_a)
+    # What was measured as sleep may be an idle loop that draws as much as the inference.
+    states = PowerStates(
+        sleep_w=min(amperes * supply, active),
+        active_w=active,
+        peak_w=max(float(energy.get("peak_power_w") or 0.0), active),
+    )
+    found = predict(
+        Periodic(every_s),
+        seconds,
+        0,
+        states,
+        profile,
+        regulator=regulator or Regulator("none", supply),
+        celsius=celsius,
+    )
+    life = found.life
+    assert life is not None
+    said: dict[str, Any] = dict(found.as_json()["battery"])
+    warnings = list(found.warnings)
+    if regulator is None and supply > profile.voltage.y[0] * 1.05:
+        warnings.insert(
+            0,
+            f"The energy is that at {supply:.3g} V, but {profile.title} gives {profile.voltage.y[0]:.3g} V when full:"
+            " measure with that (--supply), or count a regulator in.",
+        )
+    return {
+        "kind": "estimated" if figure["kind"] == "measured" else figure["kind"],
+        "from": f"{figure['kind']} energy",
+        "title": profile.title,
+        "every_s": every_s,
+        **said,
+        "average_power_w": found.power_w,
+        "power_parts_w": found.parts_w,
+        "sleep_current_a": {"value": amperes, "source": source},
+        "supply_v": supply,
+        "celsius": celsius,
+        "warnings": warnings,
+    }
+
+
+def _sleep(energy: Mapping[str, Any], board: Board, told: float | None) -> tuple[float, str]:
+    if told is not None:
+        return told, "as told"
+    found = energy.get("sleep_current_a")
+    if found is not None:
+        source = energy.get("sleep_source")
+        measured = "measured: the lowest state between inferences"
+        return max(float(found), 0.0), f"assumed: {source}" if source else measured
+    if board.power is not None and board.power.sleep_ua is not None:
+        return board.power.sleep_ua * 1e-6, f"assumed: {board.power.sleep_source}"
+    raise UsageError(
+        f"What {board.name} draws asleep was not measured, and its profile does not say.",
+        "Tell it with --sleep-current, in microamperes.",
+    )

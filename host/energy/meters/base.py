@@ -1,0 +1,212 @@
+"""The interface of every meter, and what drivers that stream have in common.
+
+with open_meter("ppk2", "/dev/ttyACM0", supply_v=3.3) as meter:
+    meter.start()
+    ...                      # the board works
+    trace = meter.stop()
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.arrivals import steady_rate
+from arenite.host.energy.meters.trace import Trace, join
+from arenite.host.link.transport import Transport
+
+
+class Meter(ABC):
+    """``open`` connects and asks what is there; ``start`` … ``stop`` records; all of it can be repeated."""
+
+    name: str
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect, and set the supply where the meter gives one.  Raises DeviceError, UsageError."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to record."""
+
+    @abstractmethod
+    def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
+        """Pieces of the recording as they arrive; ends when nothing came for ``timeout_s``.
+
+        What was taken here is in the Trace of ``stop`` too.
+        """
+
+    @abstractmethod
+    def stop(self) -> Trace:
+        """End the recording; everything since ``start``.  Raises DeviceError when the line broke meanwhile."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the instrument back; harmless twice."""
+
+    def record(self, seconds: float) -> Trace:
+        """Record for that long by the host's clock."""
+        self.start()
+        time.sleep(seconds)
+        return self.stop()
+
+
+class Decoder(Protocol):
+    """Bytes of one recording into samples."""
+
+    def feed(self, data: bytes) -> Trace:
+        """The samples that are complete with ``data``."""
+        ...
+
+    def finish(self) -> Trace:
+        """What was held back; after the last byte."""
+        ...
+
+
+class StreamMeter(Meter):
+    """A meter that sends samples by itself: a thread takes the bytes so that no buffer of the system overflows.
+
+    Drivers give ``_open_line``, ``_begin`` (send the start command; returns the decoder, and bytes that came already)
+    and ``_end`` (send the stop command).
+    """
+
+    #: The instrument has stopped when nothing came for so long after the stop command.
+    quiet_s = 0.25
+    #: What an instrument that never stops still sends after this long is left unread.
+    patience_s = 10.0
+
+    def __init__(self) -> None:
+        self._line: Transport | None = None
+        self._decoder: Decoder | None = None
+        self._thread: threading.Thread | None = None
+
+    @abstractmethod
+    def _begin(self) -> tuple[Decoder, bytes]: ...
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    @property
+    def line(self) -> Transport:
+        """Raises UsageError before ``open``."""
+        if self._line is None:
+            raise UsageError(f"The meter {self.name} is not open.", "Call open() first.")
+        return self._line
+
+    def start(self) -> None:
+        """See :class:`Meter`."""
+        if self._thread is not None:
+            raise UsageError(f"The meter {self.name} records already.", "Call stop() first.")
+        self._parts: list[Trace] = []
+        self._bytes: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._error: DeviceError | None = None
+        self._arrivals: list[tuple[float, int]] = []
+        self._running = threading.Event()
+        self._running.set()
+        self._decoder, already = self._begin()
+        self._started = time.monotonic()
+        self._last_byte = self._started
+        self._stopped_at = float("inf")
+        self._received = len(already)
+        if already:
+            self._bytes.put(already)
+        self._thread = threading.Thread(target=self._pump, daemon=True, name=f"meter {self.name}")
+        self._thread.start()
+
+    def _pump(self) -> None:
+        try:
+            while True:
+                data = self.line.read(0.05)
+                if time.monotonic() - self._stopped_at > self.patience_s:
+                    return
+                if data:
+                    self._received += len(data)
+                    self._last_byte = time.monotonic()
+                    self._bytes.put(data)
+                    if self._running.is_set():
+                        self._arrivals.append((self._last_byte, len(data)))
+                elif not self._running.is_set() and time.monotonic() - self._last_byte > self.quiet_s:
+                    return
+        except DeviceError as error:
+            self._error = error
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """How fast bytes came while it recorded, by the host's clock; None: for less than a second.
+
+        What arrived late does not move it (:func:`steady_rate`).
+        """
+        if len(self._arrivals) < 8 or self._arrivals[-1][0] - self._arrivals[0][0] < 1.0:
+            return None
+        times, sizes = np.array(self._arrivals, dtype=np.float64).T
+        return steady_rate(times - times[0], np.cumsum(sizes))
+
+    def _decode(self, timeout_s: float) -> Trace | None:
+        """One piece from what is there; None when nothing came in time."""
+        try:
+            data = self._bytes.get(timeout=timeout_s) if timeout_s else self._bytes.get_nowait()
+        except queue.Empty:
+            return None
+        gathered = [data]
+        with suppress(queue.Empty):
+            while len(gathered) < 64:
+                gathered.append(self._bytes.get_nowait())
+        assert self._decoder is not None
+        part = replace(self._decoder.feed(b"".join(gathered)), started_s=self._started)
+        self._parts.append(part)
+        return part
+
+    def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
+        """See :class:`Meter`."""
+        while (part := self._decode(timeout_s)) is not None:
+            yield part
+            if self._error is not None:
+                raise self._error
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        if self._thread is None or self._decoder is None:
+            raise UsageError(f"The meter {self.name} does not record.", "Call start() first.")
+        if self._error is None:
+            self._end()
+        # The bytes under way still count: quiet is measured from here.
+        self._stopped_at = time.monotonic()
+        self._last_byte = max(self._last_byte, self._stopped_at)
+        self._running.clear()
+        self._thread.join()
+        self._thread = None
+        while self._decode(0) is not None:
+            pass
+        self._parts.append(replace(self._decoder.finish(), started_s=self._started))
+        if self._error is not None:
+            raise self._error
+        return join(self._parts)
+
+    def close(self) -> None:
+        """See :class:`Meter`."""
+        if self._line is None:
+            return
+        if self._thread is not None:
+            with suppress(DeviceError):
+                self.stop()
+        self._line.close()
+        self._line = None

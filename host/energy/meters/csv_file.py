@@ -1,0 +1,158 @@
+"""Recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power, own
+tables.
+
+Columns are recognised by their names, and units by what stands in them: ``Timestamp(ms)``, ``Current(uA)``,
+``D0``-``D7``, ``Main current (A)``, ``Main voltage (V)``, ``current_a``.  Separator (``,``, ``;``, tab) and
+decimal comma are found out.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.host.energy.meters.trace import Floats, Trace
+
+_TIME = re.compile(r"time|^t\b|^t_|^seconds$|^s$", re.IGNORECASE)
+_CURRENT = re.compile(r"current|(?<![a-z])amp|^i\b|^i_|^a$", re.IGNORECASE)
+_VOLTAGE = re.compile(r"volt|^v\b|^v_|^u\b", re.IGNORECASE)
+_DIGITAL = re.compile(r"^(?:d|gpi|in|bit)\s*_?([0-7])$", re.IGNORECASE)
+#: Eight zeros and ones in one field.
+_TOGETHER = re.compile(r"^d0\s*-\s*d7$", re.IGNORECASE)
+_UNIT = re.compile(r"[\(\[]\s*([^\)\]]*?)\s*[\)\]]|_([numµμ]?[sav])$", re.IGNORECASE)
+_SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0}
+
+
+def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | None = None) -> Trace:
+    """A recording; rows that are no numbers count as lost samples, and so do steps in time that miss some.
+
+    Args:
+        supply_v: where the file has no voltage; it does not replace one that the file has.
+        rate_hz: where the file has no times.
+
+    Raises:
+        UsageError: no such file, or no column of current, time or voltage in it; names what was found.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"Cannot read {path}: {error.strerror}.", "Give a CSV file that a meter's program wrote."
+        ) from error
+    header, rows, separator = _table(text, path)
+    decimal_comma = separator != "," and any("," in cell for row in rows[:20] for cell in row)
+    time_at, current_at = _column(header, _TIME), _column(header, _CURRENT)
+    voltage_at = _column(header, _VOLTAGE)
+    if current_at is None:
+        raise UsageError(
+            f"{path} has no column of current, only: {', '.join(header)}.", "Name it as in 'current (mA)'."
+        )
+    if time_at is None and rate_hz is None:
+        raise UsageError(
+            f"{path} has no column of time, only: {', '.join(header)}.", "Tell the samples per second."
+        )
+    if voltage_at is None and supply_v is None:
+        raise UsageError(f"{path} has no column of voltage.", "Tell the supply in volts (--supply 3.3).")
+    wanted = [at for at in (time_at, current_at, voltage_at) if at is not None]
+    digital, together = _digital(header), _column(header, _TOGETHER)
+    extra = [at for _, at in digital] + ([] if together is None else [together])
+    table = _numbers(rows, [*wanted, *extra], decimal_comma)
+    good = np.isfinite(table).all(axis=1)
+    lost = int(np.count_nonzero(~good))
+    table = table[good]
+    if len(table) < 2:
+        raise UsageError(f"{path} has {len(table)} rows of numbers.", "At least two samples are needed.")
+    columns = {at: table[:, k] for k, at in enumerate([*wanted, *extra])}
+    if time_at is None:
+        times = np.flatnonzero(good) / float(rate_hz or 1)
+    else:
+        times = columns[time_at] * _scale(header[time_at], "s")
+    if np.any(np.diff(times) <= 0):
+        raise UsageError(f"The times in {path} do not always grow.", "Export one recording, in its order.")
+    step = float(np.median(np.diff(times)))
+    if time_at is not None:
+        lost = max(lost, int(np.sum(np.maximum(np.rint(np.diff(times) / step) - 1, 0))))
+    marks = None
+    if extra:
+        marks = np.zeros(len(table), dtype=np.uint8)
+        if together is not None:
+            # Read as one decimal number: its first digit is D0.
+            digits = columns[together].astype(np.int64)
+            for bit in range(8):
+                marks |= (digits // 10 ** (7 - bit) % 10).astype(np.uint8) << np.uint8(bit)
+        for bit, at in digital:
+            marks |= (columns[at] > 0.5).astype(np.uint8) << np.uint8(bit)
+    voltage: Floats | float = (
+        columns[voltage_at] * _scale(header[voltage_at], "v")
+        if voltage_at is not None
+        else float(supply_v or 0)
+    )
+    return Trace(
+        times,
+        columns[current_at] * _scale(header[current_at], "a"),
+        voltage,
+        1 / step,
+        marks=marks,
+        lost_samples=lost,
+        clock="file",
+        meta={"meter": "csv", "file": str(path), "columns": [header[at] for at in wanted]},
+    )
+
+
+def _table(text: str, path: Path) -> tuple[list[str], list[list[str]], str]:
+    """Header, rows and separator; lines before the header are comments."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for number, line in enumerate(lines[:40]):
+        separator = max(",;\t", key=line.count)
+        cells = [cell.strip().strip('"') for cell in line.lstrip("#").split(separator)]
+        if _column(cells, _CURRENT) is not None and not _is_number(cells[0]):
+            width = len(cells)
+            parsed = csv.reader(lines[number + 1 :], delimiter=separator)
+            return cells, [row if len(row) >= width else [""] * width for row in parsed], separator
+    raise UsageError(
+        f"{path} has no header with a column of current in its first lines.",
+        "The first line names the columns, as 'time (s),current (A)'.",
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _column(header: Sequence[str], pattern: re.Pattern[str]) -> int | None:
+    return next((k for k, name in enumerate(header) if pattern.search(name)), None)
+
+
+def _digital(header: Sequence[str]) -> list[tuple[int, int]]:
+    found = [(_DIGITAL.match(name), k) for k, name in enumerate(header)]
+    return [(int(match[1]), k) for match, k in found if match]
+
+
+def _scale(name: str, base: str) -> float:
+    """Of the unit in a column's name; one without says it in seconds, amperes or volts."""
+    match = _UNIT.search(name)
+    unit = (match[1] or match[2] or "").lower() if match else ""
+    if unit == "" or not unit.endswith(base) or unit[:-1] not in _SCALE:
+        return 1.0
+    return _SCALE[unit[:-1]]
+
+
+def _numbers(rows: list[list[str]], columns: list[int], decimal_comma: bool) -> Floats:
+    """NaN for what is none."""
+    table = np.full((len(rows), len(columns)), np.nan)
+    for n, row in enumerate(rows):
+        try:
+            table[n] = [float(row[k].replace(",", ".") if decimal_comma else row[k]) for k in columns]
+        except ValueError:
+            continue
+    return table

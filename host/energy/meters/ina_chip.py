@@ -1,0 +1,104 @@
+"""Registers of TI's INA219, INA226 and INA228: volts over the shunt and of the bus, from their raw bytes.
+
+Current is shunt voltage over shunt resistance, worked out here: the chips' own current registers only round it again.
+Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.converters.errors import DeviceError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class InaChip:
+    """One type.  Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
+
+    name: str
+    shunt_register: int
+    bus_register: int
+    size: int  # bytes of both
+    shift: int  # bits below the shunt value
+    bus_shift: int
+    shunt_step_v: float
+    bus_step_v: float
+    config: tuple[tuple[int, int], ...]  # register, 16-bit value: continuous, fast
+    identity: tuple[int, int, int] | None  # register, mask, value
+    gain_error: float  # of shunt and bus together, largest at 25 °C
+    conversion_s: float  # of both values with this configuration
+
+    def volts(self, shunt: bytes, bus: bytes) -> tuple[float, float]:
+        """Volts over the shunt, and of the bus, from the registers' bytes."""
+        over = int.from_bytes(shunt, "big", signed=True) >> self.shift
+        # The bus voltage is never negative; INA228 gives it signed all the same.
+        at = int.from_bytes(bus, "big") >> self.bus_shift
+        return over * self.shunt_step_v, at * self.bus_step_v
+
+
+INA219 = InaChip(
+    name="ina219",
+    shunt_register=0x01,
+    bus_register=0x02,
+    size=2,
+    shift=0,
+    bus_shift=3,
+    shunt_step_v=10e-6,
+    bus_step_v=4e-3,
+    # 32 V bus, 320 mV shunt, 12 bits (532 µs each), continuous.
+    config=((0x00, 0x399F),),
+    identity=None,
+    gain_error=0.01,
+    conversion_s=1.064e-3,
+)
+INA226 = InaChip(
+    name="ina226",
+    shunt_register=0x01,
+    bus_register=0x02,
+    size=2,
+    shift=0,
+    bus_shift=0,
+    shunt_step_v=2.5e-6,
+    bus_step_v=1.25e-3,
+    # No average, 332 µs each, continuous.
+    config=((0x00, 0x4097),),
+    identity=(0xFE, 0xFFFF, 0x5449),
+    gain_error=0.002,
+    conversion_s=0.664e-3,
+)
+INA228 = InaChip(
+    name="ina228",
+    shunt_register=0x04,
+    bus_register=0x05,
+    size=3,
+    shift=4,
+    bus_shift=4,
+    shunt_step_v=312.5e-9,
+    bus_step_v=195.3125e-6,
+    # ±163.84 mV; shunt and bus continuous, 280 µs each, no average.
+    config=((0x00, 0x0000), (0x01, 0xB6D8)),
+    identity=(0x3F, 0xFFF0, 0x2280),
+    gain_error=0.001,
+    conversion_s=0.56e-3,
+)
+CHIPS = {chip.name: chip for chip in (INA219, INA226, INA228)}
+
+
+def chip_called(name: str) -> InaChip:
+    """Raises UsageError for one that is not known."""
+    if name not in CHIPS:
+        raise UsageError(f"There is no driver for '{name}'.", f"There is one for {', '.join(CHIPS)}.")
+    return CHIPS[name]
+
+
+def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
+    """``raw``: the identity register's two bytes.  Raises DeviceError when another chip is there."""
+    if chip.identity is None:
+        return
+    register, mask, wanted = chip.identity
+    found = int.from_bytes(raw, "big")
+    if found & mask != wanted:
+        raise DeviceError(
+            f"{where} is no {chip.name.upper()}: register {register:#04x} says {found:#06x}, not {wanted:#06x}.",
+            "Is the address right, and is it another chip of the family?",
+        )

@@ -1,0 +1,124 @@
+"""A microcontroller that reads an INA chip and logs over serial: one line per sample.
+
+    start⏎ stop⏎ info⏎                                   to the logger
+    # arenite-ina 1 chip=ina226 rate=1000                its answer to info
+    S,<number>,<µs>,<nA>,<µV>,<marks>*<CRC>              one sample
+
+``number`` counts samples modulo 2³² and tells losses, ``µs`` is the logger's timer modulo 2³², ``nA`` and ``µV``
+are decimal, ``marks`` the digital inputs as a number up to 255, CRC two hexadecimal digits of CRC-8 (polynomial
+0x07, start 0) over what stands before ``*``.  Tested against a simulated logger on a pseudo-terminal.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError
+from arenite.host.energy.meters.base import Decoder, StreamMeter
+from arenite.host.energy.meters.ina_chip import CHIPS
+from arenite.host.energy.meters.line import Lines, open_line
+from arenite.host.energy.meters.trace import Trace, empty
+
+_LINE = re.compile(rb"^(S,(\d+),(\d+),(-?\d+),(\d+),(\d+))\*([0-9A-Fa-f]{2})$")
+_INFO = re.compile(r"#\s*arenite-ina\s+1\b(.*)")
+
+
+def crc8(data: bytes) -> int:
+    """CRC-8 with polynomial x⁸+x²+x+1, start 0, as in SMBus."""
+    value = 0
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value << 1 ^ 0x07) & 0xFF if value & 0x80 else value << 1
+    return value
+
+
+class LoggerDecoder:
+    """Lines into samples.  A line with a wrong checksum is a lost sample."""
+
+    def __init__(self, rate_hz: float) -> None:
+        self._rate = rate_hz
+        self._rest = b""
+        self._number: int | None = None
+        self._micros = 0
+        self._seconds = 0.0
+
+    def feed(self, data: bytes) -> Trace:
+        """See :class:`Decoder`."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        rows = []
+        lost = 0
+        for line in lines:
+            match = _LINE.match(line.strip())
+            if match is None or crc8(match[1]) != int(match[7], 16):
+                continue
+            number, micros, nanoamperes, microvolts, marks = (int(match[k]) for k in range(2, 7))
+            if self._number is None:
+                self._number, self._micros = number - 1, micros
+            step = (number - self._number) % (1 << 32)
+            # An old sample that comes again.
+            if step == 0 or step > 1 << 31:
+                continue
+            lost += step - 1
+            self._seconds += ((micros - self._micros) % (1 << 32)) / 1e6
+            self._number, self._micros = number, micros
+            rows.append((self._seconds, nanoamperes * 1e-9, microvolts * 1e-6, marks & 0xFF))
+        if not rows:
+            return empty(self._rate, 0.0)
+        times, current, volts, bits = np.array(rows, dtype=np.float64).T
+        return Trace(times, current, volts, self._rate, marks=bits.astype(np.uint8), lost_samples=lost)
+
+    def finish(self) -> Trace:
+        """See :class:`Decoder`."""
+        return empty(self._rate, 0.0)
+
+
+class InaLogger(StreamMeter):
+    """The board is fed by its own supply, through the logger's shunt."""
+
+    name = "ina-logger"
+
+    def __init__(self, port: str, baud: int = 921_600) -> None:
+        super().__init__()
+        self._port, self._baud = port, baud
+        self._rate, self._chip = 1000.0, ""
+
+    def open(self) -> None:
+        """Connect, and ask which chip it reads how often."""
+        self._line = open_line(self._port, self._baud)
+        self.line.write(b"\nstop\ninfo\n")
+        lines = Lines(self.line)
+        end = time.monotonic() + 3.0
+        while (left := end - time.monotonic()) > 0:
+            match = _INFO.match(lines.read(left) or "")
+            if match:
+                told = dict(re.findall(r"(\w+)=(\S+)", match[1]))
+                self._chip = told.get("chip", "")
+                self._rate = float(told.get("rate", "1000"))
+                if "error" in told:
+                    raise DeviceError(
+                        f"The INA logger on {self._port} does not reach its {self._chip.upper() or 'chip'}.",
+                        "Check its wires, its supply and its address.",
+                    )
+                return
+        raise DeviceError(
+            f"No INA logger answers on {self._port}.", "Is its firmware flashed, and the port the logger's?"
+        )
+
+    def _begin(self) -> tuple[Decoder, bytes]:
+        self.line.discard_input()
+        self.line.write(b"start\n")
+        return LoggerDecoder(self._rate), b""
+
+    def _end(self) -> None:
+        self.line.write(b"stop\n")
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        chip = CHIPS.get(self._chip)
+        meta = {"meter": self.name, "chip": self._chip}
+        return replace(super().stop(), meta=meta, gain_error=chip.gain_error if chip else None)

@@ -1,0 +1,134 @@
+"""Joulescope JS110 and JS220 through their maker's package (extra ``joulescope``): current and voltage, no marks.
+
+Never run on a Joulescope: the calls are those of the package (1.x), tried as far as its search for a device that is not
+there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.trace import Trace, empty, join
+
+FIELDS = ["current", "voltage"]
+
+
+class _Collector:
+    """What the package calls with every block; samples that it marks as missing (NaN) are lost."""
+
+    driver_active = True
+
+    def __init__(self, rate_hz: float) -> None:
+        self.parts: list[Trace] = []
+        self._rate = rate_hz
+        self._first: int | None = None
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def stream_notify(self, buffer: Any) -> bool:
+        """False: go on."""
+        with self._lock:
+            start, stop = buffer.sample_id_range
+            if self._first is None:
+                self._first = self._next = start
+            # What the buffer has already overwritten cannot be had any more.
+            skipped = max(0, start - self._next)
+            start = max(start, self._next)
+            if stop <= start:
+                return False
+            signals = buffer.samples_get(start, stop, fields=FIELDS)["signals"]
+            current, volts = (np.asarray(signals[name]["value"], dtype=np.float64) for name in FIELDS)
+            good = np.isfinite(current) & np.isfinite(volts)
+            self.parts.append(
+                Trace(
+                    (start - self._first + np.flatnonzero(good)) / self._rate,
+                    current[good],
+                    volts[good],
+                    self._rate,
+                    lost_samples=skipped + int(np.count_nonzero(~good)),
+                )
+            )
+            self._next = stop
+            return False
+
+
+class JoulescopeMeter(Meter):
+    """The only one that is connected.  The board's supply is another; the Joulescope measures its voltage."""
+
+    name = "joulescope"
+
+    def __init__(self, where: str = "", rate_hz: int = 100_000) -> None:
+        del where  # the package finds it
+        self._rate = rate_hz
+        self._device: Any = None
+        self._collector: _Collector | None = None
+
+    def open(self) -> None:
+        """Find it and set its rate.  Raises UsageError without the package, DeviceError unless just one is there."""
+        try:
+            # Not on every installation; a megabyte of native code.
+            import joulescope  # type: ignore[import-not-found,unused-ignore]
+        except ImportError as error:
+            raise UsageError(
+                "A Joulescope needs the package of its maker.", "pip install 'arenite[joulescope]'"
+            ) from error
+        try:
+            self._device = joulescope.scan_require_one(config="auto")
+            self._device.open()
+            self._device.parameter_set("sampling_frequency", self._rate)
+        except Exception as error:
+            self._device = None
+            raise DeviceError(
+                f"No Joulescope can be used: {error}.",
+                "Plug in one, with its udev rule, and close its own program.",
+            ) from error
+
+    def start(self) -> None:
+        """See :class:`Meter`."""
+        if self._device is None or self._collector is not None:
+            raise UsageError(
+                "The Joulescope is not open, or records already.", "Call open() once, then start()."
+            )
+        self._collector = _Collector(self._rate)
+        self._taken = 0
+        self._started = time.monotonic()
+        self._device.stream_process_register(self._collector)
+        self._device.start()
+
+    def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
+        """See :class:`Meter`."""
+        end = time.monotonic() + timeout_s
+        while self._collector is not None and time.monotonic() < end:
+            if self._taken < len(self._collector.parts):
+                self._taken += 1
+                yield self._collector.parts[self._taken - 1]
+                end = time.monotonic() + timeout_s
+            else:
+                time.sleep(0.01)
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        if self._collector is None:
+            raise UsageError("The Joulescope does not record.", "Call start() first.")
+        self._device.stop()
+        self._device.stream_process_unregister(self._collector)
+        parts, self._collector = self._collector.parts, None
+        whole = join(parts) if parts else empty(self._rate, 0.0)
+        return replace(whole, started_s=self._started, meta={"meter": self.name, "device": str(self._device)})
+
+    def close(self) -> None:
+        """See :class:`Meter`."""
+        if self._device is None:
+            return
+        if self._collector is not None:
+            self.stop()
+        self._device.close()
+        self._device = None

@@ -1,0 +1,115 @@
+"""The line to an instrument: a serial port or a TCP socket, as bytes in and bytes out."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.link.transport import SerialTransport, Transport
+
+#: ``tcp:``, pyserial's ``socket://``, or nothing before HOST:PORT, which no serial port looks like.
+_NETWORK = re.compile(r"^(?:tcp:(?://)?|socket://|(?=[\w.-]+:\d+$))")
+
+
+class TcpLine:
+    """A TCP connection with the calls of a serial port."""
+
+    def __init__(self, host: str, port: int, timeout_s: float = 5.0) -> None:
+        """Connect.  Raises DeviceError when nothing listens there."""
+        self.port = f"{host}:{port}"
+        try:
+            self._socket = socket.create_connection((host, port), timeout=timeout_s)
+        except OSError as error:
+            raise DeviceError(
+                f"Nothing answers at {self.port}: {error.strerror or error}.",
+                "Is the instrument on, its server started, and the port right?",
+            ) from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def read(self, timeout_s: float) -> bytes:
+        """See :class:`Transport`.  Raises DeviceError when the other side has closed."""
+        self._socket.settimeout(max(timeout_s, 0.001))
+        try:
+            data = self._socket.recv(1 << 16)
+        except TimeoutError:
+            return b""
+        except OSError as error:
+            raise DeviceError(f"The connection to {self.port} broke: {error}.", "Connect again.") from error
+        if not data:
+            raise DeviceError(
+                f"{self.port} closed the connection.", "Does another program use the instrument?"
+            )
+        return data
+
+    def write(self, data: bytes) -> None:
+        """See :class:`Transport`."""
+        self._socket.settimeout(10)
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise DeviceError(f"The connection to {self.port} broke: {error}.", "Connect again.") from error
+
+    def discard_input(self) -> None:
+        """See :class:`Transport`."""
+        while self.read(0):
+            pass
+
+    def close(self) -> None:
+        """See :class:`Transport`."""
+        self._socket.close()
+
+
+def open_line(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
+    """``/dev/ttyACM0`` or ``COM3``: a serial port; ``tcp:HOST[:PORT]``: a socket, ``tcp_port`` when it names none.
+
+    Raises:
+        UsageError: an address without a port number that could be used.
+        DeviceError: nothing there.
+    """
+    if not _NETWORK.match(where):
+        return SerialTransport(where, baud)
+    host, _, number = _NETWORK.sub("", where, 1).partition(":")
+    if number.isdigit():
+        tcp_port = int(number)
+    if not host or tcp_port is None or (number and not number.isdigit()) or not 0 < tcp_port < 65536:
+        raise UsageError(
+            f"'{where}' is no address of an instrument.", "Write tcp:HOST:PORT, as tcp:10.0.0.7:5025."
+        )
+    return TcpLine(host, tcp_port)
+
+
+def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
+    """Read away what an instrument still sends, until it is quiet.  Raises DeviceError when it never is."""
+    end = time.monotonic() + at_most_s
+    while line.read(quiet_s):
+        if time.monotonic() > end:
+            raise DeviceError(
+                f"The instrument on {line.port} does not stop sending.",
+                "Unplug and plug it again, and close its own program.",
+            )
+
+
+class Lines:
+    """Text lines out of a line of bytes."""
+
+    def __init__(self, line: Transport) -> None:
+        self._line = line
+        self._pending = b""
+
+    def read(self, timeout_s: float) -> str | None:
+        """The next line without its end; None when none was complete in time."""
+        end = time.monotonic() + timeout_s
+        while b"\n" not in self._pending:
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            self._pending += self._line.read(min(left, 0.5))
+        raw, _, self._pending = self._pending.partition(b"\n")
+        return raw.decode("ascii", "replace").strip("\r\n\0")
+
+    def rest(self) -> bytes:
+        """What arrived after the last line, taken out."""
+        rest, self._pending = self._pending, b""
+        return rest

@@ -1,0 +1,165 @@
+"""ST X-NUCLEO-LPM01A: text commands over USB serial; it feeds the board with 1.8 to 3.3 V.
+
+``format ascii_dec`` up to 10,000 samples per second, ``bin_hexa`` up to 100,000.  It has no digital inputs.  Never
+run on an LPM01A: tested against a simulated one that speaks this protocol on a pseudo-terminal.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.base import Decoder, StreamMeter
+from arenite.host.energy.meters.line import Lines, drain, open_line
+from arenite.host.energy.meters.lpm01a_samples import AsciiDecoder, BinaryDecoder
+from arenite.host.energy.meters.trace import Trace
+
+BAUD = 3_686_400
+PROMPT = "PowerShield >"
+MIN_V, MAX_V = 1.8, 3.3
+#: Left as another program set them, a trigger by a pin would never start; a firmware that lacks one need not have it.
+#: The board is fed from here on, not only while the meter records.
+SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
+#: What the meter's ``freq`` takes, per second.
+RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+ASCII_LIMIT = 10_000
+#: Recalled from the maker's sheet (2 % in its dynamic range).
+GAIN_ERROR = 0.02
+#: Losses that the host's clock can tell: fewer drown in the delays of USB, more are a stream that came in bursts.
+HOST_LOSS = (0.005, 0.05)
+
+
+class _RefusedError(DeviceError):
+    """The meter answered, and said no."""
+
+
+class Lpm01a(StreamMeter):
+    """``rate_hz`` above 10,000 is read in the binary format; None: 10,000, or the next that the meter takes."""
+
+    name = "lpm01a"
+
+    def __init__(
+        self, port: str, supply_v: float = 3.3, rate_hz: int | None = None, binary: bool | None = None
+    ) -> None:
+        """Raises UsageError for a voltage or a rate that the meter does not have."""
+        super().__init__()
+        if not MIN_V <= supply_v <= MAX_V:
+            raise UsageError(f"An LPM01A cannot give {supply_v:g} V.", f"It gives {MIN_V:g} to {MAX_V:g} V.")
+        self._choose, rate_hz = rate_hz is None, rate_hz or ASCII_LIMIT
+        if rate_hz not in RATES:
+            near = min(RATES, key=lambda rate: abs(rate - rate_hz))
+            raise UsageError(f"An LPM01A does not sample at {rate_hz} Hz.", f"The nearest rate is {near}.")
+        self._binary = rate_hz > ASCII_LIMIT if binary is None else binary
+        if not self._binary and rate_hz > ASCII_LIMIT:
+            raise UsageError(f"{rate_hz} samples per second are too many for text.", "Use the binary format.")
+        self._port, self._supply, self._rate = port, supply_v, rate_hz
+
+    def open(self) -> None:
+        """Connect, take control, and set the voltage, the rate and the format."""
+        self._line = open_line(self._port, BAUD)
+        self._lines = Lines(self.line)
+        # A recording that was left running ends, and half a command that was left in the buffer is answered.
+        self.line.write(b"\nstop\n")
+        drain(self.line)
+        self._command("htc")
+        self._command(f"volt {round(self._supply * 1000)}m")
+        self._set_rate()
+        self._command("acqtime inf")
+        self._command("output current")
+        self._command("format bin_hexa" if self._binary else "format ascii_dec")
+        for setting in SETTINGS:
+            with suppress(DeviceError):
+                self._command(setting, 0.3)
+
+    def _set_rate(self) -> None:
+        """The wanted rate; when none was wanted, the highest that the meter takes.  Raises DeviceError."""
+        wanted = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
+        refused: _RefusedError | None = None
+        for rate in wanted:
+            try:
+                self._command(f"freq {rate // 1000}k" if rate % 1000 == 0 else f"freq {rate}")
+            except _RefusedError as error:
+                refused = refused or error
+            else:
+                self._rate = rate
+                return
+        assert refused is not None
+        raise refused
+
+    def _command(self, text: str, timeout_s: float = 2.0) -> None:
+        """Raises DeviceError unless the meter acknowledges."""
+        self.line.write(text.encode() + b"\n")
+        end = time.monotonic() + timeout_s
+        while (left := end - time.monotonic()) > 0:
+            answer = self._lines.read(left)
+            if answer is None:
+                break
+            answer = answer.replace(PROMPT, "").strip()
+            # Not the late answer to the command before.
+            if answer == "ack" or (answer.startswith("ack") and text.split()[0] in answer):
+                return
+            if answer.startswith("err"):
+                raise _RefusedError(
+                    f"The LPM01A on {self._port} refuses '{text}': {answer}.",
+                    "Press its reset button; does its firmware know this command?",
+                )
+        raise DeviceError(
+            f"No LPM01A answers to '{text}' on {self._port}.",
+            "Is it its USB port of the PowerShield (not the board's), and no other program at it?",
+        )
+
+    def _begin(self) -> tuple[Decoder, bytes]:
+        self._command("start")
+        decoder = BinaryDecoder if self._binary else AsciiDecoder
+        return decoder(self._rate, self._supply), self._lines.rest()
+
+    def _end(self) -> None:
+        self.line.write(b"stop\n")
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        trace = self._by_the_host(super().stop())
+        meta = {
+            "meter": self.name,
+            "format": "bin_hexa" if self._binary else "ascii_dec",
+            "gain_error": "recalled from the data sheet",
+        }
+        notes, decoder = trace.notes, self._decoder
+        if trace.lost_samples and isinstance(decoder, (AsciiDecoder, BinaryDecoder)) and decoder.timed.marks:
+            share = trace.lost_samples / (len(trace) + trace.lost_samples)
+            notes += (
+                f"{share:.1%} of the samples were lost; the meter tells between which time marks, not where",
+            )
+        return replace(trace, meta=meta, gain_error=GAIN_ERROR, notes=notes)
+
+    def _by_the_host(self, trace: Trace) -> Trace:
+        """Losses by the host's clock where the meter sent no time mark at all, and the samples came as they were
+        taken."""
+        decoder, speed = self._decoder, self.bytes_per_s
+        assert isinstance(decoder, (AsciiDecoder, BinaryDecoder))
+        if decoder.timed.marks or speed is None or not self._received:
+            return trace
+        share = 1 - speed * len(trace) / self._received / self._rate
+        if not HOST_LOSS[0] < share < HOST_LOSS[1]:
+            return trace
+        count = len(trace)
+        note = f"no time marks came from the meter: by the computer's clock {share:.1%} of the samples are missing"
+        return replace(
+            trace,
+            time_s=trace.time_s / (1 - share),
+            lost_samples=round(count / (1 - share)) - count,
+            notes=(*trace.notes, note),
+        )
+
+    def close(self) -> None:
+        """Also in the midst of a recording: the board off, the meter's own buttons on."""
+        if self._line is not None:
+            if self._thread is not None:
+                with suppress(DeviceError):
+                    self.stop()
+            for last in ("pwr off", "hrc"):
+                with suppress(DeviceError):
+                    self._command(last, 0.5)
+        super().close()

@@ -1,0 +1,174 @@
+"""The two sample formats of ST's LPM01A, and the seconds that its own time marks give to each sample.
+
+ASCII: ``6409-07`` is 6409·10⁻⁷ A, a line each.  Binary: two bytes, four bits of n and twelve of value: value·16⁻ⁿ
+A; n = 15 is no sample but ``F0``, a kind (``F1`` error, ``F2`` information, ``F3`` time, ``F4`` end, ``F5``
+overcurrent, ``F6`` off, ``F7`` voltage), its data, and ``FF FF``.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from arenite.host.energy.meters.trace import Floats, Trace, empty, join
+
+#: Time marks are in milliseconds: fewer samples than half of one are no loss.
+MARK_TOLERANCE_S = 0.0005
+#: Several stand in one line where the meter lost what ends a line.
+_LINE = re.compile(r"^(?:\d{4}[+-]\d\d)+$")
+_SAMPLE = re.compile(r"(\d{4})([+-]\d\d)")
+_SECONDS = re.compile(r"(\d+)\s*s\b")
+_MILLISECONDS = re.compile(r"(\d+)\s*ms\b")
+_STOPPED = re.compile(rb"(PowerShield > )?ack stop\r?\n")
+_FIXED = {0xF3: 5, 0xF4: 0, 0xF5: 0, 0xF6: 0, 0xF7: 2}
+
+
+class TimedSamples:
+    """Samples between the meter's time marks: what is missing at a mark was lost somewhere before it."""
+
+    def __init__(self, rate_hz: float, supply_v: float) -> None:
+        self._rate, self._supply = rate_hz, supply_v
+        self._waiting: list[Floats] = []  # since the last mark
+        self._index = 0  # of the next sample, losses counted
+        self.marks = 0  # that were seen
+        self.notes: list[str] = []
+
+    def add(self, current: Floats) -> None:
+        """Samples in the order of their arrival."""
+        if len(current):
+            self._waiting.append(current)
+
+    def mark(self, seconds: float) -> Trace:
+        """The samples up to a mark, spread over the time that it says has passed."""
+        self.marks += 1
+        current = self._gathered()
+        expected = round(seconds * self._rate) - self._index
+        lost = expected - len(current)
+        if lost <= MARK_TOLERANCE_S * self._rate:
+            return self._place(current, len(current))
+        return self._place(current, expected)
+
+    def finish(self) -> Trace:
+        """The samples after the last mark: nobody can tell what is missing among them."""
+        current = self._gathered()
+        return self._place(current, len(current))
+
+    def nothing(self) -> Trace:
+        """No mark yet, so no sample that has its time."""
+        return empty(self._rate, self._supply)
+
+    def _gathered(self) -> Floats:
+        current = np.concatenate(self._waiting) if self._waiting else np.empty(0)
+        self._waiting = []
+        return current
+
+    def _place(self, current: Floats, slots: int) -> Trace:
+        count = len(current)
+        # Each sample in the middle of its share of the slots; without a loss these are the slots themselves.
+        at = self._index + ((np.arange(count) + 0.5) * (slots / count) - 0.5 if count else np.empty(0))
+        self._index += slots
+        lost = slots - count
+        notes, self.notes = tuple(self.notes), []
+        times = np.asarray(at / self._rate, np.float64)
+        return Trace(times, current, self._supply, self._rate, lost_samples=lost, notes=notes)
+
+
+class AsciiDecoder:
+    """``format ascii_dec``.  A garbled line is skipped; the next time mark shows that it is missing."""
+
+    def __init__(self, rate_hz: float, supply_v: float) -> None:
+        self.timed = TimedSamples(rate_hz, supply_v)
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Trace:
+        """See :class:`Decoder`."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        pieces: list[Trace] = []
+        values: list[float] = []
+        for raw in lines:
+            text = raw.decode("ascii", "replace").replace("PowerShield >", "").strip()
+            if _LINE.match(text):
+                values += [int(value) * 10.0 ** int(power) for value, power in _SAMPLE.findall(text)]
+            elif text.lower().startswith("timestamp"):
+                self.timed.add(np.array(values, dtype=np.float64))
+                values = []
+                pieces.append(self.timed.mark(_stamp(text)))
+            elif text.lower().startswith(("error", "err ")):
+                self.timed.notes.append(f"the meter says: {text}")
+        self.timed.add(np.array(values, dtype=np.float64))
+        return join(pieces) if pieces else self.timed.nothing()
+
+    def finish(self) -> Trace:
+        """See :class:`Decoder`."""
+        return self.timed.finish()
+
+
+def _stamp(text: str) -> float:
+    """Seconds of ``TimeStamp: 012s 345ms, buff 03%``."""
+    seconds, milliseconds = _SECONDS.search(text), _MILLISECONDS.search(text)
+    return (int(seconds[1]) if seconds else 0) + (int(milliseconds[1]) if milliseconds else 0) / 1000
+
+
+class BinaryDecoder:
+    """``format bin_hexa``."""
+
+    def __init__(self, rate_hz: float, supply_v: float) -> None:
+        self.timed = TimedSamples(rate_hz, supply_v)
+        self._rest = b""
+        self._ended = False
+
+    def feed(self, data: bytes) -> Trace:
+        """See :class:`Decoder`."""
+        # The answer to the stop command comes as text among the samples.
+        raw = self._rest + _STOPPED.sub(b"", data)
+        pieces: list[Trace] = []
+        at = 0
+        while at + 1 < len(raw) and not self._ended:
+            words = np.frombuffer(raw[at : at + (len(raw) - at) // 2 * 2], dtype=">u2")
+            special = np.flatnonzero(words >= 0xF000)
+            count = int(special[0]) if len(special) else len(words)
+            power = (words[:count] >> 12).astype(np.float64)
+            self.timed.add((words[:count] & 0xFFF) * 16.0**-power)
+            at += 2 * count
+            if count == len(words):
+                break
+            length = self._message(raw[at:], pieces)
+            if length == 0:
+                break
+            at += length
+        self._rest = b"" if self._ended else raw[at:]
+        return join(pieces) if pieces else self.timed.nothing()
+
+    def _message(self, raw: bytes, pieces: list[Trace]) -> int:
+        """Take one message; its length, 0 when it is not complete.  What is no message is skipped byte by byte."""
+        kind = raw[1]
+        if raw[0] != 0xF0 or kind >> 4 != 0xF:
+            return 1
+        if kind in (0xF1, 0xF2):
+            end = raw.find(b"\xff\xff", 2)
+            if end < 0:
+                return 0 if len(raw) < 256 else 2
+            if kind == 0xF1:
+                self.timed.notes.append(f"the meter says: {raw[2:end].decode('ascii', 'replace').strip()}")
+            return end + 2
+        if kind not in _FIXED:
+            return 2
+        size = _FIXED[kind]
+        if len(raw) < size + 4:
+            return 0
+        if raw[2 + size : 4 + size] != b"\xff\xff":
+            return 2
+        self._ended = kind == 0xF4
+        if kind == 0xF3:
+            milliseconds = int.from_bytes(raw[2:6], "big") & 0x7FFFFFFF
+            pieces.append(self.timed.mark(milliseconds / 1000))
+        elif kind in (0xF5, 0xF6):
+            self.timed.notes.append(
+                "the meter says: " + ("overcurrent" if kind == 0xF5 else "target switched off")
+            )
+        return size + 4
+
+    def finish(self) -> Trace:
+        """See :class:`Decoder`."""
+        return self.timed.finish()

@@ -1,0 +1,94 @@
+"""A meter by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.energy.meters.base import Meter
+
+
+def _ppk2(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.ppk2 import Ppk2
+
+    return Ppk2(where, supply_v, **options)
+
+
+def _lpm01a(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.lpm01a import Lpm01a
+
+    return Lpm01a(where, supply_v, **options)
+
+
+def _otii(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.otii import Otii
+
+    return Otii(where, supply_v, **options)
+
+
+def _scpi(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.scpi_polled import Scpi
+
+    return Scpi(where, supply_v, **options)
+
+
+def _scpi_polled(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.scpi_polled import ScpiPolled
+
+    return ScpiPolled(where, supply_v, **options)
+
+
+def _ina_logger(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.ina_logger import InaLogger
+
+    return InaLogger(where, **options)
+
+
+def _joulescope(where: str, supply_v: float, **options: Any) -> Meter:
+    from arenite.host.energy.meters.joulescope import JoulescopeMeter
+
+    return JoulescopeMeter(where, **options)
+
+
+def _ina(chip: str) -> Callable[..., Meter]:
+    def make(where: str, supply_v: float, **options: Any) -> Meter:
+        from arenite.host.energy.meters.ina_i2c import InaI2c
+
+        return InaI2c(where, chip, **options)
+
+    return make
+
+
+#: The INA chips and a Joulescope measure the supply and do not take what is told.
+METERS: dict[str, Callable[..., Meter]] = {
+    "ppk2": _ppk2,
+    "lpm01a": _lpm01a,
+    "otii": _otii,
+    "scpi": _scpi,
+    "scpi-polled": _scpi_polled,
+    "joulescope": _joulescope,
+    "ina-logger": _ina_logger,
+    "ina219": _ina("ina219"),
+    "ina226": _ina("ina226"),
+    "ina228": _ina("ina228"),
+}
+
+
+def open_meter(name: str, where: str, supply_v: float = 3.3, **options: Any) -> Meter:
+    """A meter that is not open yet: use it with ``with``.
+
+    Args:
+        name: a key of METERS.
+        where: serial port, ``tcp:HOST:PORT``, or ``/dev/i2c-N:ADDRESS``.
+        supply_v: what the meter gives the board, or what another supply gives it.
+        options: of the driver's constructor.
+
+    Raises:
+        UsageError: an unknown name, or a value that the meter cannot do.
+    """
+    if name not in METERS:
+        raise UsageError(
+            f"There is no meter '{name}'.", f"There is {', '.join(METERS)}; CSV files of others can be read."
+        )
+    return METERS[name](where, supply_v, **options)

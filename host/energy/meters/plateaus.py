@@ -1,0 +1,133 @@
+"""Which threshold shows the inferences, when nothing but the current tells.
+
+Neighbouring thresholds that all show the same windows are a plateau: a step of the current.  A board that sleeps
+between inferences has two of them, its whole time awake and the inferences within it, and the upper one is right.
+Above it come steps between the layers of one inference, which are wrong: they leave out energy, or cut inferences
+into pieces that are not alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.host.energy.meters.trace import Trace
+
+#: A step of less than this ratio is noise, or a layer.
+STEP = 1.5
+#: Windows that hold less of what is drawn above the lowest level leave out a part of the inference.
+HELD = 0.9
+#: Inferences are this alike in energy and length; pieces of one are not.
+ALIKE = 0.03
+#: A board that stays awake shows one long window with so many of these in it; they may differ more, as layers do not
+#: come so often.
+MANY, ALIKE_AWAKE = 3, 0.2
+#: An end that moves by less, in parts of the window, is the same edge.
+MOVED = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Windows above one threshold; ``spans``: start and end in s, shape (n, 2)."""
+
+    threshold_w: float
+    spans: NDArray[np.float64]
+
+    @property
+    def length(self) -> float:
+        """Median, in s."""
+        return float(np.median(self.spans[:, 1] - self.spans[:, 0]))
+
+
+def choose(trace: Trace, found: Sequence[Found], lowest_w: float) -> Found:
+    """The windows that are most likely inferences; ``found`` by growing threshold, not empty."""
+    plateaus = _plateaus(found)
+    best = _best(trace, plateaus, _middle(max(plateaus, key=len)), lowest_w)
+    return _awake(trace, plateaus, best) or best
+
+
+def _best(trace: Trace, plateaus: Sequence[Sequence[Found]], begin: Found, lowest_w: float) -> Found:
+    """From the windows of ``begin`` on, better ones that nearly hold as much energy."""
+    held = [_held(trace, _middle(plateau).spans, lowest_w) for plateau in plateaus]
+    best, count = begin, len(begin.spans)
+    for plateau, joules in zip(plateaus, held, strict=True):
+        one = _middle(plateau)
+        clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w and joules >= HELD * max(held)
+        more = len(one.spans) > count and _alike(trace, one.spans)
+        if clear and (more or (len(one.spans) == count and _within(one.spans, best.spans))):
+            best = one
+    return best
+
+
+def _awake(trace: Trace, plateaus: Sequence[Sequence[Found]], outer: Found) -> Found | None:
+    """The inferences of a board that stays awake between them, when ``outer`` is its whole time awake: what it draws
+    between them is then the level that they stand on.  None when ``outer`` has no such windows in it."""
+    for k, plateau in enumerate(plateaus):
+        inner = _middle(plateau)
+        clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w
+        if clear and inner.threshold_w > outer.threshold_w and _many_in(trace, inner.spans, outer.spans):
+            return _best(trace, plateaus[k:], inner, _between_w(trace, inner.spans, outer.spans))
+    return None
+
+
+def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
+    """In each window of ``outer`` stand several of ``inner`` that are alike, and nothing of them at its ends."""
+    first = np.searchsorted(inner[:, 0], outer[:, 0])
+    last = np.searchsorted(inner[:, 0], outer[:, 1])
+    if len(inner) < MANY or np.any(last - first < (MANY if len(outer) >= MANY else 1)):
+        return False
+    if len(outer) < MANY:
+        return _alike(trace, inner, ALIKE_AWAKE)
+    least = MOVED * float(np.median(inner[:, 1] - inner[:, 0]))
+    ends = np.median([inner[first, 0] - outer[:, 0], outer[:, 1] - inner[last - 1, 1]], axis=1)
+    return bool(np.all(ends > least)) and _alike(trace, inner)
+
+
+def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> float:
+    """Mean watts within ``outer`` and not within ``inner``."""
+    awake, busy = (trace.joules_at(spans) for spans in (outer, inner))
+    joules = np.sum(awake[:, 1] - awake[:, 0]) - np.sum(busy[:, 1] - busy[:, 0])
+    seconds = np.sum(outer[:, 1] - outer[:, 0]) - np.sum(inner[:, 1] - inner[:, 0])
+    return float(max(joules / seconds, 0.0)) if seconds > 0 else 0.0
+
+
+def _plateaus(found: Sequence[Found]) -> list[list[Found]]:
+    """Runs of thresholds with as many windows of nearly the same length."""
+    runs: list[list[Found]] = []
+    for one in found:
+        if (
+            runs
+            and len(one.spans) == len(runs[-1][0].spans)
+            and abs(one.length / runs[-1][0].length - 1) < 0.02
+        ):
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs
+
+
+def _middle(plateau: Sequence[Found]) -> Found:
+    return plateau[len(plateau) // 2]
+
+
+def _held(trace: Trace, spans: NDArray[np.float64], lowest_w: float) -> float:
+    """Joules above the lowest level within the windows."""
+    at = trace.joules_at(spans)
+    return float(np.sum(at[:, 1] - at[:, 0]) - lowest_w * np.sum(spans[:, 1] - spans[:, 0]))
+
+
+def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
+    """Both ends lie further in: a board is awake before and after, a layer is missing on one side."""
+    if len(inner) != len(outer):
+        return True
+    moved = np.median(np.abs(inner - outer), axis=0) / np.median(outer[:, 1] - outer[:, 0])
+    return bool(np.all(moved > MOVED))
+
+
+def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = ALIKE) -> bool:
+    at = trace.joules_at(spans)
+    values = (at[:, 1] - at[:, 0], spans[:, 1] - spans[:, 0])
+    return all(float(np.std(each)) < limit * float(np.mean(each)) for each in values)

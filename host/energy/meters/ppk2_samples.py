@@ -1,0 +1,201 @@
+"""The PPK2's sample words: 100,000 per second, 4 bytes little-endian each.
+
+Bits 0–13 the ADC (in units of four steps), 14–16 the range, 18–23 a counter that tells losses, 24–31 eight digital
+inputs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.host.energy.meters.trace import Trace
+
+RATE_HZ = 100_000.0
+RANGES = 5
+ADC_MULT = 1.8 / 163840  # volts per ADC step over the shunt
+#: Ohm of the shunts where the device's own metadata lacks them.
+NOMINAL_R = (1031.64, 101.65, 10.15, 0.94, 0.043)
+#: A range needs so many samples to settle; until then it shows spikes that the board never drew.
+SETTLE = 3
+_FIELD = re.compile(r"^([A-Za-z]+)([0-4])?\s*:\s*(\S+)$")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Per range: shunt R, gains GS and GI, ADC offset O, supply slope S, offset I, user gain UG."""
+
+    r: tuple[float, ...] = NOMINAL_R
+    gs: tuple[float, ...] = (1.0,) * RANGES
+    gi: tuple[float, ...] = (1.0,) * RANGES
+    o: tuple[float, ...] = (0.0,) * RANGES
+    s: tuple[float, ...] = (0.0,) * RANGES
+    i: tuple[float, ...] = (0.0,) * RANGES
+    ug: tuple[float, ...] = (1.0,) * RANGES
+    other: Mapping[str, str] = field(default_factory=dict)  # Calibrated, VDD, HW, mode, IA
+    missing: tuple[str, ...] = ()  # what was not told, or not a number: the nominal value stands
+
+    @staticmethod
+    def parse(text: str) -> Calibration:
+        """From the lines ``NAME: VALUE`` before ``END``."""
+        values = {name: list(getattr(Calibration, name)) for name in ("r", "gs", "gi", "o", "s", "i", "ug")}
+        seen: set[str] = set()
+        other: dict[str, str] = {}
+        for line in text.splitlines():
+            match = _FIELD.match(line.strip())
+            if match is None:
+                continue
+            name, index, told = match[1].lower(), match[2], match[3]
+            if index is None or name not in values:
+                other[match[1] + (index or "")] = told
+                continue
+            try:
+                number = float(told)
+            except ValueError:
+                continue
+            # A shunt or a gain of nothing cannot be: an unprogrammed unit says 0 or nan.  GS may be 0.
+            if math.isfinite(number) and (number != 0 or name not in ("r", "gi", "ug")):
+                values[name][int(index)] = number
+                seen.add(name + index)
+        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in seen)
+        told_values: dict[str, Any] = {name: tuple(column) for name, column in values.items()}
+        return Calibration(**told_values, other=other, missing=missing)
+
+    def amperes(
+        self, adc: NDArray[np.int64], ranges: NDArray[np.int64], supply_v: float
+    ) -> NDArray[np.float64]:
+        """Current of 14-bit readings: ``UG·(x·(GS·x + GI) + S·V + I)`` with ``x = (4·adc − O)·mult / R``."""
+        r, gs, gi, o, s, i, ug = (
+            np.array(c)[ranges] for c in (self.r, self.gs, self.gi, self.o, self.s, self.i, self.ug)
+        )
+        x = (adc * 4.0 - o) * (ADC_MULT / r)
+        return np.asarray(ug * (x * (gs * x + gi) + (s * supply_v + i)), dtype=np.float64)
+
+
+class Ppk2Decoder:
+    """One recording.  A piece holds back its last samples until it is known whether a range switch follows."""
+
+    def __init__(self, calibration: Calibration, supply_v: float) -> None:
+        self._calibration = calibration
+        self._supply = supply_v
+        self._rest = b""
+        self._aligned = False
+        self._held = np.empty(0, dtype="<u4")
+        self._index = -1  # of the last sample given out, losses counted
+        self._counter: int | None = None
+        self._range: int | None = None
+
+    def feed(self, data: bytes) -> Trace:
+        """See :class:`Decoder`."""
+        raw = self._rest + data
+        if not self._aligned:
+            if len(raw) < 256:
+                self._rest = raw
+                return self._take(0)
+            raw = raw[_alignment(raw) :]
+            self._aligned = True
+        whole = len(raw) // 4 * 4
+        self._rest = raw[whole:]
+        self._held = np.concatenate([self._held, np.frombuffer(raw[:whole], dtype="<u4")])
+        return self._take(self._cut())
+
+    def _cut(self) -> int:
+        """How many can go: the next ones are known, and no range settles across the cut."""
+        cut = len(self._held) - 2 * SETTLE
+        if cut <= 0:
+            return 0
+        ranges = (self._held >> 14) & 7
+        switches = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
+        wanted = cut
+        for switch in switches[::-1]:
+            if switch <= wanted - SETTLE:
+                break
+            wanted = min(wanted, int(switch))
+        # A range that switches all the time settles nowhere: do not hold it for ever.
+        return wanted if wanted or cut < 4096 else cut
+
+    def finish(self) -> Trace:
+        """See :class:`Decoder`."""
+        if not self._aligned and self._rest:
+            self._held = np.frombuffer(self._rest[: len(self._rest) // 4 * 4], dtype="<u4")
+            self._rest = b""
+        return self._take(len(self._held))
+
+    def _take(self, count: int) -> Trace:
+        """The first ``count`` of the held words; those after them only tell what follows."""
+        words = self._held.astype(np.int64)
+        counters = (words >> 18) & 63
+        before = self._counter if self._counter is not None else int(counters[0]) - 1 if len(words) else 0
+        delta = np.diff(counters, prepend=before)
+        steps = (delta - 1) % 64 + 1
+        ranges = (words >> 14) & 7
+        good = ranges < RANGES
+        # A wrong counter in one word: the steps to it and from it are 2 together, modulo 64.
+        broken = np.flatnonzero((steps[:-1] != 1) & (steps[:-1] + steps[1:] == 66))
+        steps[broken] = 1
+        steps[broken + 1] = 1
+        good[broken] = False
+        index = self._index + np.cumsum(steps)
+        ranges = np.where(good, ranges, 0)
+        current = self._calibration.amperes(words & 0x3FFF, ranges, self._supply)
+        current = self._settled(current, ranges, good)
+        last = int(index[count - 1]) if count else self._index
+        keep = good[:count]
+        piece = Trace(
+            index[:count][keep] / RATE_HZ,
+            current[:count][keep],
+            self._supply,
+            RATE_HZ,
+            marks=(words[:count][keep] >> 24).astype(np.uint8),
+            lost_samples=last - self._index - int(np.count_nonzero(keep)),
+        )
+        if count:
+            self._counter = (before + last - self._index) % 64
+            self._index = last
+            if keep.any():
+                self._range = int(ranges[:count][keep][-1])
+        self._held = self._held[count:]
+        return piece
+
+    def _settled(
+        self,
+        current: NDArray[np.float64],
+        ranges: NDArray[np.int64],
+        good: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
+        """The first samples after a switch become the first settled one of the same range.
+
+        The current has changed before the range does, so the new range's level is nearer to the truth than a mean
+        with the old one.  A stay too short to settle keeps its last sample.
+        """
+        where = np.flatnonzero(good)
+        if len(where) == 0:
+            return current
+        kept = ranges[where]
+        switch = np.empty(len(kept), dtype=bool)
+        switch[0] = self._range is not None and int(kept[0]) != self._range
+        switch[1:] = kept[1:] != kept[:-1]
+        starts = np.flatnonzero(switch)
+        out = current.copy()
+        ends = np.append(np.flatnonzero(switch[1:]) + 1, len(kept))
+        for start in starts:
+            end = ends[np.searchsorted(ends, start, side="right")]
+            settled = min(start + SETTLE, end - 1)
+            out[where[start:settled]] = current[where[settled]]
+        return out
+
+
+def _alignment(raw: bytes) -> int:
+    """Bytes to skip so that the counters count: a stream that was running may be caught in the middle of a word."""
+    scores = []
+    for skip in range(4):
+        words = np.frombuffer(raw[skip : skip + (len(raw) - skip) // 4 * 4], dtype="<u4")[:4096]
+        steps = np.diff((words.astype(np.int64) >> 18) & 63) % 64
+        scores.append(float(np.mean(steps == 1)))
+    return int(np.argmax(scores))

@@ -1,0 +1,220 @@
+"""A bench multimeter or source-measure unit over SCPI (IEEE 488.2), by TCP (port 5025) or serial.
+
+``ScpiMeter`` lets the instrument sample by its own timer into its memory and empties that while it records; the
+commands are those of the Keysight Truevolt family (34465A, 34470A).  It reads current only: tell the supply.  Never run
+on an instrument: tested against a simulated one on a TCP socket.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.line import Lines, open_line
+from arenite.host.energy.meters.trace import Floats, Trace, empty, join
+from arenite.host.link.transport import Transport
+
+PORT = 5025
+#: Readings of this size are no currents: overload (9.9E37) and not a number (9.91E37) of SCPI-99, 7.2.1.
+NO_READING = 9e36
+_NO_ERROR = re.compile(r"^[+-]?0\b")
+
+
+class ScpiLine:
+    """Commands and questions, one text line each."""
+
+    def __init__(self, where: str, baud: int = 115200) -> None:
+        """Connect and ask ``*IDN?``.  Raises DeviceError when nothing answers."""
+        self.where = where
+        self._line: Transport = open_line(where, baud, PORT)
+        self._lines = Lines(self._line)
+        try:
+            self.identity = self.ask("*IDN?")
+        except DeviceError:
+            self._line.close()
+            raise
+
+    def send(self, command: str) -> None:
+        """A command without an answer."""
+        self._line.write(command.encode() + b"\n")
+
+    def ask(self, question: str, timeout_s: float = 5.0) -> str:
+        """Raises DeviceError when no answer comes in time."""
+        self.send(question)
+        answer = self._lines.read(timeout_s)
+        if answer is None:
+            raise DeviceError(
+                f"The instrument at {self.where} does not answer '{question}'.",
+                "Is its remote interface on, and is this its SCPI port (often tcp:HOST:5025)?",
+            )
+        return answer
+
+    def check(self, what: str) -> None:
+        """Raises DeviceError with the instrument's own words when it has noted an error."""
+        error = self.ask("SYST:ERR?")
+        if not _NO_ERROR.match(error):
+            model = ",".join(self.identity.split(",")[:2])
+            raise DeviceError(
+                f"The instrument {model} refuses {what}: {error}.",
+                "ScpiPolled (--meter scpi-polled) works with any that has READ?.",
+            )
+
+    def close(self) -> None:
+        """Give the line back."""
+        self._line.close()
+
+
+def values_of(text: str) -> Floats:
+    """Numbers of ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
+    if text.startswith("#") and len(text) > 1 and text[1].isdigit():
+        text = text[2 + int(text[1]) :]
+    try:
+        return np.array([float(part) for part in text.split(",") if part.strip()], dtype=np.float64)
+    except ValueError:
+        raise DeviceError(
+            f"The instrument answers '{text[:40]}' where readings are due.", "Reset it."
+        ) from None
+
+
+class ScpiMeter(Meter):
+    """Samples by the instrument's timer, at ``rate_hz``; ``range_a`` fixes the range, None lets it choose."""
+
+    name = "scpi"
+
+    def __init__(
+        self,
+        where: str,
+        supply_v: float = 3.3,
+        rate_hz: float = 10_000.0,
+        range_a: float | None = None,
+        gain_error: float | None = None,
+    ) -> None:
+        """Raises UsageError for a rate that makes no sense."""
+        if not rate_hz > 0:
+            raise UsageError(f"A rate of {rate_hz:g} Hz cannot be.", "Give samples per second, as 10000.")
+        self._where, self._supply, self._rate, self._range = where, supply_v, rate_hz, range_a
+        self._gain_error = gain_error
+        self._scpi: ScpiLine | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def scpi(self) -> ScpiLine:
+        """Raises UsageError before ``open``."""
+        if self._scpi is None:
+            raise UsageError("The SCPI instrument is not open.", "Call open() first.")
+        return self._scpi
+
+    def open(self) -> None:
+        """Connect, and set current, timer and endless samples.  Raises DeviceError when it knows no sample timer."""
+        self.open_on(ScpiLine(self._where))
+
+    def open_on(self, line: ScpiLine) -> None:
+        """The same on a line that is open already."""
+        self._scpi = line
+        for command in (
+            "*RST",
+            "*CLS",
+            "CONF:CURR:DC",
+            "CURR:DC:RANG:AUTO ON" if self._range is None else f"CURR:DC:RANG {self._range:g}",
+            "CURR:DC:ZERO:AUTO OFF",
+            "TRIG:SOUR IMM",
+            "SAMP:SOUR TIM",
+            f"SAMP:TIM {1 / self._rate:.9g}",
+            "SAMP:COUN MAX",
+        ):
+            self.scpi.send(command)
+        self.scpi.check("sampling by its own timer")
+        # Its timer may not do the rate exactly.
+        step = values_of(self.scpi.ask("SAMP:TIM?"))
+        if len(step) != 1 or not step[0] > 0:
+            raise DeviceError("The instrument does not tell its sample interval.", "Use --meter scpi-polled.")
+        self._rate = 1 / float(step[0])
+
+    def start(self) -> None:
+        """See :class:`Meter`."""
+        if self._thread is not None:
+            raise UsageError("The SCPI instrument records already.", "Call stop() first.")
+        self._parts: list[Trace] = []
+        self._taken = self._count = 0
+        self._error: DeviceError | None = None
+        self._stopped = threading.Event()
+        self.scpi.send("INIT")
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._pump, daemon=True, name="meter scpi")
+        self._thread.start()
+
+    def _pump(self) -> None:
+        try:
+            while not self._stopped.wait(0.02):
+                self._fetch()
+        except DeviceError as error:
+            self._error = error
+
+    def _fetch(self) -> bool:
+        waiting = int(float(self.scpi.ask("DATA:POIN?")))
+        if waiting == 0:
+            return False
+        values = values_of(self.scpi.ask(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
+        good = np.abs(values) < NO_READING
+        times = (self._count + np.flatnonzero(good)) / self._rate
+        self._count += len(values)
+        self._parts.append(
+            Trace(
+                times,
+                values[good],
+                self._supply,
+                self._rate,
+                lost_samples=int(np.count_nonzero(~good)),
+                started_s=self._started,
+                gain_error=self._gain_error,
+                meta={"meter": self.name, "instrument": self.scpi.identity},
+            )
+        )
+        return True
+
+    def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
+        """See :class:`Meter`."""
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            if self._taken < len(self._parts):
+                self._taken += 1
+                yield self._parts[self._taken - 1]
+                end = time.monotonic() + timeout_s
+            elif self._error is not None:
+                raise self._error
+            else:
+                time.sleep(0.01)
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        if self._thread is None:
+            raise UsageError("The SCPI instrument does not record.", "Call start() first.")
+        self._stopped.set()
+        self._thread.join()
+        self._thread = None
+        if self._error is not None:
+            raise self._error
+        # What was sampled until now still counts; more may come while it is fetched.
+        until = round((time.monotonic() - self._started) * self._rate)
+        while self._fetch() and self._count < until:
+            pass
+        self.scpi.send("ABOR")
+        self.scpi.check("the recording")
+        return join(self._parts) if self._parts else empty(self._rate, self._supply)
+
+    def close(self) -> None:
+        """See :class:`Meter`."""
+        if self._scpi is None:
+            return
+        if self._thread is not None:
+            with suppress(DeviceError):
+                self.stop()
+        self._scpi.close()
+        self._scpi = None

@@ -1,0 +1,135 @@
+"""A SCPI instrument that is asked for each reading, and the choice between that and its own sample timer.
+
+``READ?`` any instrument knows that measures current, at some ten readings per second; simple ones only know
+``MEASure``.  The times are the host's.  Never run on an instrument: tested against a simulated one on a TCP socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.polled import PolledMeter
+from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter, values_of
+from arenite.host.energy.meters.trace import Trace
+
+#: Tried in this order when it is opened.
+QUESTIONS = ("READ?", "MEAS:CURR:DC?", "MEAS:CURR?")
+POLL_HZ = 2000.0
+
+
+class ScpiPolled(PolledMeter):
+    """One question per sample: slow, for averages and sleep currents, or an instrument without a sample timer."""
+
+    name = "scpi-polled"
+
+    def __init__(
+        self, where: str, supply_v: float = 3.3, rate_hz: float = POLL_HZ, gain_error: float | None = None
+    ) -> None:
+        super().__init__(rate_hz, gain_error)
+        self._where, self._supply = where, supply_v
+        self._scpi: ScpiLine | None = None
+        self._question = QUESTIONS[0]
+
+    def open(self) -> None:
+        """Connect, choose direct current, and find out how it likes to be asked."""
+        self.open_on(ScpiLine(self._where))
+
+    def open_on(self, line: ScpiLine) -> None:
+        """The same on a line that is open already.  Raises DeviceError when it answers no question for a current."""
+        self._scpi = line
+        line.send("CONF:CURR:DC")
+        for question in QUESTIONS:
+            with suppress(DeviceError):
+                if len(values_of(line.ask(question, 2.0))) == 1:
+                    self._question = question
+                    return
+        raise DeviceError(
+            f"The instrument at {line.where} gives no current.", f"It must answer {', '.join(QUESTIONS)}."
+        )
+
+    def read_sample(self) -> tuple[float, float]:
+        """One reading.  Raises DeviceError on overload."""
+        if self._scpi is None:
+            raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
+        value = values_of(self._scpi.ask(self._question, 10.0))
+        if len(value) != 1 or abs(value[0]) >= NO_READING:
+            raise DeviceError(
+                "The current is beyond the instrument's range.", "Choose a larger range, or auto range."
+            )
+        return float(value[0]), self._supply
+
+    def close(self) -> None:
+        """See :class:`Meter`."""
+        super().close()
+        if self._scpi is not None:
+            self._scpi.close()
+            self._scpi = None
+
+
+class Scpi(Meter):
+    """By the instrument's own timer where it has one, else one question per reading, with a note."""
+
+    name = "scpi"
+
+    def __init__(
+        self,
+        where: str,
+        supply_v: float = 3.3,
+        rate_hz: float | None = None,
+        range_a: float | None = None,
+        gain_error: float | None = None,
+    ) -> None:
+        timed = {} if rate_hz is None else {"rate_hz": rate_hz}
+        self._where = where
+        self._timed = ScpiMeter(where, supply_v, range_a=range_a, gain_error=gain_error, **timed)
+        self._polled = ScpiPolled(where, supply_v, gain_error=gain_error, **timed)
+        self._chosen: Meter | None = None
+        self._why = ""
+
+    @property
+    def chosen(self) -> Meter:
+        """Raises UsageError before ``open``."""
+        if self._chosen is None:
+            raise UsageError("The SCPI instrument is not open.", "Call open() first.")
+        return self._chosen
+
+    def open(self) -> None:
+        """Connect, and find out what the instrument can.  Raises DeviceError when nothing answers, or no current."""
+        line = ScpiLine(self._where)
+        try:
+            self._timed.open_on(line)
+            self._chosen = self._timed
+        except DeviceError as error:
+            self._why = error.problem
+            line.send("*CLS")
+            try:
+                self._polled.open_on(line)
+            except DeviceError:
+                line.close()
+                raise
+            self._chosen = self._polled
+
+    def start(self) -> None:
+        """See :class:`Meter`."""
+        self.chosen.start()
+
+    def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
+        """See :class:`Meter`."""
+        return self.chosen.samples(timeout_s)
+
+    def stop(self) -> Trace:
+        """See :class:`Meter`."""
+        trace = self.chosen.stop()
+        if self.chosen is self._timed:
+            return trace
+        note = f"the instrument samples by no timer of its own and was asked for each reading ({self._why})"
+        return replace(trace, notes=(*trace.notes, note))
+
+    def close(self) -> None:
+        """See :class:`Meter`."""
+        if self._chosen is not None:
+            self._chosen.close()

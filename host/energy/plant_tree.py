@@ -1,0 +1,149 @@
+"""The files of a simulated device, in the kernel's own formats, for each kind of host profile.
+
+Jetson: INA3221 on hwmon, CPU-therm and the useless PMIC-Die zone, devfreq of the GPU. Phone: battery of which the
+current is negative while it discharges, a chip and a skin zone. Others: RAPL counters that wrap (x86), or no power
+sensor (Raspberry Pi, whose zone has no passive trip point). All: cpufreq and a cooling device.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from arenite.profiles.hosts import HostProfile
+
+RAPL_RANGE_UJ = 262_143_328_850
+
+
+class PlantTree:
+    """Made once under ``root``; ``write`` refreshes the sensors."""
+
+    def __init__(self, profile: HostProfile, root: Path) -> None:
+        self._profile, self._root = profile, Path(root)
+        self._jetson = profile.name.startswith("jetson")
+        self._phone = profile.thermal.trips_on == "case"
+        self._x86 = profile.name in ("laptop", "generic_x86")
+        self._energy_uj = RAPL_RANGE_UJ - 50_000_000  # wraps early: within the first seconds of a run
+        self._parts = (0.0, 0.0)
+        self._cpufreq = [
+            f"sys/devices/system/cpu/cpufreq/policy{i}" for i in range(1 if profile.cores <= 4 else 2)
+        ]
+        self._gpu = "sys/class/devfreq/57000000.gpu"
+        self._make()
+
+    def _put(self, name: str, value: object) -> None:
+        path = self._root / name
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True)
+        # In one system call, as sysfs answers: a reader never meets half a number.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            data = f"{value}\n".encode()
+            os.pwrite(handle, data, 0)
+            os.ftruncate(handle, len(data))
+        finally:
+            os.close(handle)
+
+    def _make(self) -> None:
+        profile, heat = self._profile, self._profile.thermal
+        if profile.models:
+            self._put("proc/device-tree/model", f"{profile.models[0]} (simulated)")
+        for policy in self._cpufreq:
+            steps = [f"{mhz * 1000:.0f}" for mhz in profile.steps_mhz]
+            self._put(f"{policy}/scaling_available_frequencies", " ".join(steps) + " ")
+            self._put(f"{policy}/cpuinfo_min_freq", steps[0])
+            self._put(f"{policy}/cpuinfo_max_freq", steps[-1])
+            self._put(f"{policy}/scaling_max_freq", steps[-1])
+        for cpu in range(profile.cores):
+            folder = self._root / f"sys/devices/system/cpu/cpu{cpu}"
+            folder.mkdir(parents=True, exist_ok=True)
+            link = folder / "cpufreq"
+            if not link.exists():
+                link.symlink_to(Path("../cpufreq") / Path(self._cpufreq[cpu % len(self._cpufreq)]).name)
+        if profile.accelerator_steps_mhz and self._jetson:
+            hertz = [f"{mhz * 1e6:.0f}" for mhz in profile.accelerator_steps_mhz]
+            self._put(f"{self._gpu}/available_frequencies", " ".join(hertz))
+            self._put(f"{self._gpu}/max_freq", hertz[-1])
+            self._put(f"{self._gpu}/min_freq", hertz[0])
+        zone = "sys/class/thermal/thermal_zone0"
+        if self._jetson:
+            self._put(f"{zone}/type", "CPU-therm")
+            self._put("sys/class/thermal/thermal_zone1/type", "PMIC-Die")
+            self._put("sys/class/thermal/thermal_zone1/temp", 100000)
+            self._put("sys/class/thermal/thermal_zone1/trip_point_0_type", "critical")
+            self._put("sys/class/thermal/thermal_zone1/trip_point_0_temp", 120000)
+            hwmon = "sys/class/hwmon/hwmon1"
+            total = "POM_5V_IN" if profile.name == "jetson_nano" else "VDD_IN"
+            self._put(f"{hwmon}/name", "ina3221")
+            for channel, label in enumerate((total, "POM_5V_GPU", "POM_5V_CPU"), 1):
+                self._put(f"{hwmon}/in{channel}_label", label)
+                self._put(f"{hwmon}/in{channel}_input", 5000)
+            self._put(f"{hwmon}/in7_label", "sum of shunt voltages")
+        elif self._phone:
+            self._put(f"{zone}/type", "cpu-0-0-usr")
+            self._put("sys/class/thermal/thermal_zone1/type", "skin-therm")
+            self._put("sys/class/thermal/thermal_zone1/trip_point_0_type", "passive")
+            self._put("sys/class/thermal/thermal_zone1/trip_point_0_temp", f"{heat.trip_c * 1000:.0f}")
+            self._put("sys/class/power_supply/battery/type", "Battery")
+            self._put("sys/class/power_supply/battery/status", "Discharging")
+            self._put("sys/class/power_supply/battery/voltage_now", 3850000)
+            self._put("system/build.prop", "ro.product.model=simulated")
+        elif self._x86:
+            self._put(f"{zone}/type", "x86_pkg_temp")
+            self._put("sys/class/powercap/intel-rapl:0/name", "package-0")
+            self._put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", RAPL_RANGE_UJ)
+        else:
+            self._put(f"{zone}/type", "cpu-thermal")
+        tells_trip = self._jetson or self._phone or self._x86
+        kind, trip = ("passive", 95.0 if self._phone else heat.trip_c) if tells_trip else ("critical", 110.0)
+        self._put(f"{zone}/trip_point_0_type", kind)
+        self._put(f"{zone}/trip_point_0_temp", f"{trip * 1000:.0f}")
+        self._put(
+            "sys/class/thermal/cooling_device0/type", "cpu-balanced" if self._jetson else "cpufreq-cpu0"
+        )
+        self._put("sys/class/thermal/cooling_device0/max_state", 10)
+
+    def caps(self) -> tuple[float, float]:
+        """What levers wrote: cores' and accelerator's highest frequency over the hardware's. Garbage caps nothing."""
+        ratios = []
+        for policy in self._cpufreq:
+            ratios.append(self._ratio(f"{policy}/scaling_max_freq", self._profile.steps_mhz[-1] * 1e3))
+        accelerator = 1.0
+        if self._jetson and self._profile.accelerator_steps_mhz:
+            accelerator = self._ratio(f"{self._gpu}/max_freq", self._profile.accelerator_steps_mhz[-1] * 1e6)
+        return min(ratios), accelerator
+
+    def _ratio(self, name: str, most: float) -> float:
+        try:
+            return min(1.0, max(0.05, float((self._root / name).read_text()) / most))
+        except (OSError, ValueError):
+            return 1.0
+
+    def count(self, joules: float) -> None:
+        """RAPL's counter, which wraps."""
+        self._energy_uj = (self._energy_uj + round(joules * 1e6)) % RAPL_RANGE_UJ
+
+    def busy(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
+        """What the rails of the parts show."""
+        total = max(1e-9, cores + accelerator)
+        self._parts = (dynamic_w * accelerator / total, idle_w * 0.13 + dynamic_w * cores / total)
+
+    def write(self, watts: float, junction_c: float, case_c: float, state: int, cap: float) -> None:
+        """All sensors. ``cap``: the firmware's, as a part of the highest frequency."""
+        zone = "sys/class/thermal/thermal_zone"
+        step = 0.5 if self._jetson else 0.1  # tegrastats shows halves
+        self._put(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
+        if self._jetson:
+            for channel, value in enumerate((watts, *self._parts), 1):
+                # The chip's current step is some 2 mA on the Nano's shunts.
+                self._put(f"sys/class/hwmon/hwmon1/curr{channel}_input", round(value / 5.0 * 1000 / 2) * 2)
+        elif self._phone:
+            self._put(f"{zone}1/temp", round(case_c * 10) * 100)
+            self._put("sys/class/power_supply/battery/current_now", -round(watts / 3.85 * 1e6))
+        elif self._x86:
+            self._put("sys/class/powercap/intel-rapl:0/energy_uj", self._energy_uj)
+        self._put("sys/class/thermal/cooling_device0/cur_state", state)
+        for policy in self._cpufreq:
+            most = self._profile.steps_mhz[-1] * 1000
+            own = self._ratio(f"{policy}/scaling_max_freq", most)
+            self._put(f"{policy}/scaling_cur_freq", f"{most * min(own, cap):.0f}")

@@ -1,0 +1,174 @@
+"""Android: Termux's ``termux-battery-status`` (JSON) and ``dumpsys battery``.
+
+They are commands found on PATH; each takes a tenth of a second, so an answer stands for some seconds. ``dumpsys`` wants
+the permission DUMP (adb, root, or granted); without it Termux:API still tells the battery. Parsed from outputs as
+published; never run on a phone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from arenite.converters.errors import DeviceError
+from arenite.host.energy.base import MEASURED, Power
+from arenite.host.energy.files import plausible
+from arenite.host.energy.found import DEVICE, Found
+from arenite.host.energy.sensors.battery import amperes
+
+TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
+#: An answer stands this long: the commands cost more than what they tell changes.
+FRESH_S = 2.0
+
+
+def command(name: str, *arguments: str, path: str | None = None) -> str:
+    """What the command prints. Raises ``DeviceError``: not there, failed, hung, or not allowed."""
+    import subprocess
+
+    place = shutil.which(name, path=path)
+    if place is None:
+        raise DeviceError(
+            f"{name} is not on PATH.", "Install Termux:API (pkg install termux-api), or run by adb."
+        )
+    environment = os.environ | ({"PATH": path} if path else {})
+    try:
+        done = subprocess.run([place, *arguments], capture_output=True, text=True, timeout=5, env=environment)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DeviceError(
+            f"{name} did not answer: {error}.", "Is the Termux:API app installed and running?"
+        ) from error
+    text = done.stdout
+    if done.returncode or "Permission Denial" in text[:200]:
+        first = ((done.stderr or text).strip().splitlines() or [f"exit code {done.returncode}"])[0][:200]
+        raise DeviceError(
+            f"{name} refuses: {first}", "Grant it: adb shell pm grant com.termux android.permission.DUMP"
+        )
+    return text
+
+
+class Answer:
+    """A parsed answer that is asked for again when it is old."""
+
+    def __init__(self, ask: Callable[[], Any], clock: Callable[[], float]) -> None:
+        self._ask, self._clock = ask, clock
+        self._at, self._value = -math.inf, None
+
+    def get(self) -> Any:
+        if self._clock() - self._at >= FRESH_S:
+            self._value = self._ask()
+            self._at = self._clock()
+        return self._value
+
+
+def termux_battery(path: str | None = None) -> dict[str, Any]:
+    """The JSON object. Termux:API prints nothing for ever when its app is missing: the time limit tells."""
+    text = command(TERMUX, path=path)
+    try:
+        status = json.loads(text)
+    except ValueError as error:
+        raise DeviceError(
+            f"{TERMUX} printed no JSON: {text.strip()[:80]!r}.", "Update Termux:API."
+        ) from error
+    if not isinstance(status, dict):
+        raise DeviceError(f"{TERMUX} printed {text.strip()[:80]!r}, not an object.", "Update Termux:API.")
+    return status
+
+
+def number(value: object) -> float | None:
+    """Of JSON, when it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+class TermuxBattery:
+    """``voltage`` mV (Termux:API 0.51 and later; 3.85 V stands in, and the figure then says so), ``current`` µA."""
+
+    def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = "Termux battery"
+        self._answer = Answer(partial(termux_battery, path), clock)
+
+    def read(self, busy: float) -> Power:
+        status = self._answer.get()
+        state = str(status.get("status", ""))
+        if state != "DISCHARGING":
+            raise DeviceError(
+                f"The battery's state is '{state.lower() or 'unknown'}'.",
+                "Unplug the charger to measure by the battery.",
+            )
+        current = number(status.get("current"))
+        if not current:
+            current = number(status.get("current_average"))
+        if not current:
+            raise DeviceError(
+                f"{TERMUX} tells no current.", "This phone has no gauge for it: estimate instead."
+            )
+        millivolts = number(status.get("voltage"))
+        name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
+        volts = millivolts / 1e3 if millivolts else 3.85
+        return Power(plausible(volts * amperes(current), name), MEASURED, name)
+
+
+def parse_battery(text: str) -> dict[str, str]:
+    """The ``key: value`` lines of ``dumpsys battery``."""
+    pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return {key.strip().lower(): value.strip() for key, value in pairs}
+
+
+class DumpsysBattery:
+    """No current there: the mean by what the charge counter (µAh) lost since its last step."""
+
+    def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = "dumpsys battery"
+        self._clock = clock
+        self._answer = Answer(lambda: parse_battery(command(DUMPSYS, "battery", path=path)), clock)
+        self._mark: tuple[float, float] | None = None
+        self._watts: float | None = None
+
+    def read(self, busy: float) -> Power:
+        fields = self._answer.get()
+        if fields.get("status") != "3":  # BatteryManager.BATTERY_STATUS_DISCHARGING
+            self._mark = None
+            raise DeviceError(
+                "The battery is not discharging.", "Unplug the charger to measure by the battery."
+            )
+        try:
+            charge, volts = float(fields["charge counter"]), float(fields["voltage"]) / 1e3
+        except (KeyError, ValueError) as error:
+            raise DeviceError("dumpsys battery tells no charge counter.", "Estimate instead.") from error
+        now = self._clock()
+        if self._mark is None or charge > self._mark[0]:
+            self._mark = (charge, now)
+        elif charge < self._mark[0] and now > self._mark[1]:
+            self._watts = (self._mark[0] - charge) * 3600e-6 * volts / (now - self._mark[1])
+            self._mark = (charge, now)
+        if self._watts is None:
+            raise DeviceError(
+                "The charge counter has not changed yet.", "The first figure comes within some minutes."
+            )
+        return Power(plausible(self._watts, self.name), MEASURED, self.name)
+
+
+def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+    """What the commands on PATH tell; asked once each."""
+    found = []
+    if shutil.which(TERMUX, path=path):
+        found.append(_tried("Termux battery", TERMUX, TermuxBattery(path, clock)))
+    if shutil.which(DUMPSYS, path=path):
+        found.append(_tried("dumpsys battery", f"{DUMPSYS} battery", DumpsysBattery(path, clock)))
+    return found
+
+
+def _tried(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> Found:
+    try:
+        meter.read(0.0)
+    except DeviceError as error:
+        if "not changed yet" not in error.problem:
+            return Found(name, DEVICE, where, None, error.problem)
+    return Found(name, DEVICE, where, lambda: meter, "the whole device, from the battery")

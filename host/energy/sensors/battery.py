@@ -1,0 +1,126 @@
+"""Batteries of ``/sys/class/power_supply``: what leaves them is what the whole device draws, while it runs on them.
+
+``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
+(Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so ``status`` alone says the
+direction; some phones give mA. Where there is neither power nor current, the charge that went since the last change
+gives a coarse mean. Tried on trees in these formats; never on a battery.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from arenite.converters.errors import DeviceError
+from arenite.host.energy.base import MEASURED, Power
+from arenite.host.energy.files import children, lost, plausible, read_number, read_text
+from arenite.host.energy.found import DEVICE, Found
+
+#: A device that runs the loop draws more than 20 mA: a smaller "µA" figure is in mA.
+LEAST_MICROAMPERES = 20_000
+
+
+def amperes(current: float) -> float:
+    """A from ``current_now`` of either sign, in µA or (some phones) mA."""
+    size = abs(current)
+    return size / 1e6 if size >= LEAST_MICROAMPERES else size / 1e3
+
+
+class Battery:
+    """All batteries of the device together."""
+
+    def __init__(self, folders: list[Path], clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = "battery " + "+".join(folder.name for folder in folders)
+        self._folders = folders
+        self._clock = clock
+        self._marks: dict[Path, tuple[float, float]] = {}  # joules left, and when
+        self._means: dict[Path, float] = {}
+
+    def read(self, busy: float) -> Power:
+        """Raises ``DeviceError`` on the charger: what leaves the battery is then not what the device draws."""
+        parts = []
+        for folder in self._folders:
+            status = read_text(folder / "status")
+            if status is None:
+                raise lost(f"battery {folder.name}", folder)
+            if status == "Discharging":
+                parts.append((folder.name, plausible(self._watts(folder), f"battery {folder.name}")))
+        if not parts:
+            raise DeviceError(
+                f"{self.name} is not discharging.", "Unplug the charger to measure by the battery."
+            )
+        total = plausible(sum(watts for _, watts in parts), self.name)
+        return Power(total, MEASURED, self.name, tuple(parts) if len(parts) > 1 else ())
+
+    def _watts(self, folder: Path) -> float:
+        direct = now(folder)
+        if direct:
+            return direct
+        left = joules_left(folder)
+        if left is None:
+            raise lost(f"battery {folder.name}", folder)
+        at = self._clock()
+        mark = self._marks.get(folder)
+        if mark is None or left > mark[0]:
+            self._marks[folder] = (left, at)
+        elif left < mark[0] and at > mark[1]:
+            self._means[folder] = (mark[0] - left) / (at - mark[1])
+            self._marks[folder] = (left, at)
+        if folder not in self._means:
+            raise DeviceError(
+                f"battery {folder.name} tells its charge only, and that has not changed yet.",
+                "The first figure comes with the next step of the fuel gauge, within some minutes.",
+            )
+        return self._means[folder]
+
+
+def now(folder: Path) -> float | None:
+    """W at this moment: by ``power_now``, or volts times amperes; None (or 0) when the gauge does not tell."""
+    power = read_number(folder / "power_now")
+    if power:
+        return abs(power) / 1e6
+    volts, current = read_number(folder / "voltage_now"), read_number(folder / "current_now")
+    if volts is None or current is None:
+        return None
+    return volts / 1e6 * amperes(current)
+
+
+def joules_left(folder: Path) -> float | None:
+    """By ``energy_now``, or ``charge_now`` at the present voltage."""
+    energy = read_number(folder / "energy_now")
+    if energy is not None:
+        return energy * 3600e-6
+    charge, volts = read_number(folder / "charge_now"), read_number(folder / "voltage_now")
+    return None if charge is None or volts is None else charge * 3600e-6 * volts / 1e6
+
+
+def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+    """The device's own batteries (``scope`` Device is a mouse's or a pen's)."""
+    folders = [
+        folder
+        for folder in children(root / "sys/class/power_supply", "*")
+        if read_text(folder / "type") == "Battery" and read_text(folder / "scope") != "Device"
+    ]
+    if not folders:
+        return []
+    name = "battery " + "+".join(folder.name for folder in folders)
+    where = str(folders[0])
+    states = [read_text(folder / "status") for folder in folders]
+    if "Discharging" not in states:
+        state = (states[0] or "unknown").lower()
+        return [
+            Found(
+                name,
+                DEVICE,
+                where,
+                None,
+                f"state is '{state}': tells the device's power only when discharging",
+            )
+        ]
+    if all(now(folder) is None and joules_left(folder) is None for folder in folders):
+        return [Found(name, DEVICE, where, None, "tells neither power, current, energy nor charge")]
+    return [
+        Found(name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery")
+    ]

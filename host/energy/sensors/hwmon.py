@@ -1,0 +1,58 @@
+"""Power from any other hwmon chip: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs; all in µW.
+
+``power{N}_average`` (the driver's mean) is taken before ``power{N}_input``. Formats: the kernel's
+Documentation/hwmon/sysfs-interface.rst. Read on trees in these formats only; never on a Thor.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from arenite.host.energy.base import MEASURED, Power
+from arenite.host.energy.files import children, lost, numbered, plausible, read_number, read_text
+from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
+from arenite.host.energy.sensors.ina3221 import TOTALS
+
+#: What a chip's figure covers when no label says it.
+WHOLE = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
+PACKAGES = ("fam15h_power", "zenpower")
+
+
+class HwmonPower:
+    """One channel of one chip."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self._path = path
+
+    def read(self, busy: float) -> Power:
+        microwatts = read_number(self._path)
+        if microwatts is None:
+            raise lost(self.name, self._path)
+        return Power(plausible(microwatts / 1e6, self.name), MEASURED, self.name)
+
+
+def find(root: Path) -> list[Found]:
+    """Every channel that has a power file; the INA3221 is another file's."""
+    found = []
+    for folder in children(root / "sys/class/hwmon", "hwmon*"):
+        chip = read_text(folder / "name") or folder.name
+        averages = set(numbered(folder, "power", "_average"))
+        for channel in sorted(averages | set(numbered(folder, "power", "_input"))):
+            path = folder / f"power{channel}_{'average' if channel in averages else 'input'}"
+            label = read_text(folder / f"power{channel}_label") or ""
+            if label == "NC":
+                continue
+            name = f"{chip.upper() if chip.startswith('ina') else chip} {label or f'power{channel}'}"
+            if label in TOTALS or (not label and channel == 1 and chip in WHOLE):
+                scope, note = DEVICE, "the whole device"
+            elif chip in PACKAGES:
+                scope, note = PACKAGE, "the processor package"
+            else:
+                scope, note = PART, f"what {chip} measures is a part of the device"
+            if read_number(path) is None:
+                found.append(Found(name, scope, str(path), None, "gives no number"))
+            else:
+                found.append(Found(name, scope, str(path), partial(HwmonPower, name, path), note))
+    return found

@@ -1,0 +1,126 @@
+"""The INA3221 of a Jetson: three rails per chip, in both generations of sysfs files.
+
+hwmon (newer L4T): ``in{N}_label``, ``in{N}_input`` in mV, ``curr{N}_input`` in mA. iio (before): ``rail_name_N``,
+``in_powerN_input`` in mW. A rail called NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the whole module: the
+other rails are parts of it, so the sum with it would count them twice. Read on a tree in these formats only; never on
+a Jetson.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from arenite.host.energy.base import MEASURED, Power
+from arenite.host.energy.files import children, lost, numbered, plausible, read_number, read_text
+from arenite.host.energy.found import DEVICE, PART, Found
+
+#: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
+TOTALS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
+#: Modules without such a rail: these, together, feed everything once (recalled from NVIDIA's guides for AGX Orin, where
+#: VDDQ_VDD2_1V8AO hangs on VIN_SYS_5V0, and AGX Xavier).
+PARTITIONS = (
+    ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),
+    ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """One channel: its name, and how to read its watts (None when it does not answer)."""
+
+    name: str
+    watts: Callable[[], float | None]
+    where: Path
+
+
+def _hwmon_watts(folder: Path, channel: int) -> float | None:
+    millivolts = read_number(folder / f"in{channel}_input")
+    milliamperes = read_number(folder / f"curr{channel}_input")
+    if millivolts is None or milliamperes is None:
+        return None
+    return millivolts * milliamperes / 1e6
+
+
+def _iio_watts(folder: Path, channel: int) -> float | None:
+    milliwatts = read_number(folder / f"in_power{channel}_input")
+    return None if milliwatts is None else milliwatts / 1e3
+
+
+def rails(root: Path) -> list[Rail]:
+    """Every connected rail of every chip."""
+    found = []
+    for folder in children(root / "sys/class/hwmon", "hwmon*"):
+        if read_text(folder / "name") != "ina3221":
+            continue
+        for channel in numbered(folder, "in", "_label"):
+            name = read_text(folder / f"in{channel}_label")
+            # Channels 4 to 7 are the voltages over the shunts and their sum: no rails, and no current of the same N.
+            if name and name != "NC" and (folder / f"curr{channel}_input").exists():
+                found.append(Rail(name, partial(_hwmon_watts, folder, channel), folder))
+    devices = children(root / "sys/bus/iio/devices", "iio:device*")
+    devices += children(root / "sys/bus/i2c/drivers/ina3221x", "*/iio:device*")
+    seen = set()
+    for folder in devices:
+        if folder.resolve() in seen:
+            continue
+        seen.add(folder.resolve())
+        for channel in numbered(folder, "rail_name_", ""):
+            name = read_text(folder / f"rail_name_{channel}")
+            if name and name != "NC":
+                found.append(Rail(name, partial(_iio_watts, folder, channel), folder))
+    return found
+
+
+class Ina3221:
+    """``whole``: the rails whose sum is the figure; ``parts``: told beside it."""
+
+    def __init__(self, whole: list[Rail], parts: list[Rail]) -> None:
+        self.name = "INA3221 " + "+".join(rail.name for rail in whole)
+        self._whole, self._parts = whole, parts
+
+    def read(self, busy: float) -> Power:
+        """The chip averages by itself (512 samples as NVIDIA sets it): the mean of the last moments."""
+        total = 0.0
+        for rail in self._whole:
+            watts = rail.watts()
+            if watts is None:
+                raise lost(f"INA3221 {rail.name}", rail.where)
+            total += plausible(watts, f"INA3221 {rail.name}")
+        told = [(rail.name, rail.watts()) for rail in self._parts]
+        return Power(
+            plausible(total, self.name),
+            MEASURED,
+            self.name,
+            tuple((name, watts) for name, watts in told if watts is not None and watts >= 0),
+        )
+
+
+def find(root: Path) -> list[Found]:
+    """The total where the module has one, else the rails that together feed everything, else single rails."""
+    every = rails(root)
+    if not every:
+        return []
+    by_name = {rail.name: rail for rail in every}
+    whole: list[Rail] = next(([by_name[name]] for name in TOTALS if name in by_name), [])
+    if not whole:
+        fits = (names for names in PARTITIONS if all(name in by_name for name in names))
+        whole = [by_name[name] for name in next(fits, ())]
+    parts = [rail for rail in every if rail not in whole]
+    where = str(every[0].where)
+    if whole:
+        meter = Ina3221(whole, parts)
+        note = "the whole module" if len(whole) == 1 else "the rails that together feed the module"
+        return [Found(meter.name, DEVICE, where, lambda: meter, note)]
+    return [
+        Found(
+            f"INA3221 {rail.name}",
+            PART,
+            str(rail.where),
+            partial(Ina3221, [rail], [other for other in every if other is not rail]),
+            "one rail, not the whole module",
+        )
+        for rail in every
+    ]

@@ -1,0 +1,111 @@
+"""RAPL, the processor's own energy counter: ``/sys/class/powercap/intel-rapl:N`` (also on AMD).
+
+``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (a minute or so at full load). Package domains are the
+processors, ``psys`` the platform, where the board maker wired it. Since 2020 (CVE-2020-8694) only root may read it.
+Never read on such a computer here: the build machines are virtual and have none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from arenite.host.energy.base import MEASURED, Power
+from arenite.host.energy.files import children, forbidden, lost, plausible, read_number, read_text
+from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
+
+#: Shorter than this the counter's own step (1 ms) shows: the last figure stands.
+SHORTEST_S = 0.02
+
+
+@dataclass(slots=True)
+class _Domain:
+    name: str
+    folder: Path
+    range_uj: float
+    last_uj: float
+
+    def joules(self) -> float:
+        """Since the last call. At most one wrap: over a gap of several, the figure would be too small."""
+        now = read_number(self.folder / "energy_uj")
+        if now is None or now < 0:
+            raise lost(f"RAPL {self.name}", self.folder)
+        spent = now - self.last_uj
+        if spent < 0:
+            spent += self.range_uj
+        self.last_uj = now
+        return spent / 1e6
+
+
+class Rapl:
+    """The sum of ``folders``' domains: all packages, or psys alone."""
+
+    def __init__(self, folders: list[Path], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._domains = []
+        for folder in folders:
+            name = read_text(folder / "name") or folder.name
+            start = read_number(folder / "energy_uj")
+            if start is None:
+                raise lost(f"RAPL {name}", folder)
+            self._domains.append(
+                _Domain(name, folder, read_number(folder / "max_energy_range_uj") or 2**32, start)
+            )
+        self.name = "RAPL " + "+".join(domain.name for domain in self._domains)
+        self._last_s = clock()
+        self._watts: float | None = None
+        self._rails: tuple[tuple[str, float], ...] = ()
+
+    def read(self, busy: float) -> Power:
+        now = self._clock()
+        elapsed = now - self._last_s
+        if elapsed < SHORTEST_S and self._watts is None:
+            time.sleep(SHORTEST_S)
+            now = self._clock()
+            elapsed = now - self._last_s
+        if elapsed >= SHORTEST_S:
+            self._rails = tuple((domain.name, domain.joules() / elapsed) for domain in self._domains)
+            self._last_s = now
+            self._watts = plausible(sum(watts for _, watts in self._rails), self.name)
+        if self._watts is None:
+            raise lost(self.name, self._domains[0].folder)
+        return Power(self._watts, MEASURED, self.name, self._rails if len(self._rails) > 1 else ())
+
+
+def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+    """psys, the packages together, and (as parts) the domains inside them."""
+    packages, platform, found = [], [], []
+    for folder in children(root / "sys/class/powercap", "intel-rapl:*"):
+        name = read_text(folder / "name")
+        if name is None:
+            continue
+        if name.startswith("package"):
+            packages.append(folder)
+        elif name == "psys":
+            platform.append(folder)
+        elif folder.name.count(":") > 1:
+            found.append(_found(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
+    if packages:
+        names = "+".join(read_text(folder / "name") or "" for folder in packages)
+        found.insert(
+            0, _found(f"RAPL {names}", PACKAGE, packages, clock, "processors without screen, disk and supply")
+        )
+    for folder in platform:
+        found.insert(0, _found("RAPL psys", DEVICE, [folder], clock, "the platform, as its maker wired it"))
+    return found
+
+
+def _found(name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str) -> Found:
+    where = str(folders[0])
+    if any(forbidden(folder / "energy_uj") for folder in folders):
+        hint = f"permission denied: run as root, or once `sudo chmod a+r {folders[0] / 'energy_uj'}`"
+        return Found(name, scope, where, None, hint)
+    counts = [read_number(folder / "energy_uj") for folder in folders]
+    if any(count is None for count in counts):
+        return Found(name, scope, where, None, "energy_uj gives no number")
+    if scope == DEVICE and not any(counts):
+        return Found(name, scope, where, None, "the counter stands at 0: not wired on this board")
+    return Found(name, scope, where, partial(Rapl, folders, clock), note)

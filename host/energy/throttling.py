@@ -1,0 +1,66 @@
+"""Is the device throttling now, and by what evidence?
+
+Cooling devices (``/sys/class/thermal/cooling_device*/{type,cur_state,max_state}``) that slow something down and are not
+at state 0; a frequency cap below the highest frequency; the Raspberry Pi firmware's own word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.host.energy.files import children, read_number, read_text
+
+#: Cooling devices that cost no speed.
+HARMLESS = (
+    "fan",
+    "lcd",
+    "backlight",
+    "display",
+    "charge",
+    "battery",
+    "intel_powerclamp",
+    "wifi",
+    "iwlwifi",
+    "modem",
+)
+#: Bits of get_throttled (Raspberry Pi documentation, vcgencmd): what is so now.
+PI_BITS = ((0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit"))
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """``evidence``: a phrase each, for people."""
+
+    now: bool
+    evidence: tuple[str, ...]
+
+
+def throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> Throttling:
+    """``own_cap_khz``: a frequency cap that was set on purpose, and is no evidence."""
+    base = Path(root)
+    evidence = []
+    for folder in children(base / "sys/class/thermal", "cooling_device*"):
+        kind, state = read_text(folder / "type") or folder.name, read_number(folder / "cur_state")
+        if state is None or state <= 0 or any(word in kind.lower() for word in HARMLESS):
+            continue
+        most = read_number(folder / "max_state")
+        evidence.append(f"{kind} at state {state:g}" + (f" of {most:g}" if most else ""))
+    caps = set()
+    for folder in children(base / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
+        cap, most = read_number(folder / "scaling_max_freq"), read_number(folder / "cpuinfo_max_freq")
+        if (
+            cap is not None
+            and most
+            and cap < 0.99 * most
+            and (own_cap_khz is None or cap < 0.99 * own_cap_khz)
+        ):
+            caps.add((cap, most))
+    evidence += [f"CPU capped at {cap / 1e3:.0f} of {most / 1e3:.0f} MHz" for cap, most in sorted(caps)]
+    word = read_text(base / "sys/devices/platform/soc/soc:firmware/get_throttled")
+    try:
+        bits = int(word, 16) if word else 0
+    except ValueError:
+        bits = 0
+    evidence += [f"firmware: {meaning}" for bit, meaning in PI_BITS if bits >> bit & 1]
+    return Throttling(bool(evidence), tuple(evidence))

@@ -1,0 +1,124 @@
+"""A PPK2 that carries the current of an emulated board: as its mark says, in real time.
+
+QEMU logs every write to the register of the mark's pin, with the time; the instrument reads that log some 50 ms behind
+and sends what it would have seen.  The program under test knows of neither.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.host.energy.meters.sim_ppk2 import FULL, MULT, RATE, SimPpk2
+from tests.host.energy.meters.waveform import Waveform
+
+IDLE_A, ACTIVE_A = 0.9e-3, 21e-3
+BEHIND_S = 0.05
+_WRITE = re.compile(r"^\d+@(\d+\.\d+):mps2_fpgaio_write .* offset 0x0 data (0x[0-9a-f]+)")
+
+
+def logging_emulator(folder: Path) -> Path:
+    """A program that starts the emulator with a log of its pins: put ``folder`` first in PATH; the log's file."""
+    log = folder / "pins.log"
+    real = shutil.which("qemu-system-arm")
+    script = folder / "qemu-system-arm"
+    script.write_text(
+        f'#!/bin/sh\nexec {real} -D {log} -msg timestamp=on -trace mps2_fpgaio_write "$@"\n', "utf-8"
+    )
+    script.chmod(0o755)
+    return log
+
+
+class LivePpk2(SimPpk2):
+    """``logic``: whether the mark's wire is connected.  ``edges``: (time, level) of the mark so far, as of the log.
+
+    ``between``: the board draws its current between two falling edges, not while the pin is up.
+    """
+
+    def __init__(
+        self,
+        log: Path,
+        *,
+        volts: float = 3.3,
+        logic: bool = True,
+        ppm: float = 100.0,
+        between: bool = False,
+    ) -> None:
+        nothing = Waveform(np.array([0.0, 1.0]), np.zeros(2), (), volts, IDLE_A, IDLE_A)
+        super().__init__(nothing, ppm=ppm)
+        self.log, self.logic, self.between = log, logic, between
+        self.edges: list[tuple[float, bool]] = []
+        self._at, self._torn = 0, ""
+
+    def received(self, data: bytes) -> None:
+        if data == b"\x06" and not self._buffer:
+            self.stream(self.live())
+        else:
+            super().received(data)
+
+    def read_log(self) -> None:
+        if not self.log.exists():
+            return
+        with self.log.open() as file:
+            file.seek(self._at)
+            text = self._torn + file.read()
+            self._at = file.tell()
+        *lines, self._torn = text.split("\n")
+        for line in lines:
+            if match := _WRITE.match(line):
+                level = bool(int(match[2], 16) & 1)
+                if level != (bool(self.edges) and self.edges[-1][1]):
+                    self.edges.append((float(match[1]), level))
+
+    def durations(self) -> list[float]:
+        """Seconds of each inference by the log."""
+        pairs = zip(self.edges, self.edges[1:], strict=False)
+        return [b - a for (a, up), (b, down) in pairs if up and not down]
+
+    def between_falls(self) -> list[float]:
+        """Seconds from each odd falling edge to the next."""
+        falls = [edge for edge, up in self.edges if not up]
+        return [b - a for a, b in zip(falls[::2], falls[1::2], strict=False)]
+
+    def live(self) -> Iterator[bytes]:
+        began, sent, last = time.time(), 0, 0
+        while True:
+            time.sleep(0.01)
+            self.read_log()
+            until = int((time.time() - BEHIND_S - began) * RATE * (1 + self.ppm * 1e-6))
+            if until <= sent:
+                continue
+            index = np.arange(sent, until)
+            times = began + index / (RATE * (1 + self.ppm * 1e-6))
+            at = np.array([edge for edge, _ in self.edges])
+            level = np.array([False, *(up for _, up in self.edges)])[np.searchsorted(at, times, side="right")]
+            busy = level
+            if self.between:
+                falls = np.array([edge for edge, up in self.edges if not up])
+                busy = np.searchsorted(falls, times, side="right") % 2 == 1
+            amperes = np.where(busy, ACTIVE_A, IDLE_A) * self.rng.normal(1, 0.003, len(index))
+            ranges = np.searchsorted(FULL, amperes)
+            switched = np.diff(ranges, prepend=last) != 0
+            last = int(ranges[-1])
+            spikes = np.where(switched, self.rng.uniform(0.3, 3.0, len(index)), 1.0)
+            words = self.encode(amperes * spikes, ranges)
+            words |= (index & 63) << 18
+            if self.logic:
+                words |= level.astype(np.int64) << 24
+            keep = self.rng.random(len(index)) >= self.lost
+            self.dropped += int(len(index) - keep.sum())
+            sent = until
+            yield words[keep].astype("<u4").tobytes()
+
+    def encode(self, amperes: np.ndarray, ranges: np.ndarray) -> np.ndarray:
+        """ADC and range of each sample: the inverse of UG·(x·(GS·x + GI) + S·V + I)."""
+        gs, gi = self.gs[ranges], self.gi[ranges]
+        c = amperes / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
+        x = 2 * c / (gi + np.sqrt(np.maximum(gi * gi + 4 * gs * c, 0)))
+        codes = np.clip(np.round((x * self.r[ranges] / MULT + self.o[ranges]) / 4), 0, 0x3FFF)
+        return codes.astype(np.int64) | ranges << 14

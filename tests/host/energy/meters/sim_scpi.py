@@ -1,0 +1,68 @@
+"""A bench multimeter on a TCP socket: sample timer, reading memory, automatic ranges, noise, invalid readings."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from tests.host.energy.meters.sim_tcp import TcpInstrument
+from tests.host.energy.meters.waveform import Waveform
+
+RANGES = (100e-6, 1e-3, 10e-3, 100e-3, 1.0)
+
+
+class SimDmm(TcpInstrument):
+    def __init__(
+        self, waveform: Waveform, seed: int = 0, ppm: float = 100.0, lost: float = 0.02, timer: bool = True
+    ) -> None:
+        super().__init__()
+        self.waveform, self.ppm, self.lost, self.timer = waveform, ppm, lost, timer
+        self.rng = np.random.default_rng(seed + 3000)
+        self.interval = 0.0
+        self.errors: list[str] = []
+        self.memory: list[str] = []
+        self.invalid = 0
+        self.emptied = threading.Event()
+        self.reads = 0
+
+    def answer(self, line: str) -> str | None:
+        head, _, value = line.partition(" ")
+        if line == "*IDN?":
+            return "Arenite Test,34465X,0,1"
+        if line == "SYST:ERR?":
+            return self.errors.pop(0) if self.errors else '+0,"No error"'
+        if head == "SAMP:TIM":
+            if self.timer:
+                self.interval = float(value)
+            else:
+                self.errors.append('-113,"Undefined header"')
+        elif line == "SAMP:TIM?":
+            return f"{self.interval:+.8E}"
+        elif line == "INIT":
+            self.memory = self.readings()
+        elif line == "DATA:POIN?":
+            # The memory fills while the host empties it.
+            if not self.memory:
+                self.emptied.set()
+            return f"+{min(len(self.memory), 1500)}"
+        elif head == "DATA:REM?":
+            count = int(value)
+            given, self.memory = self.memory[:count], self.memory[count:]
+            return ",".join(given)
+        elif line == "READ?":
+            self.reads += 1
+            return f"{float(self.waveform.at(np.array([0.001 * self.reads]))[0]):+.8E}"
+        return None
+
+    def readings(self) -> list[str]:
+        count = int(self.waveform.seconds / self.interval)
+        true = self.waveform.at(np.arange(count) * self.interval / (1 + self.ppm * 1e-6))
+        scale = np.array(RANGES)[np.searchsorted(RANGES, true)]
+        shown = true * self.rng.normal(1, 5e-4, count) + self.rng.normal(0, 1e-4, count) * scale
+        # A change of range costs a reading; some are invalid anyway.
+        bad = (self.rng.random(count) < self.lost) | (np.diff(scale, prepend=scale[0]) != 0)
+        self.invalid = int(bad.sum())
+        return [
+            "+9.91000000E+37" if wrong else f"{value:+.8E}" for value, wrong in zip(shown, bad, strict=True)
+        ]

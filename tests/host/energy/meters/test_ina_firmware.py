@@ -1,0 +1,213 @@
+"""The logger's firmware, compiled: as a process over simulated chips, read by the real driver, and for its target."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.logger_project import SENSORS, Wiring, logger_files, write_logger
+from arenite.host.energy.meters.ina_logger import InaLogger
+from arenite.host.energy.meters.result import measure
+from arenite.host.energy.meters.windows import find_windows
+from arenite.profiles.boards import all_boards, load_board
+
+DEVICE = Path(__file__).parent / "ina_device"
+FLAGS = ("-std=gnu++14", "-Wall", "-Wextra", "-Werror")
+#: A above and below, s of a round and of its upper part, V, ohm.
+IDLE, ACTIVE, PERIOD, LENGTH, VOLTS, OHM = 0.002, 0.045, 0.25, 0.1, 3.3, 0.1
+JOULES = VOLTS * ACTIVE * LENGTH
+
+
+@pytest.fixture(scope="module")
+def loggers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One program per chip; "other" is an INA226's firmware with the wrong address."""
+    if shutil.which("g++") is None:
+        pytest.skip("no g++ here")
+    made = {}
+    for name in (*SENSORS, "other"):
+        folder = tmp_path_factory.mktemp(name)
+        wiring = Wiring(shunt_ohm=OHM, mark_pins=("3", "7"), address=0x41 if name == "other" else 0x40)
+        write_logger(folder, "ina226" if name == "other" else name, load_board("nucleo_f411re"), wiring)
+        made[name] = folder / "logger"
+        sources = (folder / "src" / "main.cpp", DEVICE / "core.cpp")
+        command = ["g++", "-O1", *FLAGS, f"-I{DEVICE}", f"-I{folder / 'src'}", *map(str, sources)]
+        subprocess.run([*command, "-lutil", "-o", str(made[name])], check=True)
+    return made
+
+
+@contextmanager
+def running(
+    program: Path, chip: str, baud: int = 921_600, idle: float = IDLE, active: float = ACTIVE, ppm: float = 0
+) -> Iterator[str]:
+    """The port of a logger that runs ten times as fast as the clock."""
+    values = (chip.removeprefix("ina"), baud, idle, active, PERIOD, LENGTH, VOLTS, OHM, 10, ppm)
+    process = subprocess.Popen([str(program), *map(str, values)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def whole_rounds(seconds: float) -> int:
+    return int((seconds - 0.05) / PERIOD)
+
+
+@pytest.mark.parametrize("chip", SENSORS)
+def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, Path], chip: str) -> None:
+    with running(loggers[chip], chip, ppm=300) as port, InaLogger(port) as meter:
+        trace = meter.record(0.4)
+    rounds = whole_rounds(trace.seconds)
+    assert rounds >= 4 and trace.lost_samples == 0
+    start = trace.time_s[0] + 0.01
+    truth = rounds * VOLTS * (IDLE * (PERIOD - LENGTH) + ACTIVE * LENGTH)
+    assert trace.energy_j(start, start + rounds * PERIOD) == pytest.approx(truth, rel=0.002)
+    # Every conversion once: neither one twice nor one between two left out.
+    assert np.ptp(np.diff(trace.time_s)) < 1.0 / trace.rate_hz
+    assert len(trace) / trace.seconds == pytest.approx(trace.rate_hz, rel=0.002)
+    result = measure(trace, find_windows(trace, bit=1))
+    assert result.windows.method == "gpio mark"
+    assert result.median_uj == pytest.approx(JOULES * 1e6, rel=0.01)
+    assert trace.supply_v == pytest.approx(VOLTS, abs=0.004)
+
+
+@pytest.mark.parametrize("chip", ["ina226", "ina228"])
+def test_a_slow_line_loses_samples_and_says_so(loggers: dict[str, Path], chip: str) -> None:
+    """At 230,400 baud not half of the lines find room: gaps in the numbers, and still the right energy."""
+    with running(loggers[chip], chip, baud=230_400) as port, InaLogger(port) as meter:
+        trace = meter.record(0.5)
+    rounds = whole_rounds(trace.seconds)
+    assert trace.lost_samples > 0.3 * len(trace)
+    # What came and what was lost is what the chip converted.
+    assert len(trace) + trace.lost_samples == pytest.approx(trace.seconds * trace.rate_hz, rel=0.005)
+    start = trace.time_s[0] + 0.01
+    truth = rounds * VOLTS * (IDLE * (PERIOD - LENGTH) + ACTIVE * LENGTH)
+    assert trace.energy_j(start, start + rounds * PERIOD) == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("chip", SENSORS)
+def test_a_current_that_flows_back_is_negative(loggers: dict[str, Path], chip: str) -> None:
+    with running(loggers[chip], chip, idle=-0.010, active=-0.010) as port, InaLogger(port) as meter:
+        trace = meter.record(0.1)
+    assert np.median(trace.current_a) == pytest.approx(-0.010, rel=0.01)
+
+
+def test_a_chip_at_its_limit_says_the_limit(loggers: dict[str, Path]) -> None:
+    """INA226: 81.92 mV over 0.1 ohm are all that it can tell."""
+    with running(loggers["ina226"], "ina226", idle=2.0, active=2.0) as port, InaLogger(port) as meter:
+        trace = meter.record(0.1)
+    assert np.median(trace.current_a) == pytest.approx(0.81918, rel=1e-3)
+
+
+def test_the_offset_is_taken_off_after_zero(loggers: dict[str, Path]) -> None:
+    with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
+        before = meter.record(0.1)
+        meter.line.write(b"zero\n")
+        after = meter.record(0.3)
+    assert np.median(before.current_a) == pytest.approx(50e-6, abs=2e-6)
+    assert np.abs(after.current_a).max() < 4e-6
+
+
+def test_it_can_record_twice_and_its_timer_may_wrap(loggers: dict[str, Path]) -> None:
+    """The clock of 32 bits wraps a second after the start."""
+    with running(loggers["ina226"], "ina226") as port, InaLogger(port) as meter:
+        traces = [meter.record(0.15) for _ in range(2)]
+    for trace in traces:
+        assert trace.lost_samples == 0 and np.diff(trace.time_s).min() > 0
+        assert trace.seconds > 0.5
+
+
+def test_a_chip_that_does_not_answer_is_told(loggers: dict[str, Path]) -> None:
+    with (
+        running(loggers["other"], "ina226") as port,
+        pytest.raises(DeviceError, match="does not reach its INA226"),
+        InaLogger(port),
+    ):
+        pass
+
+
+def test_another_chip_at_the_address_is_told(loggers: dict[str, Path]) -> None:
+    with (
+        running(loggers["ina228"], "ina226") as port,
+        pytest.raises(DeviceError, match="does not reach its INA228"),
+        InaLogger(port),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("chip", SENSORS)
+@pytest.mark.parametrize("cpu", ["cortex-m0", "cortex-m4"])
+def test_it_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None:
+    """Against declarations alone: no Arduino core can be had here."""
+    if shutil.which("arm-none-eabi-g++") is None:
+        pytest.skip("no arm-none-eabi-g++ here")
+    write_logger(tmp_path, chip, load_board("pico"), Wiring(mark_pins=("2",)))
+    command = ["arm-none-eabi-g++", *FLAGS, f"-mcpu={cpu}", "-mthumb", "-Os", "-fno-exceptions", "-fno-rtti"]
+    includes = [f"-I{DEVICE}", f"-I{DEVICE / 'bare'}", f"-I{tmp_path / 'src'}"]
+    out = tmp_path / "logger.o"
+    subprocess.run(
+        [*command, *includes, "-c", str(tmp_path / "src" / "main.cpp"), "-o", str(out)], check=True
+    )
+    size = subprocess.run(["arm-none-eabi-size", str(out)], check=True, capture_output=True, text=True).stdout
+    text, data, bss = map(int, size.splitlines()[1].split()[:3])
+    # With an Arduino Uno in mind: 32 KB of flash and 2 KB of RAM for it and the core.
+    assert text + data < 8192 and data + bss < 512
+
+
+def test_every_board_with_an_arduino_core_gets_a_project(tmp_path: Path) -> None:
+    for board in all_boards():
+        if board.platformio is None or board.platformio.framework != "arduino":
+            with pytest.raises(UsageError, match=r"is emulated|has no Arduino core"):
+                logger_files("ina226", board, Wiring())
+            continue
+        files = logger_files("ina226", board, Wiring(mark_pins=("D2", "PA_1"), shunt_ohm=0.01))
+        assert f"board = {board.platformio.board}\n" in files["platformio.ini"]
+        assert "#define METER_SHUNT_UOHM 10000\n" in files["src/config.h"]
+        assert "#define METER_MARK_PINS D2, PA_1 " in files["src/config.h"]
+
+
+def test_platformio_takes_the_project(tmp_path: Path) -> None:
+    """It parses and lints; the vendor's platform cannot be had here."""
+    write_logger(tmp_path, "ina226", load_board("nucleo_f411re"), Wiring())
+    pio = Path(sys.executable).with_name("pio")
+    command = [str(pio), "project", "config", "-d", str(tmp_path), "--json-output"]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    environment = dict(dict(told)["env:nucleo_f411re"])
+    assert environment["framework"] == ["arduino"] and environment["board"] == "nucleo_f411re"
+    lint = subprocess.run([*command[:-1], "--lint"], check=True, capture_output=True, text=True)
+    assert "free from linting errors" in lint.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"address": 0x20}, "no address of an INA"),
+        ({"shunt_ohm": 0.0}, "cannot be"),
+        ({"mark_pins": tuple("123456789")}, "more than 8"),
+        ({"mark_pins": ("2; evil",)}, "no name of a pin"),
+        ({"gain_ppm": 200_000}, "more than a tenth"),
+        ({"baud": 300}, "too slow"),
+    ],
+)
+def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Wiring(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="thesis"):
+        write_logger(tmp_path, "ina226", load_board("pico"), Wiring())
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]

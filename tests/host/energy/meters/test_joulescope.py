@@ -1,0 +1,53 @@
+"""The Joulescope driver up to the device: blocks of samples, gaps, and what is missing here."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.host.energy.meters.joulescope import JoulescopeMeter, _Collector
+from arenite.host.energy.meters.trace import join
+
+
+class _Ring:
+    """A ring of samples with the two calls that the package's stream buffer offers."""
+
+    def __init__(self, size: int) -> None:
+        self.values = np.empty(0)
+        self.size = size
+
+    @property
+    def sample_id_range(self):
+        return max(0, len(self.values) - self.size), len(self.values)
+
+    def samples_get(self, start, stop, fields):
+        part = self.values[start:stop]
+        columns = {"current": part, "voltage": np.full(len(part), 2.0)}
+        return {"signals": {name: {"value": columns[name]} for name in fields}}
+
+
+def test_blocks_become_one_recording_with_their_gaps():
+    ring, collector = _Ring(50), _Collector(100.0)
+    for size in (30, 0, 20, 90):
+        ring.values = np.append(ring.values, np.full(size, 1e-3))
+        if size == 20:
+            ring.values[35] = np.nan
+        assert collector.stream_notify(ring) is False
+    trace = join(collector.parts)
+    # 140 samples: one was missing, and of the last 90 the ring held 50.
+    assert (len(trace), trace.lost_samples) == (99, 41)
+    assert trace.time_s[-1] == pytest.approx(1.39)
+    assert trace.energy_j() == pytest.approx(1.39 * 2e-3)
+
+
+def test_without_the_package_or_a_device_it_says_what_to_do():
+    there = importlib.util.find_spec("joulescope") is not None
+    wanted, words = (DeviceError, "No Joulescope") if there else (UsageError, r"arenite\[joulescope\]")
+    with pytest.raises(wanted, match=words) as caught:
+        JoulescopeMeter().open()
+    assert isinstance(caught.value, ArenaError)
+    with pytest.raises(UsageError, match="not open"):
+        JoulescopeMeter().start()

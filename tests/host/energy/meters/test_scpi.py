@@ -1,0 +1,102 @@
+"""SCPI drivers against a simulated multimeter on a TCP socket."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.energy.meters.line import open_line
+from arenite.host.energy.meters.result import measure
+from arenite.host.energy.meters.scpi import ScpiMeter
+from arenite.host.energy.meters.scpi_polled import Scpi, ScpiPolled
+from arenite.host.energy.meters.windows import find_windows
+from tests.host.energy.meters import waveform
+from tests.host.energy.meters.sim_scpi import SimDmm
+from tests.host.energy.meters.sim_tcp import TcpInstrument
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_energy_is_within_one_percent_of_the_truth(seed):
+    truth = waveform.make(seed)
+    length = float(np.median([b - a for a, b in truth.windows]))
+    with SimDmm(truth, seed) as sim, ScpiMeter(sim.where, supply_v=truth.volts, rate_hz=20_000) as meter:
+        meter.start()
+        assert sim.emptied.wait(20)
+        trace = meter.stop()
+    assert trace.energy_j() == pytest.approx(truth.joules(0, truth.seconds), rel=0.01)
+    assert trace.lost_samples == sim.invalid > 0
+    result = measure(trace, find_windows(trace, expected=6, duration_s=length))
+    assert result.median_uj == pytest.approx(truth.per_inference_uj(), rel=0.01)
+
+
+def test_readings_come_while_it_records():
+    truth = waveform.make(1, inferences=1)
+    with SimDmm(truth) as sim, ScpiMeter(sim.where, supply_v=3.0) as meter:
+        meter.start()
+        pieces = list(meter.samples(timeout_s=0.3))
+        whole = meter.stop()
+    assert len(pieces) > 0
+    assert sum(map(len, pieces)) == len(whole)
+
+
+def test_a_plain_multimeter_is_polled():
+    truth = waveform.make(2, inferences=2)
+    with SimDmm(truth, timer=False) as sim:
+        with pytest.raises(DeviceError, match="refuses sampling by its own timer: -113"):
+            ScpiMeter(sim.where).open()
+        with ScpiPolled(sim.where, supply_v=3.0, rate_hz=500) as meter:
+            meter.start()
+            seen = 0
+            for piece in meter.samples():
+                seen += len(piece)
+                if seen >= 20:
+                    break
+            trace = meter.stop()
+    # The first reading was that which showed how it likes to be asked.
+    expected = truth.at(0.001 * np.arange(2, len(trace) + 2))
+    assert trace.current_a == pytest.approx(expected, rel=1e-6)
+    assert trace.clock == "host"
+    assert np.all(np.diff(trace.time_s) > 0)
+
+
+@pytest.mark.parametrize("timer", [True, False])
+def test_the_timer_is_used_where_there_is_one(timer):
+    truth = waveform.make(2, inferences=2)
+    with SimDmm(truth, timer=timer) as sim, Scpi(sim.where, supply_v=3.0) as meter:
+        meter.start()
+        assert sum(len(piece) for piece in meter.samples(timeout_s=0.3)) > 0 if timer else True
+        trace = meter.stop()
+    assert trace.clock == ("meter" if timer else "host")
+    assert any("asked for each reading" in note for note in trace.notes) == (not timer)
+
+
+class _Simple(TcpInstrument):
+    """Knows its name and MEAS:CURR?, and says nothing to anything else."""
+
+    def answer(self, line: str) -> str | None:
+        return {"*IDN?": "Some,Thing,1,2", "MEAS:CURR?": "+1.25E-3"}.get(line)
+
+
+def test_an_instrument_that_only_measures_is_measured():
+    with _Simple() as sim, ScpiPolled(sim.where, supply_v=3.0) as meter:
+        trace = meter.record(0.2)
+    assert len(trace) > 10
+    assert set(trace.current_a) == {1.25e-3}
+
+
+def test_addresses_are_known_with_and_without_a_prefix():
+    with _Simple() as sim:
+        host = sim.where.removeprefix("tcp:")
+        for where in (sim.where, host, f"socket://{host}"):
+            line = open_line(where)
+            line.write(b"*IDN?\n")
+            assert line.read(2.0).startswith(b"Some,Thing")
+            line.close()
+
+
+def test_addresses_that_cannot_be():
+    with pytest.raises(UsageError, match="no address"):
+        open_line("tcp:host:port")
+    with pytest.raises(DeviceError, match="Nothing answers"):
+        open_line("tcp:127.0.0.1:1")

@@ -1,0 +1,224 @@
+"""Energy without a meter: classes of instructions, counted for real, weighed with the board's figures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.converters.errors import DoesNotFitError, ProfileError, UsageError
+from arenite.converters.fit import ASSUMED_W_PER_HZ
+from arenite.host.emulator.profile import Profile
+from arenite.host.emulator.timing import CycleCount, Tally, timing_of
+from arenite.host.energy.estimate import HOW_GOOD, estimate_energy
+from arenite.host.energy.estimate_counts import TWINS, twin_of
+from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shares
+from arenite.host.prepare import Prepared, prepare
+from arenite.profiles.board import CORES
+from arenite.profiles.boards import all_boards, load_board
+from arenite.profiles.energy import ENERGY_DIRECTORY, parse_energy, units_of
+from tests.host.bench.graphs import classifier, save
+
+DOC = Path(__file__).parents[3] / "docs" / "energy-estimates.md"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(save(classifier(), tmp_path_factory.mktemp("estimate") / "model.tflite"))
+
+
+def counted(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int, float]) -> Profile:
+    """A profile with these counts and cycles."""
+    count = CycleCount(
+        {name: Tally(*value) for name, value in classes.items()},
+        {name: Tally(*value) for name, value in rules.items()},
+    )
+    return Profile(timing_of(core), (count,))
+
+
+def test_every_class_of_every_timing_table_has_its_unit() -> None:
+    for core in {core for _, core in TWINS.values()}:
+        for name in timing_of(core).classes:
+            assert units_of(core).unit_of(name).value > 0
+
+
+def test_every_core_that_a_board_may_have_has_units_and_a_twin() -> None:
+    assert set(TWINS) == set(CORES)
+    for core in CORES:
+        assert units_of(core).mix
+    for board in all_boards():
+        twin = twin_of(board)
+        assert twin.emulated
+        assert twin is board or twin.core == TWINS[board.core][1]
+
+
+@given(st.integers(1, 10**7), st.floats(1.0, 2.5))
+def test_the_mix_behind_the_current_takes_exactly_that_current(instructions: int, cpi: float) -> None:
+    """The anchor of the whole: code like the data sheet's takes the data sheet's joules per cycle."""
+    units = units_of("cortex-m4f")
+    group = {"plain": "alu", "memory": "store", "multiply": "multiply"}
+    classes = {
+        group[name]: (round(share * 100 * instructions), share * 100 * instructions)
+        for name, share in units.mix.items()
+    }
+    stalls = (cpi - 1) * 100 * instructions
+    rows = shares(counted("cortex-m4f", classes, taken=(1, stalls)), units)
+    found = joules(rows, units, PerCycle(1e-10, "estimated", ""), cpi)
+    assert found.value == pytest.approx(1e-10 * 100 * instructions * cpi, rel=1e-6)
+    assert found.low <= found.value <= found.high
+    # What is like the mix does not depend on what a class takes: the bounds of every coefficient meet.
+    assert found.high - found.low < 0.01 * found.value
+
+
+def test_registers_moved_one_by_one_count_one_by_one() -> None:
+    """ldm of four words: five cycles on a Cortex-M4, four accesses and one cycle that waits."""
+    rows = {
+        r.name: r
+        for r in shares(counted("cortex-m4f", {"load_multiple": (10, 50.0)}), units_of("cortex-m4f"))
+    }
+    assert rows["load_multiple"].moves == 40
+    assert rows["stall"].moves == 10
+
+
+def test_pairs_of_instructions_spare_time_and_no_energy() -> None:
+    units = units_of("cortex-m7")
+    alone = counted("cortex-m7", {"alu": (100, 100.0)})
+    paired = counted("cortex-m7", {"alu": (100, 100.0)}, dual_issue=(50, -50.0))
+    each = PerCycle(1e-10, "assumed", "")
+    assert joules(shares(alone, units), units, each, 0.67) == joules(shares(paired, units), units, each, 0.67)
+
+
+def test_a_class_without_a_unit_is_an_error() -> None:
+    units = replace(units_of("cortex-m4f"), group={})
+    with pytest.raises(ProfileError, match="has no class 'alu'"):
+        shares(counted("cortex-m4f", {"alu": (1, 1.0)}), units)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("plain = 68", "plain = 60"), "add up to 100"),
+        (("low = 1.2", "low = 1.9"), "low ≤ value ≤ high"),
+        (("[mix]", "[mixture]"), r"\[mix\]"),
+        (('"alu", ', '"load", "alu", '), "two groups"),
+        (("stall = {", "wait = {"), "'stall' must be"),
+    ],
+)
+def test_a_broken_file_says_what_is_wrong(change: tuple[str, str], said: str) -> None:
+    text = (ENERGY_DIRECTORY / "cortex-m.toml").read_text("utf-8")
+    assert change[0] in text
+    with pytest.raises(ProfileError, match=said):
+        parse_energy(text.replace(*change), "cortex-m.toml")
+
+
+@pytest.mark.qemu
+def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
+    board = load_board("nucleo_l4r5zi")
+    got = estimate_energy(prepared, board)
+    energy = got["energy_uj_per_inference"]
+    assert got["schema"] == "arenite.energy/1" and got["method"] == "instruction classes"
+    assert energy["kind"] == "estimated"
+    assert energy["low"] < energy["median"] < energy["high"] and energy["p25"] == energy["median"]
+    assert got["counted"]["board"] == "qemu_mps2_an386"
+    assert got["supply_v"] == 3.3 and got["sleep_current_a"] == pytest.approx(2.8e-6)
+    # The classes are the whole, and every one says where it is from.
+    assert sum(row["energy_uj"] for row in got["classes"]) == pytest.approx(energy["median"])
+    assert sum(row["count"] for row in got["classes"]) == got["counted"]["instructions"]
+    assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in got["classes"])
+    # The same basis as fit: the joules per cycle of the profile.
+    assert got["per_cycle_pj"]["value"] == pytest.approx(13.2e-3 * 3.3 / 120e6 * 1e12)
+    assert got["fit_uj"]["kind"] == "estimated"
+    # Power is near that of the data sheet: the classes move it by tens of percent at most.
+    assert 0.7 < got["average_power_w"] / (13.2e-3 * 3.3) < 1.5
+
+
+@pytest.mark.qemu
+def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None:
+    """Same counts and no clock in the energy: the two differ by their joules per cycle alone."""
+    real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), optimise="speed")
+    emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), optimise="speed")
+    assert real["counted"]["instructions"] == emulated["counted"]["instructions"]
+    ratio = emulated["energy_uj_per_inference"]["median"] / real["energy_uj_per_inference"]["median"]
+    assert ratio == pytest.approx(ASSUMED_W_PER_HZ / per_cycle(load_board("nucleo_l4r5zi")).joules)
+    assert emulated["energy_uj_per_inference"]["kind"] == "assumed"
+    assert emulated["sleep_current_a"] is None
+    assert any("is no silicon" in note for note in emulated["notes"])
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("board", "twin", "core"),
+    [
+        ("nucleo_l053r8", "qemu_mps2_an385", "cortex-m0"),
+        ("esp32-c3-devkitm-1", "qemu_riscv32", "rv32imc"),
+        ("esp32dev", "qemu_xtensa_lx106", "xtensa-lx106"),
+        ("ek_ra8d1", "qemu_mps3_an547", "cortex-m55"),
+    ],
+)
+def test_other_cores_are_counted_too(prepared: Prepared, board: str, twin: str, core: str) -> None:
+    got = estimate_energy(prepared, load_board(board))
+    assert (got["counted"]["board"], got["counted"]["core"]) == (twin, core)
+    assert got["energy_uj_per_inference"]["median"] > 0
+    nearest = any("nearest" in note for note in got["notes"])
+    assert nearest == (load_board(board).core != core)
+
+
+def test_without_an_emulator_the_rule_of_thumb_says_so(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    got = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
+    energy = got["energy_uj_per_inference"]
+    assert got["method"] == "rule of thumb" and got["classes"] is None
+    assert energy["median"] == pytest.approx(got["fit_uj"]["value"])
+    assert energy["low"] < energy["median"] < energy["high"]
+    assert "could not be counted" in got["notes"][0]
+
+
+@pytest.mark.qemu
+def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chip may have more memory than the emulated board that counts for it."""
+    small = load_board("qemu_mps2_an386")
+    small = replace(small, ram=(replace(small.ram[0], size=64),))
+    monkeypatch.setattr("arenite.host.energy.estimate_counts.load_board", lambda name: small)
+    got = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
+    assert got["method"] == "rule of thumb" and "does not fit qemu_mps2_an386" in got["notes"][0]
+
+
+@pytest.mark.qemu
+def test_an_input_that_comes_row_by_row_is_counted_as_such(prepared: Prepared) -> None:
+    board = load_board("nucleo_l4r5zi")
+    whole, rows = (estimate_energy(prepared, board, optimise="ram", stream_input=s) for s in (False, True))
+    assert rows["method"] == "instruction classes"
+    ratio = rows["counted"]["instructions"] / whole["counted"]["instructions"]
+    assert 0.5 < ratio < 2 and ratio != 1
+
+
+def test_a_model_that_does_not_fit_is_refused(prepared: Prepared) -> None:
+    board = load_board("nucleo_l4r5zi")
+    small = replace(board, flash=(replace(board.flash[0], size=64),))
+    with pytest.raises(DoesNotFitError, match="does not fit"):
+        estimate_energy(prepared, small)
+
+
+def test_a_core_without_a_twin_is_a_sentence() -> None:
+    with pytest.raises(UsageError, match="No emulated board counts"):
+        twin_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
+
+
+def test_the_remark_on_the_error_is_that_of_the_published_table() -> None:
+    rows = re.findall(
+        r"^\| `\w+` \|.*\| (estimated|assumed) \| ([\d.]+) \|$", DOC.read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) >= 24
+    told = [float(x) for x in re.findall(r"\d\.\d", HOW_GOOD)]
+    for kind, (low, high) in (("estimated", told[:2]), ("assumed", told[2:])):
+        ratios = [float(ratio) for k, ratio in rows if k == kind]
+        assert low <= min(ratios) + 1e-9 and max(ratios) <= high
+        assert min(ratios) < low + 0.1 and max(ratios) > high - 0.1

@@ -1,0 +1,52 @@
+"""File trees as the kernel shows them, and commands as Android prints them, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def put(root: Path, files: dict[str, object]) -> Path:
+    """Write each file under ``root``; None removes it."""
+    for name, content in files.items():
+        path = root / name
+        if content is None:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+    return root
+
+
+def hwmon_ina3221(root: Path, rails: dict[str, tuple[int, int]], number: int = 1) -> Path:
+    """``rails``: label to (mV, mA)."""
+    base = f"sys/class/hwmon/hwmon{number}"
+    files: dict[str, object] = {f"{base}/name": "ina3221", f"{base}/in7_label": "sum of shunt voltages"}
+    for channel, (label, (millivolts, milliamperes)) in enumerate(rails.items(), 1):
+        files |= {
+            f"{base}/in{channel}_label": label,
+            f"{base}/in{channel}_input": millivolts,
+            f"{base}/curr{channel}_input": milliamperes,
+            f"{base}/in{channel + 3}_input": 1234,
+        }
+    return put(root, files)
+
+
+def command(folder: Path, name: str, text: str, status: int = 0) -> str:
+    """A program ``name`` that prints ``text``; returns the PATH that has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / name
+    (folder / f"{name}.txt").write_text(text)
+    script.write_text(f'#!/bin/sh\nif [ -f "{folder}/{name}.$1" ]; then /bin/cat "{folder}/{name}.$1"; exit 0; fi\n'
+                      f'/bin/cat "{folder}/{name}.txt"\nexit {status}\n')  # fmt: skip
+    script.chmod(0o755)
+    return str(folder)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
