@@ -1,0 +1,260 @@
+"""The governor: power and temperature below budget, latency inside its limit, with as little loss as that takes.
+
+Each second it takes what was seen, learns (``costs``, ``thermal``), and asks the planner for a setting when a limit is
+exceeded, or when there is room for a better one. What a limit leaves is the lower of two powers: the budget less a
+margin for noise, and what the thermal model says keeps the temperature below its bound. Going down is quick; going up
+waits, and waits twice as long each time that it had to be taken back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ArenaError
+from arenite.host.governor.base import Action, Lever, Limits, Seen
+from arenite.host.governor.choices import Choices
+from arenite.host.governor.costs import PowerCosts, Space, SpeedCosts
+from arenite.host.governor.plan import Bounds, Now, Planner, Setting
+from arenite.host.governor.targets import Targets
+from arenite.host.governor.thermal import Forecast
+from arenite.host.governor.watch import Watch
+
+#: Seconds without a move before a better setting is tried; doubles up to the second when it is taken back.
+HOLD_S, LONGEST_HOLD_S = 6.0, 240.0
+#: Seconds between looks for a better setting, and how long after it a shedding is counted as its fault.
+LOOK_S, BLAME_S = 3.0, 45.0
+#: A setting that moves another lever than the frame rate must wait longer.
+QUALITY_HOLD_S = 40.0
+#: Of the log, what ``state`` tells.
+_TOLD = 50
+
+
+class Governor:
+    """One for a loop.
+
+    Args:
+        limits: what to keep.
+        levers: in any order; the frame rate's is named ``fps``, its labels frames per second.
+        interval_s: how often ``step`` is called.
+        idle_w: what the device draws doing nothing, where the host profile tells; learnt otherwise.
+        most_w: what it draws with everything busy, likewise: how low to begin under a power budget.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        levers: Sequence[Lever],
+        interval_s: float = 1.0,
+        idle_w: float | None = None,
+        most_w: float | None = None,
+    ) -> None:
+        self.limits = limits
+        self.levers = list(levers)
+        self.log: list[Action] = []
+        self.note = ""  # why a limit cannot be kept
+        self._idle, self._most = idle_w, most_w
+        self._space = Space(self.levers)
+        self._power, self._speeds = PowerCosts(self._space, idle_w), SpeedCosts(self._space)
+        self._planner = Planner(self._space, self._power, self._speeds)
+        cycle = max((float(getattr(lever, "cycle_s", 0.0)) for lever in self.levers), default=0.0)
+        self._watch = Watch(interval_s, cycle)
+        self._targets = Targets(limits, self._watch)
+        self._refused: set[int] = set()
+        self._choices = Choices(self._space, self._planner, self._refused)
+        self._begun = False
+        self._moved = self._raised = self._other = self._looked = -math.inf
+        self._hold = HOLD_S
+        self._over: deque[bool] = deque(maxlen=2)
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """Of the temperature; None before it was asked for."""
+        return self._targets.forecast
+
+    def begin(self, t_s: float = 0.0) -> list[Action]:
+        """Before the first frame: with a power budget, start low, because nothing is known of the costs yet."""
+        self._begun = True
+        fps = self._space.fps
+        if self.limits.power_w is None or fps is None:
+            return []
+        lever, share = self.levers[fps], 0.1
+        if self._idle is not None and self._most is not None and self._most > self._idle:
+            # A heavy model keeps the device busy long before the asked rate: that rate's share is no share of power.
+            share = 0.4 * (0.9 * self.limits.power_w - self._idle) / (self._most - self._idle)
+        low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
+        wanted = list(self._levels())
+        wanted[fps] = low
+        return self._go(t_s, tuple(wanted), "a low rate first: what a frame costs is not known yet")
+
+    def step(self, seen: Seen) -> list[Action]:
+        """Learn from ``seen``, and move levers where that is called for: the actions, refusals included."""
+        if not self._begun:
+            return self.begin(seen.t_s)
+        watch = self._watch
+        watch.add(seen, self._believed(), self.limits)
+        self._planner.asked = max(self._planner.asked, watch.rate or 0.0)
+        if watch.watts is not None:
+            self._targets.thermal.add(seen.t_s, watch.watts, watch.celsius)
+        self._learn()
+        if watch.settled < 2 or watch.mean_watts is None:
+            return []
+        bounds = self._targets.bounds(seen.t_s)
+        now = Now(self._levels(), watch.mean_watts, watch.mean_rate)
+        reason = self._exceeded(now, bounds)
+        if reason:
+            return self._shed(seen.t_s, now, bounds, reason)
+        return self._restore(seen.t_s, now, bounds)
+
+    def _levels(self) -> tuple[int, ...]:
+        return tuple(lever.level for lever in self.levers)
+
+    def _row(self) -> tuple[np.ndarray, float, float]:
+        here = np.array([self._levels()])
+        duty, saved = self._space.duty(here)
+        return self._space.onehot(here)[0], float(duty[0]), saved
+
+    def _believed(self) -> float | None:
+        """Power by the learnt costs, for when the sensor is silent; relative work when there never was one."""
+        row, duty, saved = self._row()
+        rate = self._watch.rate or 0.0
+        if self._watch.ever_power:
+            return self._power.watts(row, rate, duty, saved) if self._power.known else None
+        work = math.exp(float(row @ self._space.log_energy)) * rate / max(1e-6, self._planner.full_rate())
+        return 1.0 + 3.0 * work
+
+    def _learn(self) -> None:
+        watch = self._watch
+        if watch.settled < 1 or watch.watts is None:
+            return
+        row, duty, saved = self._row()
+        rate = watch.rate or 0.0
+        if not watch.blind_power:
+            self._power.noise = max(0.01, watch.noise)
+            self._power.add(watch.watts, row, rate, duty, saved, watch.interval_s)
+        if watch.latency_ms is not None:
+            asked = self._planner.full_rate()
+            if self._space.fps is not None:
+                lever = self.levers[self._space.fps]
+                asked = float(lever.label(lever.level))
+            self._speeds.add(watch.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * asked * duty)
+
+    def _exceeded(self, now: Now, bounds: Bounds) -> str:
+        """Which limit is not kept, in words; empty when all are."""
+        watch, limits, target = self._watch, self.limits, bounds.target_w
+        slack = max(self._targets.dead(), watch.noise / math.sqrt(min(max(1, watch.settled), 15)))
+        budget, watts = limits.power_w, watch.watts
+        self._over.append(budget is not None and watts is not None and watts > budget * (1 + 2 * watch.noise))
+        if target is not None and (now.watts > target * (1 + slack) or all(self._over)):
+            if budget is not None and self._targets.power_binds():
+                return (
+                    f"power {now.watts:.2f} W, budget {budget:g} W less {100 * watch.margin:.1f} % for noise"
+                )
+            if watch.warmest is not None:
+                ahead = self.forecast.words() if self.forecast else "no forecast yet"
+                return f"temperature {watch.warmest:.1f} °C; {ahead}"
+            return f"power {now.watts:.2f} W, {target:.2f} W allowed"
+        limit, latency = limits.latency_ms, watch.mean_latency
+        if limit is not None and latency is not None and watch.settled >= 3 and latency > limit:
+            return f"latency {latency:.0f} ms, limit {limit:g} ms"
+        return ""
+
+    def _shed(self, t_s: float, now: Now, bounds: Bounds, reason: str) -> list[Action]:
+        if t_s - self._raised < BLAME_S:
+            self._hold = min(LONGEST_HOLD_S, 2 * self._hold)
+            self._raised = -math.inf
+        # Too slow at a frame may be the frequency's fault: then that goes up.
+        downward = not reason.startswith("latency")
+        best = self._choices.cheaper(now, bounds, downward)
+        self.note = (
+            "" if best.fits else f"no setting keeps the limits: at least {best.watts:.2f} W are expected"
+        )
+        return self._go(t_s, best.levels, reason, best)
+
+    def _restore(self, t_s: float, now: Now, bounds: Bounds) -> list[Action]:
+        target, self.note = bounds.target_w, ""
+        if t_s - self._moved > 180:
+            self._hold = max(HOLD_S, self._hold / 2)
+        room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
+        # Much room is no matter of noise: it need not wait as long as the last percents.
+        hold = max(HOLD_S, self._hold * min(1.0, 0.04 / room))
+        if t_s - self._moved < hold or t_s - self._looked < LOOK_S or self._watch.blind:
+            return []
+        self._looked = t_s
+        if not any(now.levels):
+            return []
+        current = float(self._planner.quality_loss(np.array([now.levels]), np.array([now.rate]))[0])
+        patient = t_s - self._other >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < 20
+        best = self._choices.better(now, bounds, current) if patient else None
+        if best is None:
+            best = self._choices.choose(now, bounds, frozen=True)
+            small = target is not None and best.watts - now.watts < self._targets.dead() * target
+            if not best.fits or best.levels == now.levels or best.loss > current - 0.004 or small:
+                return []
+        words = "no limit is near" if target is None else f"{target - now.watts:.2f} W of room"
+        self._raised = t_s
+        return self._go(t_s, best.levels, words, best)
+
+    def _go(
+        self, t_s: float, levels: tuple[int, ...], reason: str, plan: Setting | None = None
+    ) -> list[Action]:
+        """Move the levers, those that save first. A refusal is logged, and the rest of the plan dropped."""
+        actions = []
+        order = [
+            i for i in range(len(levels)) if levels[i] != self.levers[i].level and i not in self._refused
+        ]
+        for i in sorted(order, key=lambda i: levels[i] < self.levers[i].level):
+            lever = self.levers[i]
+            before = lever.label(lever.level)
+            text = reason + (
+                f"; expected {plan.watts:.2f} W at {plan.rate:.1f} fps" if plan is not None else ""
+            )
+            try:
+                lever.move(levels[i])
+            except ArenaError as error:
+                self._refused.add(i)
+                actions.append(
+                    Action(t_s, lever.name, before, before, f"refused, left alone from now on: {error}")
+                )
+                break
+            actions.append(Action(t_s, lever.name, before, lever.label(lever.level), text))
+            if i != self._space.fps:
+                self._other = t_s
+        if actions:
+            self._moved = t_s
+            self._watch.moved()
+            self.log += actions
+        return actions
+
+    def state(self) -> dict[str, Any]:
+        """For a dashboard; JSON."""
+        watch, ahead = self._watch, self.forecast
+        minutes = ahead.minutes if ahead is not None else None
+        target, watts, warmest = self._targets.target_w, watch.mean_watts, watch.warmest
+        return {
+            "levers": {lever.name: lever.label(lever.level) for lever in self.levers},
+            "levels": [
+                {"lever": x.name, "level": x.level, "levels": x.levels, "label": x.label(x.level)}
+                for x in self.levers
+            ],
+            "log": [action.to_json() for action in self.log[-_TOLD:]],
+            "moves": dict(Counter(action.lever for action in self.log)),
+            "refused": sorted(self.levers[i].name for i in self._refused),
+            "target_w": None if target is None or target > 1e3 else round(target, 3),
+            "power_w": None if watts is None or not watch.ever_power else round(watts, 3),
+            "power_known": not watch.blind_power,
+            "idle_w": round(float(self._power.state[0]), 3) if self._power.known else None,
+            "temperature_c": None if warmest is None else round(warmest, 2),
+            "bound_c": self._targets.bound_c(),
+            "forecast": ahead.words() if ahead is not None else "not known yet",
+            "settles_c": None if ahead is None or ahead.steady_c is None else round(ahead.steady_c, 1),
+            "minutes": None if minutes is None or math.isinf(minutes) else round(minutes, 2),
+            "fit_rms_k": None if ahead is None else round(ahead.rms_k, 3),
+            "hold_s": self._hold,
+            "actions": len(self.log),
+            "note": watch.note or self.note,
+        }

@@ -1,0 +1,171 @@
+"""A thermal model fitted on line: temperature from power, by a bank of two-pole models with recursive least squares.
+
+A device is a small heat capacity (the chip) on a large one (heat sink, case) in air of an unknown temperature, so for
+time constants f (fast) and s (slow)
+
+    T(t) = a + Rf·Pf(t) + Rs·Ps(t) + A·exp(-t/s)
+
+where Pf and Ps are the power through a first-order low pass of f and s, and A the state it was in at the start. For
+given f and s that is linear in (a, Rf, Rs, A): each pair of a grid has its recursive least squares with a weak prior,
+and the pairs that predict best speak. Noise of the thermometer is noise of the regression's left side only, so it does
+not bias the fit, as it would in a fit of temperature differences. The air's temperature may wander: the sun moves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+FAST_S = (2.0, 6.0, 15.0, 35.0)
+SLOW_S = (60.0, 120.0, 240.0, 420.0, 700.0, 1100.0, 1800.0)
+#: Growth of the variances per second: the air's temperature wanders a kelvin or two in an hour, resistances hardly.
+DRIFT = (1e-3, 1e-6, 1e-6, 0.0)
+#: Standard deviations of (a, Rf, Rs, A) before any sample, and the means of the resistances in K/W.
+PRIOR_SD = (20.0, 2.0, 4.0, 12.0)
+PRIOR_R = (1.0, 4.0)
+#: Members of the bank speak while their error is within this factor of the best one's.
+TOLERANCE = 1.1
+#: A horizon counts when a watt shows by then at least this part of what it shows at the longest.
+LEAST_REACH = 0.25
+#: The regression's error is not white (the thermometer rounds, the air moves): its own uncertainty is too small.
+INFLATION = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """``minutes`` until ``bound_c`` at the present power: inf when never, None while unknown. ``rms_k``: error of the
+    fit, one step ahead; ``sd_k``: uncertainty of ``steady_c``, where the temperature settles at this power."""
+
+    minutes: float | None
+    bound_c: float
+    steady_c: float | None
+    sd_k: float
+    rms_k: float
+    samples: int
+
+    def words(self) -> str:
+        if self.minutes is None:
+            return "not known yet"
+        if math.isinf(self.minutes):
+            return f"{self.bound_c:g} °C is not reached: it settles at {self.steady_c:.0f} °C"
+        return f"{self.bound_c:g} °C in {self.minutes:.1f} min"
+
+
+class ThermalModel:
+    """Feed ``add`` with power in W (or anything proportional to it) and the temperature; ask for the future."""
+
+    def __init__(self) -> None:
+        pairs = [(f, s) for f in FAST_S for s in SLOW_S]
+        self._tau = np.array(pairs).T  # [2, K]
+        count = len(pairs)
+        self._theta = np.zeros((count, 4))
+        self._theta[:, 1:3] = PRIOR_R
+        self._cov = np.tile(np.diag(np.square(PRIOR_SD)), (count, 1, 1))
+        self._filtered = np.zeros((2, count))
+        self._error = np.full(count, 1.0)  # mean square, a priori
+        self._start: float | None = None
+        self._time = 0.0
+        self._first = (0.0, 0.0)  # temperature, power
+        self.samples = 0
+
+    def add(self, t_s: float, power: float, temperature: float | None) -> None:
+        """One sample; ``power`` is the mean since the last one. Samples out of order are left out; without a
+        temperature the model only runs on."""
+        if self._start is None:
+            if temperature is None:
+                return
+            self._start, self._first = t_s, (temperature, power)
+            self._filtered[:] = power
+        elapsed = t_s - self._start
+        step = elapsed - self._time
+        if self.samples and step <= 0:
+            return
+        self._time = elapsed
+        self._filtered += (power - self._filtered) * (1 - np.exp(-step / self._tau))
+        if temperature is None:
+            return
+        phi = self._phi(self._filtered, np.exp(-elapsed / self._tau[1]))
+        error = temperature - self._first[0] - np.einsum("kd,kd->k", phi, self._theta)
+        # Rounding to half a degree and a slow fan are worth some tenths; a whole second weighs as one sample.
+        noise = 0.3 + self._error
+        gain = np.einsum("kde,ke->kd", self._cov, phi)
+        variance = np.einsum("kd,kd->k", phi, gain) + noise
+        self._theta += gain * (error / variance)[:, None]
+        self._cov -= np.einsum("kd,ke->kde", gain, gain) / variance[:, None, None]
+        self._cov += np.diag(DRIFT) * max(0.0, step)
+        self.samples += 1
+        weight = max(1 - math.exp(-max(step, 0.1) / 120.0), 1 / self.samples)
+        self._error += weight * (np.square(error) - self._error)
+
+    def _phi(self, filtered: np.ndarray, decay: np.ndarray) -> np.ndarray:
+        return np.stack([np.ones_like(decay), *(filtered - self._first[1]), decay], axis=1)
+
+    @property
+    def rms_k(self) -> float:
+        """Root mean square of the one-step error of the best member, over some two minutes."""
+        return float(np.sqrt(self._error.min()))
+
+    def _speaking(self) -> np.ndarray:
+        sane = (self._theta[:, 2] > -0.05) & (self._theta[:, 1] > -0.5)
+        error = np.where(sane, self._error, np.inf)
+        return np.flatnonzero(error <= max(error.min() * TOLERANCE, 1e-4))
+
+    def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the members that speak: mean, standard deviation, and what one more W would add, after ``horizon_s``."""
+        who = self._speaking()
+        keep = np.exp(-horizon_s / self._tau[:, who])
+        filtered = power + (self._filtered[:, who] - power) * keep
+        decay = np.exp(-(self._time + horizon_s) / self._tau[1, who])
+        phi = self._phi(filtered, decay)
+        mean = self._first[0] + np.einsum("kd,kd->k", phi, self._theta[who])
+        # Against now, which is known: what matters is the uncertainty of the change.
+        change = phi - self._phi(self._filtered[:, who], np.exp(-self._time / self._tau[1, who]))
+        variance = np.einsum("kd,kde,ke->k", change, self._cov[who], change)
+        slope = (self._theta[who, 1:3].T * (1 - keep)).sum(axis=0)
+        return mean, INFLATION * np.sqrt(np.maximum(variance, 0)), slope
+
+    def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
+        """(°C, standard deviation) after ``horizon_s`` at ``power``, the members' spread included."""
+        mean, sd, _ = self._ahead(power, horizon_s)
+        if not len(mean):
+            return self._first[0], math.inf
+        return float(mean.mean()), float(np.sqrt(np.mean(sd**2) + mean.var()))
+
+    def allowed(self, power: float, bound_c: float, horizons_s: tuple[float, ...]) -> float:
+        """The highest power that keeps the temperature below ``bound_c`` at each horizon.
+
+        An uncertain forecast uses half of the room that is left, not none: the next seconds show more.
+        """
+        # No further ahead than twice what was seen: earlier the resistances are guesses.
+        seen = [horizon for horizon in horizons_s if horizon <= max(horizons_s[0], 2 * self._time)]
+        best, reach = math.inf, 0.0
+        for horizon in reversed(seen):
+            mean, sd, slope = self._ahead(power, horizon)
+            if not len(mean):
+                return math.inf
+            room, gain = bound_c - float(mean.mean()), float(slope.mean())
+            reach = max(reach, gain)
+            # Where power has done little yet, a tenth of a degree would cost every watt: later horizons see to it.
+            if gain < max(1e-3, LEAST_REACH * reach):
+                break
+            spread = float(np.sqrt(np.mean(sd**2) + mean.var()))
+            if room > 0:
+                room -= min(0.5 * room, spread)
+            best = min(best, power + room / gain)
+        return best
+
+    def forecast(self, power: float, bound_c: float) -> Forecast:
+        """When ``bound_c`` is reached at ``power``."""
+        steady, sd = self.predict(power, 2 * SLOW_S[-1])
+        known = self.samples >= 30 and self._time >= 60
+        near, near_sd = self.predict(power, 300.0)
+        if not known or near_sd > max(3.0, 0.25 * abs(bound_c - near)):
+            return Forecast(None, bound_c, None, sd, self.rms_k, self.samples)
+        minutes = math.inf
+        for horizon in np.geomspace(5.0, 3 * 3600.0, 30):
+            if self.predict(power, float(horizon))[0] >= bound_c:
+                minutes = float(horizon) / 60
+                break
+        return Forecast(minutes, bound_c, steady, sd, self.rms_k, self.samples)

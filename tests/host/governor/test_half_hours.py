@@ -1,0 +1,44 @@
+"""The targets, on simulated devices at 35 °C ambient: thirty minutes each, read and moved through real file trees."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+
+from benchmarks.camera.governor import ALL, SCENARIOS, Run, Scenario, main, simulate, targets
+
+
+@cache
+def ungoverned(name: str) -> Run:
+    return simulate(next(s for s in SCENARIOS if s.name == name), ())
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_limits_are_kept_with_more_frames_than_without_a_governor(scenario: Scenario) -> None:
+    free, run = ungoverned(scenario.name), simulate(scenario, ALL)
+    assert targets(run, free, scenario.limits) == dict.fromkeys(targets(run, free, scenario.limits), True)
+    assert run.throttled_s == 0
+    assert run.busiest_minute <= 24 and run.actions <= 120
+
+
+def test_the_boxed_nano_and_the_phone_throttle_when_ungoverned() -> None:
+    """Else the comparison would be with a device that has no trouble."""
+    for scenario in SCENARIOS:
+        if scenario.box_k_w or scenario.host == "phone":
+            assert ungoverned(scenario.name).throttled_s > 300
+
+
+def test_the_benchmark_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--json", "--minutes", "1", "--no-ablation"])
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    assert len(rows) == 2 * len(SCENARIOS)
+    assert rows[1]["levers"] == list(ALL) and rows[1]["kept"]["power"] and rows[1]["log"]
+
+
+def test_the_frame_rate_alone_keeps_the_limit_too() -> None:
+    scenario = SCENARIOS[0]
+    run = simulate(scenario, ("fps",), minutes=8)
+    assert run.worst_w <= scenario.limits.power_w  # type: ignore[operator]
+    assert run.settings["levers"].keys() == {"fps"}
