@@ -1,0 +1,212 @@
+"""How long a battery feeds a load: capacity at the drain's rate and temperature, self-discharge, droop under the peak.
+
+The depth of discharge is stepped through from full to the end; in each step the drain is constant, so that the
+charge left follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is the rated capacity's, or
+earlier, when the voltage under the peak current falls below what the battery or the regulator allows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from arenite.converters.errors import UsageError
+from arenite.host.duty.events import positive
+from arenite.profiles.batteries import Battery
+
+DAY_S, YEAR_S = 86400.0, 365.25 * 86400
+_STEPS = 500
+REGULATORS = ("none", "linear", "switching")
+
+
+@dataclass(frozen=True)
+class Regulator:
+    """What stands between battery and device.
+
+    ``none`` and ``linear``: the battery's current is the device's, power / ``output_v``. ``switching``: it is what
+    keeps power / ``efficiency`` at the battery's voltage. ``quiescent_a`` flows besides. Below ``minimum_v`` at its
+    input the device or the regulator stops; None: only the battery's own cut-off counts.
+    """
+
+    kind: str = "none"
+    output_v: float = 3.0
+    efficiency: float = 0.9
+    quiescent_a: float = 0.0
+    minimum_v: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in REGULATORS:
+            raise UsageError(
+                f"There is no regulator '{self.kind}'.", f"Choose among {', '.join(REGULATORS)}."
+            )
+        positive("regulator's output in V", self.output_v)
+        positive("regulator's quiescent current in A", self.quiescent_a, zero=True)
+        if self.minimum_v is not None:
+            positive("least input voltage", self.minimum_v)
+        if not 0 < positive("regulator's efficiency", self.efficiency) <= 1:
+            raise UsageError(f"An efficiency lies between 0 and 1, not {self.efficiency:g}.")
+
+    def current_a(self, watts: float, open_v: float, ohm: float) -> float:
+        """Current from ``open_v`` behind ``ohm`` for a device that takes ``watts``; inf: more than it can give."""
+        if self.kind != "switching":
+            return watts / self.output_v + self.quiescent_a
+        # I·(V - I·R) = P / η; the smaller root is the one that a regulator settles at.
+        root = open_v**2 - 4 * ohm * watts / self.efficiency
+        if root < 0:
+            return math.inf
+        return 2 * watts / self.efficiency / (open_v + math.sqrt(root)) + self.quiescent_a
+
+
+@dataclass(frozen=True)
+class BatteryLife:
+    """A life in s (of one charge where it is rechargeable), with why it ends and what to know about it."""
+
+    life_s: float
+    average_ma: float
+    peak_ma: float
+    usable: float  # share of the charge that had gone, self-discharge included, when the life ended
+    self_discharged: float  # share of the full charge that was lost by itself
+    lowest_v: float  # under the peak, at the end
+    ends_by: str  # "capacity", "voltage" or "never starts"
+    warnings: tuple[str, ...]
+    assumed: tuple[str, ...]  # the profile's figures that are assumed or recalled, with what it says of them
+
+    @property
+    def days(self) -> float:
+        return self.life_s / DAY_S
+
+
+def least_voltage(battery: Battery, regulator: Regulator) -> float:
+    return max(battery.cutoff_v, regulator.minimum_v or 0.0)
+
+
+def check_temperature(battery: Battery, celsius: float) -> None:
+    """Raises ``UsageError`` outside of the temperatures that the battery's profile covers."""
+    if not battery.coldest_c <= celsius <= battery.hottest_c:
+        raise UsageError(
+            f"'{battery.name}' is described from {battery.coldest_c:g} to {battery.hottest_c:g} °C, "
+            f"not at {celsius:g} °C.",
+            "Choose a battery for this temperature, for instance lisocl2_aa.",
+        )
+
+
+def battery_life(
+    battery: Battery,
+    average_w: float,
+    peak_w: float,
+    regulator: Regulator = Regulator(),
+    celsius: float = 20.0,
+) -> BatteryLife:
+    """Life of a full battery under a load of ``average_w`` with peaks of ``peak_w``, at one temperature.
+
+    Raises ``UsageError`` for powers that are not above 0, a peak below the average, or a temperature
+    outside the profile.
+    """
+    positive("average power in W", average_w)
+    if positive("peak power in W", peak_w) < average_w * (1 - 1e-9):
+        raise UsageError(f"The peak power of {peak_w:g} W is below the average of {average_w:g} W.")
+    check_temperature(battery, celsius)
+    least_v, loss = least_voltage(battery, regulator), battery.loss_per_s(celsius)
+
+    def under_peak(depth: float) -> tuple[float, float]:
+        """Voltage and current under the peak."""
+        open_v, ohm = battery.voltage.at(depth), battery.ohm(depth, celsius)
+        amps = regulator.current_a(peak_w, open_v, ohm)
+        return (open_v - amps * ohm if math.isfinite(amps) else -math.inf), amps
+
+    life = charge = lost = depth = 0.0
+    volts, peak = under_peak(0.0)
+    ends = "capacity" if volts >= least_v else "never starts"
+    worst_average = 0.0
+    while ends == "capacity" and depth < 1:
+        step = 1 / _STEPS
+        after = min(depth + step, 1.0)
+        if under_peak(after)[0] < least_v:
+            ends, low, high = "voltage", depth, after
+            for _ in range(40):
+                middle = (low + high) / 2
+                low, high = (middle, high) if under_peak(middle)[0] >= least_v else (low, middle)
+            after = low
+        middle = (depth + after) / 2
+        amps = regulator.current_a(average_w, battery.voltage.at(middle), battery.ohm(middle, celsius))
+        part = amps / battery.capacity_as(amps, celsius)
+        worst_average = max(worst_average, amps)
+        if after > depth:
+            seconds = _time(1 - depth, 1 - after, part, loss)
+            life += seconds
+            charge += amps * seconds
+            lost += max(after - depth - part * seconds, 0.0)
+        depth = after
+        volts, now_peak = under_peak(depth)
+        peak = max(peak, now_peak)
+    return BatteryLife(
+        life_s=life,
+        average_ma=1000 * charge / life if life else 0.0,
+        peak_ma=1000 * peak,
+        usable=depth,
+        self_discharged=lost,
+        lowest_v=volts,
+        ends_by=ends,
+        warnings=tuple(
+            _warnings(battery, regulator, life, worst_average, peak, depth, ends, least_v, celsius)
+        ),
+        assumed=tuple(f"{k}: {v}" for k, v in battery.sources.items() if "assumed" in v or "recalled" in v),
+    )
+
+
+def _time(full: float, rest: float, part: float, loss: float) -> float:
+    """Seconds in which the charge falls from ``full`` to ``rest`` under dq/dt = -part - loss·q."""
+    if loss * full < 1e-9 * part:
+        return (full - rest) / part
+    return math.log1p(loss * (full - rest) / (part + loss * rest)) / loss
+
+
+def _warnings(
+    battery: Battery,
+    regulator: Regulator,
+    life: float,
+    average: float,
+    peak: float,
+    depth: float,
+    ends: str,
+    least_v: float,
+    celsius: float,
+) -> list[str]:
+    found = []
+    peak_ma, average_ma = 1000 * peak, 1000 * average
+    if peak_ma > battery.pulse_ma:
+        found.append(
+            f"The peak current of {peak_ma:.3g} mA is more than the {battery.pulse_ma:g} mA that {battery.title} "
+            "gives in pulses: add a capacitor, lower the clock, or take a larger battery."
+        )
+    if average_ma > battery.continuous_ma:
+        found.append(
+            f"The average current of {average_ma:.3g} mA is more than the {battery.continuous_ma:g} mA that it gives "
+            "for long."
+        )
+    if ends == "never starts":
+        found.append(
+            f"Even full, its voltage under the peak falls below {least_v:g} V: the device resets at once."
+        )
+    elif ends == "voltage" and depth < 0.9:
+        found.append(
+            f"The voltage under the peak falls below {least_v:g} V when {100 * (1 - depth):.0f} % of the charge "
+            "is left."
+        )
+    if life > battery.shelf_years * YEAR_S:
+        found.append(
+            f"{life / YEAR_S:.3g} years are more than the {battery.shelf_years:g} years for which such a battery is "
+            "sold; do not count on more."
+        )
+    if battery.rate is not None and average_ma > 10 ** battery.rate.x[-1]:
+        found.append(
+            f"Its capacity above {10 ** battery.rate.x[-1]:g} mA is not known; the last known was taken."
+        )
+    if regulator.kind == "linear" and regulator.output_v > least_v:
+        found.append(
+            f"The linear regulator gives {regulator.output_v:g} V only while the battery has more; set minimum_v "
+            "to what the device still runs at."
+        )
+    if battery.rechargeable and celsius > 45:
+        found.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which is not modelled.")
+    return found

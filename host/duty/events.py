@@ -1,0 +1,108 @@
+"""When sensor events come: at a fixed period, at random (Poisson), or as they were recorded."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.converters.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+
+def positive(name: str, value: float, zero: bool = False) -> float:
+    """``value`` as a float, finite and above 0 (or 0 where ``zero``). Raises ``UsageError`` that names it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise UsageError(f"The {name} must be a number, not {value!r}.", "Give a finite number.")
+    if value < 0 or (value == 0 and not zero):
+        raise UsageError(
+            f"The {name} must be {'0 or more' if zero else 'above 0'}, not {value:g}.",
+            "Check its sign and unit.",
+        )
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """One event every ``period_s`` seconds."""
+
+    period_s: float
+
+    def __post_init__(self) -> None:
+        positive("period of the events", self.period_s)
+
+    @property
+    def rate_hz(self) -> float:
+        return 1 / self.period_s
+
+    def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
+        """The first ``count`` arrival times in s, ascending."""
+        return np.arange(1, count + 1, dtype=np.float64) * self.period_s
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Events independent of one another, ``rate_hz`` of them per second on average."""
+
+    rate_hz: float
+
+    def __post_init__(self) -> None:
+        positive("rate of the events", self.rate_hz)
+
+    def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
+        """``count`` arrival times in s, ascending, drawn from ``rng``."""
+        return np.cumsum(rng.exponential(1 / self.rate_hz, count))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Recorded arrival times in s, ascending from 0 or more. After ``duration_s`` the recording begins again."""
+
+    times_s: tuple[float, ...]
+    duration_s: float
+
+    def __post_init__(self) -> None:
+        times = np.asarray(self.times_s, dtype=np.float64)
+        if times.size == 0:
+            raise UsageError("The trace has no events.", "Give at least one arrival time in seconds.")
+        if not np.isfinite(times).all() or times[0] < 0 or (np.diff(times) < 0).any():
+            raise UsageError("The trace's times must be finite, ascending and 0 or more.", "Sort them first.")
+        positive("duration of the trace", self.duration_s)
+        if self.duration_s < times[-1]:
+            raise UsageError(
+                f"The trace lasts {self.duration_s:g} s, but its last event is at {times[-1]:g} s.",
+                "Give the time from the recording's start to its end.",
+            )
+
+    @classmethod
+    def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> Trace:
+        """A trace from arrival times. Without a duration the mean gap is put behind the last event.
+
+        Raises ``UsageError`` for no events, times out of order, or one event without a duration.
+        """
+        times = tuple(float(t) for t in times_s)
+        if duration_s is None:
+            if len(times) < 2 or times[-1] <= times[0]:
+                raise UsageError(
+                    "A trace of so few events needs its duration.", "Give duration_s in seconds."
+                )
+            duration_s = times[-1] + (times[-1] - times[0]) / (len(times) - 1)
+        return cls(times, duration_s)
+
+    @property
+    def rate_hz(self) -> float:
+        return len(self.times_s) / self.duration_s
+
+    def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
+        """The first ``count`` arrival times of the trace repeated without end."""
+        times = np.asarray(self.times_s)
+        rounds = -(-count // times.size)
+        return (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]
+
+
+Events = Periodic | Poisson | Trace

@@ -1,0 +1,164 @@
+"""What a duty cycle is made of, from files: event times, service times, a bench's latency, a measured energy."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ArenaError, UsageError
+from arenite.host.duty.events import Floats
+from arenite.host.duty.service import Service
+from arenite.profiles.boards import load_board
+
+#: Names that a column of times may end in, and seconds in its unit.
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def read_times(path: Path, what: str, default_unit: str) -> Floats:
+    """The first column of a CSV file, in s.
+
+    A heading names its unit (``time_s``, ``service_ms``, ``t (us)``); without one it is ``default_unit``.
+    Raises ``UsageError`` for a file that cannot be read, or a line that is no number.
+    """
+    try:
+        rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read the {what} {path}: {_reason(error)}.", "Give a CSV file.") from error
+    cells = [(k, row[0].strip()) for k, row in enumerate(rows, 1) if row and row[0].strip()]
+    unit = UNITS[default_unit]
+    if cells and not _is_number(cells[0][1]):
+        name = cells.pop(0)[1].rstrip(")").lower()
+        ends = [end for end in UNITS if name.endswith(("_" + end, " " + end, "(" + end)) or name == end]
+        unit = UNITS[ends[0]] if ends else unit
+    values = []
+    for line, text in cells:
+        if not _is_number(text):
+            raise UsageError(
+                f"{path}, line {line}: '{text}' is no time.", "Write one number per line, first column."
+            )
+        values.append(float(text) * unit)
+    if not values:
+        raise UsageError(f"{path} has no times.", f"Write the {what}, one per line.")
+    return np.array(values)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+
+
+def read_result(path: Path, schema: str) -> dict[str, Any]:
+    """A JSON result of another command. Raises ``UsageError`` for anything else."""
+    hint = f"Write it with `arenite {schema.split('.')[1].split('/')[0]} … --json > {path.name}`."
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read {path}: {_reason(error)}.", hint) from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path} is no JSON: {error}.", hint) from error
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise UsageError(f"{path} is no {schema}, but {found!r}.", hint)
+    return data
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Service times with where they are from, and the board that they are of."""
+
+    service: Service
+    source: str
+    kind: str
+    board: str
+
+
+def latency_of_bench(path: Path, board: str | None = None) -> Latency:
+    """The time of an inference by ``arenite.bench/1``: measured on a real board, else estimated cycles at a clock.
+
+    ``board``: whose clock counts the cycles; None: the one of the result. Between the percentiles that the result has
+    the times are drawn on straight lines. Raises ``UsageError`` for a result that has no time.
+    """
+    data = read_result(path, "arenite.bench/1")
+    try:
+        inference, name = data["inference"], str(data["board"]["name"])
+        if inference["latency_us"] is not None:
+            service = _between({k: v * 1e-6 for k, v in inference["latency_us"].items()})
+            return Latency(service, f"{path.name}: measured on {name}", "measured", name)
+        counted = inference["instructions"]
+        per_instruction = inference["cycles"]["p50"] / counted["p50"]
+        clock = load_board(board or name)
+        seconds = {k: v * per_instruction / clock.clock_hz for k, v in counted.items()}
+        source = (
+            f"{path.name}: estimated cycles of {name}, at the {clock.clock_hz / 1e6:g} MHz of {clock.name}"
+        )
+        return Latency(_between(seconds), source, "estimated", clock.name)
+    except (KeyError, TypeError, ZeroDivisionError) as error:
+        raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
+
+
+def _between(found: dict[str, float]) -> Service:
+    """256 equally likely times on the straight lines between min, p50, p95, p99 and max; one, where these are equal."""
+    at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
+    points = [found[name] for name, _ in at]
+    if points[-1] - points[0] <= 1e-3 * points[1]:
+        return Service.of(points[1])
+    shares = (np.arange(256) + 0.5) / 256
+    return Service.of(np.interp(shares, [share for _, share in at], np.maximum.accumulate(points)).tolist())
+
+
+def latency_of_energy(path: Path) -> Latency:
+    """The time of an inference by ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` without one."""
+    data = read_result(path, "arenite.energy/1")
+    try:
+        duration, name = data["duration_ms"], str(data["board"]["name"])
+        kind = str(duration["kind"])
+        return Latency(Service.of(float(duration["median"]) / 1e3), f"{path.name}: of {name}", kind, name)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} has no time of an inference.", "Give --service MILLISECONDS.") from error
+
+
+@dataclass(frozen=True)
+class MeasuredPower:
+    """Watts while an inference runs, and asleep where the recording showed it."""
+
+    active_w: float
+    sleep_w: float | None
+    peak_w: float | None
+    source: str
+    kind: str
+
+
+def power_of_energy(path: Path) -> MeasuredPower:
+    """The powers in ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` where there are none."""
+    data = read_result(path, "arenite.energy/1")
+    try:
+        sleep = data.get("sleep_current_a")
+        kind = str(data["energy_uj_per_inference"]["kind"])
+        peak = data.get("peak_power_w")
+        return MeasuredPower(
+            float(data["average_power_w"]),
+            None if sleep is None else float(sleep) * float(data["supply_v"]),
+            None if peak is None else float(peak),
+            f"{path.name}: {kind}",
+            kind,
+        )
+    except (KeyError, TypeError, ValueError, ArenaError) as error:
+        raise UsageError(f"{path} has no power of an inference.", "Run `arenite energy` again.") from error
+
+
+def trace_times(path: Path) -> Sequence[float]:
+    """Event times of a recording, in s. Raises ``UsageError``."""
+    return [float(t) for t in read_times(path, "events", "s")]

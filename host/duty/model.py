@@ -1,0 +1,214 @@
+"""One prediction for a device that sleeps between events: queueing, power and battery life together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
+from arenite.host.duty.events import Events, Periodic, Poisson, Trace, positive
+from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places
+from arenite.host.duty.finite import limited
+from arenite.host.duty.periodic import periodic, replay
+from arenite.host.duty.queueing import unlimited
+from arenite.host.duty.service import Service
+from arenite.profiles.batteries import Battery, load_battery
+
+SCHEMA = "arenite.duty/1"
+
+
+@dataclass(frozen=True)
+class PowerStates:
+    """What the device takes in each state, at its own supply.
+
+    Attributes:
+        sleep_w: asleep, everything that is always on included.
+        active_w: while it serves an event.
+        wake_s: from an event that finds it asleep to the start of its service.
+        wake_j: energy of waking; None: ``active_w`` for ``wake_s``.
+        enter_j: energy of falling asleep once; its time is neglected.
+        linger_s: how long it stays awake after its last event.
+        linger_w: meanwhile; None: ``active_w``.
+        peak_w: short peak that the supply must stand; None: the highest of the states' powers.
+    """
+
+    sleep_w: float
+    active_w: float
+    wake_s: float = 0.0
+    wake_j: float | None = None
+    enter_j: float = 0.0
+    linger_s: float = 0.0
+    linger_w: float | None = None
+    peak_w: float | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.sleep  # checks wake_s and linger_s
+        positive("power asleep in W", self.sleep_w, zero=True)
+        positive("power while active in W", self.active_w)
+        positive("energy of falling asleep in J", self.enter_j, zero=True)
+        for name, value in (("energy of waking in J", self.wake_j), ("power awake in W", self.linger_w)):
+            if value is not None:
+                positive(name, value, zero=True)
+        if self.sleep_w > self.active_w:
+            raise UsageError(
+                f"Asleep the device would take {self.sleep_w:g} W, awake {self.active_w:g} W.",
+                "Powers are in W; are the two exchanged?",
+            )
+        if self.peak_w is not None and positive("peak power in W", self.peak_w) < self.active_w:
+            raise UsageError(f"The peak of {self.peak_w:g} W is below the active {self.active_w:g} W.")
+
+    @property
+    def sleep(self) -> Sleep:
+        return Sleep(self.wake_s, self.linger_s)
+
+    @property
+    def waking_j(self) -> float:
+        return self.active_w * self.wake_s if self.wake_j is None else self.wake_j
+
+    @property
+    def lingering_w(self) -> float:
+        return self.active_w if self.linger_w is None else self.linger_w
+
+    @property
+    def highest_w(self) -> float:
+        waking = self.waking_j / self.wake_s if self.wake_s else 0.0
+        return max(self.peak_w or 0.0, self.active_w, self.lingering_w, waking)
+
+    def parts_w(
+        self, sleeping: float, utilisation: float, lingering: float, wakes_per_s: float
+    ) -> dict[str, float]:
+        """Average W by state, from shares of time and the rate of waking; together the average power."""
+        return {
+            "sleep": self.sleep_w * sleeping,
+            "active": self.active_w * utilisation,
+            "linger": self.lingering_w * lingering,
+            "transitions": (self.waking_j + self.enter_j) * wakes_per_s,
+        }
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Queueing, average power (W, at the device's supply) by state, and battery life where a battery was given."""
+
+    queueing: Queueing
+    power_w: float
+    parts_w: dict[str, float]
+    peak_w: float
+    energy_per_event_j: float  # all the energy, rest included, over the events served; inf where none is
+    battery: str | None
+    life: BatteryLife | None
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data for a report, times in s; percentiles are keyed "p50" and so on."""
+        q, life = self.queueing, self.life
+        return {
+            "schema": SCHEMA,
+            "kind": "estimated",
+            "method": q.method,
+            "offered": q.offered,
+            "utilisation": q.utilisation,
+            "shares": {
+                "active": q.utilisation,
+                "waking": q.waking,
+                "lingering": q.lingering,
+                "sleeping": q.sleeping,
+            },
+            "wakes_per_s": q.wakes_per_s,
+            "served_per_s": q.served_per_s,
+            "dropped": q.dropped,
+            "queue_mean": q.queue_mean,
+            "wait_s": {"mean": q.wait_mean_s, **{f"p{p:g}": v for p, v in q.wait_percentiles_s.items()}},
+            "power_w": self.power_w,
+            "power_parts_w": self.parts_w,
+            "peak_w": self.peak_w,
+            "energy_per_event_j": self.energy_per_event_j if math.isfinite(self.energy_per_event_j) else None,
+            "battery": None
+            if life is None
+            else {
+                "name": self.battery,
+                "life_s": life.life_s,
+                "life_days": life.days,
+                "average_ma": life.average_ma,
+                "peak_ma": life.peak_ma if math.isfinite(life.peak_ma) else None,
+                "usable": life.usable,
+                "self_discharged": life.self_discharged,
+                "lowest_v": life.lowest_v if math.isfinite(life.lowest_v) else None,
+                "ends_by": life.ends_by,
+                "assumed": list(life.assumed),
+            },
+            "notes": list(q.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def queueing(
+    events: Events,
+    service: Service,
+    queue: int | None,
+    sleep: Sleep,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Queueing:
+    """Queueing figures by the model that fits the events, the service and the queue (see docs/duty-cycle.md)."""
+    if isinstance(events, Poisson):
+        if queue is None:
+            return unlimited(events.rate_hz, service, sleep, percentiles)
+        return limited(events.rate_hz, service, sleep, queue, percentiles)
+    if isinstance(events, Periodic):
+        return periodic(events.period_s, service, sleep, queue, percentiles)
+    if isinstance(events, Trace):
+        return replay(events, service, sleep, queue, percentiles)
+    raise UsageError(f"Events are Periodic, Poisson or Trace, not {type(events).__name__}.")
+
+
+def predict(
+    events: Events,
+    service_s: float | Iterable[float] | Service,
+    queue: int | None,
+    power: PowerStates,
+    battery: Battery | str | None = None,
+    *,
+    regulator: Regulator = Regulator(),  # noqa: B008
+    celsius: float = 20.0,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Prediction:
+    """What a duty cycle costs and whether the device keeps up.
+
+    Args:
+        events: when events come.
+        service_s: seconds per event, fixed or measured ones.
+        queue: waiting places besides the event in service; 0: none, None: without limit.
+        power: what the device takes in each state.
+        battery: a profile, its name, or None for no battery life.
+        regulator: between the battery and the device.
+        celsius: temperature of the battery.
+
+    Raises:
+        UsageError: a value out of range, or a device that cannot keep up with an unlimited queue.
+        ProfileError: an unknown battery.
+    """
+    service = Service.of(service_s)
+    found = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))
+    parts = power.parts_w(found.sleeping, found.utilisation, found.lingering, found.wakes_per_s)
+    average = sum(parts.values())
+    warnings = []
+    if found.dropped > 0.01:
+        warnings.append(f"{100 * found.dropped:.3g} % of the events find no place and are dropped.")
+    profile = load_battery(battery) if isinstance(battery, str) else battery
+    life = None
+    if profile is not None:
+        life = battery_life(profile, average, max(power.highest_w, average), regulator, celsius)
+        warnings += life.warnings
+    return Prediction(
+        queueing=found,
+        power_w=average,
+        parts_w=parts,
+        peak_w=power.highest_w,
+        energy_per_event_j=average / found.served_per_s if found.served_per_s else math.inf,
+        battery=None if profile is None else profile.name,
+        life=life,
+        warnings=tuple(warnings),
+    )

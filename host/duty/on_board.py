@@ -1,0 +1,202 @@
+"""The duty cycle on an emulated board: real inferences, a real queue, the device's own counter.
+
+The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. Events go to it over the serial
+port, as times on the board's counter; it sleeps, wakes, infers and drops by them, and tells what happened to each.
+Under ``-icount`` all of that is virtual time: the same figures on every computer, however busy.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.converters.errors import DeviceError, DoesNotFitError, UsageError
+from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.host.duty.events import Floats
+from arenite.host.duty.figures import Sleep
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import build
+from arenite.host.link.transport import Transport
+from arenite.host.prepare import Prepared
+from arenite.host.project import generate_project
+from arenite.profiles.boards import Board
+
+_HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
+#: Events of one run at most; bytes of RAM that each takes, and that are left for the rest of the program.
+MOST_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
+_SERVE, _DUTY = "    ar_serve();\n", "    ar_duty();\n"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the device did. Waits and services in s of its own time; ``dropped``: share of the events.
+
+    ``shares``: of the time from the start to the end of the last event's service: sleeping, waking, active, lingering.
+    """
+
+    waits_s: Floats  # of the events that were served, in their order
+    services_s: Floats
+    dropped: float
+    shares: dict[str, float]
+    wakes: int
+    seconds: float
+
+    @property
+    def utilisation(self) -> float:
+        return self.shares["active"]
+
+    @property
+    def wake_s(self) -> float:
+        """Time that one waking took, with what the firmware itself needs."""
+        return self.shares["waking"] * self.seconds / self.wakes
+
+    @property
+    def wait_mean_s(self) -> float:
+        return float(np.mean(self.waits_s))
+
+
+def seconds_per_tick(board: Board) -> float:
+    """Of the counter of an emulated board, in virtual time. Raises ``UsageError`` for a real one."""
+    emulator = board.emulator
+    if emulator is None:
+        raise UsageError(f"{board.name} is a real board.", "Only emulated ones (qemu_*) keep virtual time.")
+    # An instruction lasts 2^shift ns, and numerator/denominator ticks.
+    return 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
+
+
+class DutyBoard:
+    """A running emulated board that takes runs of events; use it with ``with``."""
+
+    def __init__(self, prepared: Prepared, board: Board, optimise: str | None = None) -> None:
+        """Nothing happens yet."""
+        self._prepared, self._board, self._optimise = prepared, board, optimise
+        #: Events of one run: what the board's RAM has room for; known once the firmware is generated.
+        self.most = 0
+        self._tick = seconds_per_tick(board)
+
+    def __enter__(self) -> DutyBoard:
+        """Build the firmware and start the emulator. Raises ``DoesNotFitError``, ``ToolError``."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="arenite-duty-"))
+            elf = self._built(Path(folder) / "project")
+            self._line = stack.enter_context(start(self._board, elf)).transport
+            _greet(self._line)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def _built(self, directory: Path) -> Path:
+        """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
+        project = generate_project(self._prepared, self._board, directory, optimise=self._optimise)
+        room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
+        self.most = min(MOST_EVENTS, room // _EVENT_BYTES)
+        if self.most < 1:
+            raise DoesNotFitError(
+                f"Beside the model {self._board.name} has no room for a single event.",
+                "Choose a board with more RAM, as qemu_mps2_an386.",
+            )
+        main = directory / "src" / "main.c"
+        text = main.read_text("utf-8")
+        if _SERVE not in text:
+            raise AssertionError("the generated main.c has another form")
+        source = (SOURCE_DIRECTORY.parent / "duty" / "duty.c").read_text("utf-8")
+        # One file: a project compiles the files that it was generated with.
+        main.write_text(f"#define DUTY_EVENTS {self.most}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8")
+        return build(directory)
+
+    def service_s(self, inferences: int = 1) -> float:
+        """Seconds in which the device serves one event that asks for so many inferences."""
+        alone = self.run([0.01], [inferences], None, Sleep())
+        return float(alone.services_s[0])
+
+    def run(
+        self,
+        arrivals_s: Sequence[float] | Floats,
+        inferences: Sequence[int] | NDArray[np.int64] | int,
+        queue: int | None,
+        sleep: Sleep,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Observed:
+        """What becomes of events at ``arrivals_s``, each of so many ``inferences``; ``queue`` None: endless.
+
+        Raises:
+            UsageError: more events than there is room for, or times too far apart for the counter.
+            DeviceError: the device does not answer.
+        """
+        at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
+        gaps = np.diff(at, prepend=0.0)
+        asked = np.broadcast_to(np.asarray(inferences), gaps.shape)
+        if not 0 < gaps.size <= self.most:
+            raise UsageError(f"{gaps.size} events are not 1 to {self.most}.", "Take fewer.")
+        if gaps.min() < 0 or gaps.max() >= 2**32:
+            longest = 2**32 * self._tick
+            raise UsageError(
+                f"Events must be in order, and at most {longest:.0f} s apart for the board's counter.",
+                "Take more events per second, or a shorter service.",
+            )
+        wake, linger = (round(s / self._tick) for s in (sleep.wake_s, sleep.linger_s))
+        head = struct.pack("<5I", _START, gaps.size, _ENDLESS if queue is None else queue, wake, linger)
+        body = np.column_stack([gaps, asked]).astype("<u4").tobytes()
+        self._line.discard_input()
+        self._line.write(head + body)
+        # The whole run is one wait: the emulator goes some ten million instructions a second.
+        answer = _take(self._line, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
+        done, *spent = struct.unpack("<I4QI", answer[:40])
+        if done != _DONE:
+            raise DeviceError("The device answered something else.", "Start it again.")
+        table = np.frombuffer(answer[40:], "<u4").reshape(-1, 2).astype(np.float64)
+        served = table[:, 0] != _DROPPED
+        total = sum(spent[:4])
+        names = ("sleeping", "waking", "active", "lingering")
+        return Observed(
+            waits_s=table[served, 0] * self._tick,
+            services_s=table[served, 1] * self._tick,
+            dropped=float(1 - served.mean()),
+            shares={name: ticks / total for name, ticks in zip(names, spent[:4], strict=True)},
+            wakes=spent[4],
+            seconds=total * self._tick,
+        )
+
+
+def _greet(line: Transport, timeout_s: float = 30.0) -> None:
+    """Say hello until the firmware answers. Raises ``DeviceError`` when it does not."""
+    hello = struct.pack("<I", _HELLO)
+    got = b""
+    end = time.monotonic() + timeout_s
+    while hello not in got:
+        if time.monotonic() > end:
+            raise DeviceError(
+                f"The firmware does not answer within {timeout_s:.0f} s.", "Is the computer overloaded?"
+            )
+        line.write(hello)
+        got += line.read(0.3)
+    # Answers to what was said more than once.
+    while line.read(0.3):
+        pass
+
+
+def _take(line: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
+    """So many bytes. Raises ``DeviceError`` when none came for ``quiet_s``."""
+    got = bytearray()
+    end = time.monotonic() + quiet_s
+    while len(got) < count:
+        data = line.read(0.5)
+        if data:
+            end = time.monotonic() + quiet_s
+        elif time.monotonic() > end:
+            raise DeviceError(
+                f"The device said nothing for {quiet_s:.0f} s.", "Take fewer events or a smaller model."
+            )
+        got += data
+        progress(len(got))
+    return bytes(got)

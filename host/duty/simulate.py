@@ -1,0 +1,157 @@
+"""Discrete-event simulation of a device that sleeps between events: independent of the formulas, to check them.
+
+A heap of events in time (arrival, awake, departure, asleep) drives a small state machine; nothing of queueing.py,
+finite.py or periodic.py is used. The first part is left out as warm-up; means over consecutive batches give the
+confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and Analysis, chapter 9).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from arenite.host.duty.events import Events, Floats
+from arenite.host.duty.figures import PERCENTILES, Sleep
+from arenite.host.duty.service import Service
+
+_BATCHES = 20
+_STUDENT = 2.093  # 97.5 % of Student's t with 19 degrees of freedom
+# In this order at the same moment: a place is free, or the device still awake, for an event that comes just then.
+_DEPARTURE, _AWAKE, _ARRIVAL, _ASLEEP = range(4)
+_SLEEPING, _WAKING, _BUSY, _LINGERING = range(4)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and the half width of its 95 % confidence interval."""
+
+    mean: float
+    half: float
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Figures of a simulation, as in ``Queueing``."""
+
+    events: int
+    utilisation: Estimate
+    waking: Estimate
+    lingering: Estimate
+    sleeping: Estimate
+    wakes_per_s: Estimate
+    dropped: Estimate
+    wait_mean_s: Estimate
+    wait_percentiles_s: dict[float, Estimate]
+
+
+def simulate(
+    events: Events,
+    service: Service,
+    sleep: Sleep,
+    queue: int | None,
+    count: int = 20_000,
+    seed: int = 0,
+    warmup: float = 0.1,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Simulated:
+    """``count`` events, of which the share ``warmup`` is left out. Same seed, same figures."""
+    rng = np.random.default_rng(seed)
+    # Whole ticks, a millionth of the shortest time or less: sums are exact, so that ties stay ties.
+    tick = 10.0 ** (math.floor(math.log10(min(service.mean_s, 1 / events.rate_hz))) - 6)
+    arrivals = np.rint(events.arrivals(count, rng) / tick).astype(np.int64).tolist()
+    times = np.rint(service.draw(count, rng) / tick).astype(np.int64).tolist()
+    wake, linger = round(sleep.wake_s / tick), round(sleep.linger_s / tick)
+    room = math.inf if queue is None else queue
+    skip = int(count * warmup)
+    per_batch = (count - skip) // _BATCHES
+    marks = {skip + b * per_batch for b in range(_BATCHES + 1)}
+
+    heap: list[tuple[int, int, int]] = [(arrivals[0], _ARRIVAL, 0)]
+    waiting: deque[int] = deque()
+    state, since = _SLEEPING, 0
+    spent = [0, 0, 0, 0]
+    wakes = drops = epoch = 0
+    waits: list[int] = []
+    rows: list[list[int]] = []
+    push, pop = heapq.heappush, heapq.heappop
+    while heap:
+        now, kind, which = pop(heap)
+        if kind == _ASLEEP and (which != epoch or state != _LINGERING):
+            continue  # an event came before the device fell asleep
+        before = state
+        if kind == _ARRIVAL:
+            if which in marks:
+                snapshot = spent.copy()
+                snapshot[state] += now - since
+                rows.append([now, *snapshot, wakes, drops, len(waits)])
+            if which + 1 < count:
+                push(heap, (arrivals[which + 1], _ARRIVAL, which + 1))
+            if state == _SLEEPING:
+                wakes += 1
+                waiting.append(which)
+                state = _WAKING
+                push(heap, (now + wake, _AWAKE, 0))
+            elif state == _LINGERING:
+                waits.append(0)
+                state = _BUSY
+                push(heap, (now + times[which], _DEPARTURE, 0))
+            # While waking the first event has the place in service.
+            elif len(waiting) < room + (state == _WAKING):
+                waiting.append(which)
+            else:
+                drops += 1
+        elif kind == _ASLEEP:
+            state = _SLEEPING
+        elif waiting:
+            first = waiting.popleft()
+            waits.append(now - arrivals[first])
+            state = _BUSY
+            push(heap, (now + times[first], _DEPARTURE, 0))
+        else:
+            state = _LINGERING
+            epoch += 1
+            push(heap, (now + linger, _ASLEEP, epoch))
+        if state != before:
+            spent[before] += now - since
+            since = now
+    return _figures(
+        np.asarray(rows, dtype=np.float64), np.asarray(waits) * tick, tick, per_batch, count, percentiles
+    )
+
+
+def _estimate(values: Floats) -> Estimate:
+    half = _STUDENT * float(np.std(values, ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.inf
+    return Estimate(float(np.mean(values)), half)
+
+
+def _figures(
+    rows: Floats, waits: Floats, tick: float, per_batch: int, count: int, percentiles: Sequence[float]
+) -> Simulated:
+    table = np.diff(rows, axis=0)
+    spans = table[:, 0]
+    shares = [_estimate(table[:, 1 + state] / spans) for state in range(4)]
+    edges = [int(row[-1]) for row in rows]
+    whole = waits[edges[0] : edges[-1]]
+    batches = [waits[a:b] for a, b in pairwise(edges) if b > a]
+    found = {}
+    for p in percentiles:
+        each = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
+        # Of all waits together: a mean over batches' percentiles is biased.
+        found[p] = Estimate(float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(each).half)
+    return Simulated(
+        events=count,
+        sleeping=shares[_SLEEPING],
+        waking=shares[_WAKING],
+        utilisation=shares[_BUSY],
+        lingering=shares[_LINGERING],
+        wakes_per_s=_estimate(table[:, 5] / (spans * tick)),
+        dropped=_estimate(table[:, 6] / per_batch),
+        wait_mean_s=_estimate(np.array([batch.mean() for batch in batches])),
+        wait_percentiles_s=found,
+    )

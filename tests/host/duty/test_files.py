@@ -1,0 +1,139 @@
+"""What a duty cycle is made of, from files of other commands and of people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of
+from arenite.host.duty.events import Periodic, Poisson, Trace
+from arenite.host.duty.files import latency_of_bench, latency_of_energy, power_of_energy, read_times
+from arenite.profiles.boards import load_board
+
+
+def bench_json(path: Path, board: str, latency: object, instructions: object, cycles: object) -> Path:
+    result = {
+        "schema": "arenite.bench/1",
+        "board": {"name": board},
+        "inference": {"latency_us": latency, "instructions": instructions, "cycles": cycles},
+    }
+    path.write_text(json.dumps(result), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("time_s\n0.5\n1.5\n", [0.5, 1.5]),
+        ("0.5\n1.5\n", [0.5, 1.5]),
+        ("time (ms),what\n500,door\n1500,door\n", [0.5, 1.5]),
+        ("t_us\n500000\n\n", [0.5]),
+        ("\ufefftime_s\r\n0.5\r\n", [0.5]),
+    ],
+)
+def test_times_are_read_in_their_unit(tmp_path: Path, text: str, want: list[float]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, "utf-8")
+    assert read_times(path, "events", "s") == pytest.approx(want)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time_s\n1\nx\n", "line 3: 'x'"),
+        ("time_s\n", "has no times"),
+        ("", "has no times"),
+        ("1\nnan\n", "'nan'"),
+    ],
+)
+def test_a_file_without_times_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=said):
+        read_times(path, "events", "s")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Cannot read the events"):
+        read_times(tmp_path / "none.csv", "events", "s")
+
+
+def test_a_real_boards_latency_is_measured(tmp_path: Path) -> None:
+    spread = {"p50": 100.0, "p95": 120.0, "p99": 130.0, "min": 90.0, "max": 200.0}
+    found = latency_of_bench(bench_json(tmp_path / "b.json", "nucleo_l4r5zi", spread, None, None))
+    assert found.kind == "measured" and not found.service.fixed
+    times = np.sort(found.service.times_s)
+    assert times[0] >= 90e-6 and times[-1] <= 200e-6
+    assert np.quantile(times, 0.5) == pytest.approx(100e-6, rel=0.01)
+    assert np.quantile(times, 0.95) == pytest.approx(120e-6, rel=0.01)
+
+
+def test_an_emulated_boards_cycles_count_at_a_real_boards_clock(tmp_path: Path) -> None:
+    same = dict.fromkeys(("p50", "p95", "p99", "min", "max"), 1_000_000)
+    path = bench_json(tmp_path / "b.json", "qemu_mps2_an386", None, same, {"p50": 1_200_000})
+    assert latency_of_bench(path).service.times_s == pytest.approx([1.2e6 / 25e6])
+    found = latency_of_bench(path, "nucleo_l4r5zi")
+    assert found.service.times_s == pytest.approx([0.010]) and found.kind == "estimated"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": "arenite.fit/1"}', '{"schema": "arenite.bench/1"}'])
+def test_another_file_is_no_bench(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError):
+        latency_of_bench(path)
+
+
+def test_powers_come_from_what_is_nearest_to_the_truth(tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    energy = {
+        "schema": "arenite.energy/1",
+        "energy_uj_per_inference": {"median": 100.0, "kind": "measured"},
+        "average_power_w": 0.02,
+        "peak_power_w": 0.05,
+        "sleep_current_a": 2e-6,
+        "supply_v": 3.0,
+        "duration_ms": {"median": 35.0, "kind": "measured"},
+        "board": {"name": "nucleo_l4r5zi"},
+    }
+    path.write_text(json.dumps(energy), "utf-8")
+    board = load_board("nucleo_l4r5zi")
+    measured = powers_of(None, None, path, board)
+    assert (measured.active_w, measured.sleep_w, measured.peak_w) == pytest.approx((0.02, 6e-6, 0.05))
+    assert "measured" in measured.sources["active"]
+    timed = service_of(None, None, None, None, None, path)
+    assert timed.service.times_s == pytest.approx([0.035]) and timed.kind == "measured"
+    assert service_of(1.0, None, None, None, None, path).service.times_s == pytest.approx([0.001])
+    given = powers_of(30.0, 12.0, path, board)
+    assert (given.active_w, given.sleep_w, given.peak_w) == pytest.approx((0.03, 12e-6, None))
+    profile = powers_of(None, None, None, board)
+    assert profile.active_w == pytest.approx(13.2e-3 * 3.3) and profile.sleep_w == pytest.approx(2.8e-6 * 3.3)
+    assert profile.sources["active"].startswith("estimated")
+    with pytest.raises(UsageError, match="asleep is not known"):
+        powers_of(None, None, None, load_board("qemu_mps2_an386"))
+    path.write_text(json.dumps(energy | {"average_power_w": None}), "utf-8")
+    with pytest.raises(UsageError, match="has no power"):
+        power_of_energy(path)
+    path.write_text(json.dumps(energy | {"duration_ms": None}), "utf-8")
+    with pytest.raises(UsageError, match="no time of an inference"):
+        latency_of_energy(path)
+
+
+def test_one_kind_of_events_and_one_service(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("0\n1\n3\n", "utf-8")
+    assert events_of(2.0, None, None, None) == Periodic(2.0)
+    assert events_of(None, 2.0, None, None) == Poisson(2.0)
+    assert events_of(None, None, path, 4.0) == Trace((0.0, 1.0, 3.0), 4.0)
+    for wrong in ((None, None, None, None), (1.0, 1.0, None, None), (1.0, None, None, 5.0)):
+        with pytest.raises(UsageError):
+            events_of(*wrong)
+    with pytest.raises(UsageError, match="exclude each other"):
+        service_of(1.0, path, None, None, None)
+    assert queue_of("none") is None and queue_of("3") == 3
+    with pytest.raises(UsageError, match="no number of places"):
+        queue_of("-1")
