@@ -1,0 +1,92 @@
+"""What the loop makes of a model's outputs, in parts of the frame (0 to 1, left and top first)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    index: int
+    label: str
+    score: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {"index": self.index, "label": self.label, "score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """``points``: landmarks as x, y."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    score: float
+    index: int = 0
+    label: str = ""
+    points: tuple[tuple[float, float], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "box": [self.left, self.top, self.right, self.bottom],
+            "score": self.score,
+            "index": self.index,
+            "label": self.label,
+        }
+        if self.points:
+            made["points"] = [list(point) for point in self.points]
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of one frame. ``mask``: uint8 [height, width] of class indices over the part ``mask_box`` of the frame."""
+
+    kind: str  # classes, boxes, points, mask, score, values
+    classes: tuple[Class, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    points: tuple[tuple[float, float, float], ...] = ()  # x, y, score
+    mask: np.ndarray | None = None
+    mask_box: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+    score: float | None = None
+    values: tuple[float, ...] = ()
+
+    @property
+    def confidence(self) -> float:
+        """Of the best answer, 0 to 1; 0 when there is none."""
+        if self.classes:
+            return self.classes[0].score
+        if self.boxes:
+            return self.boxes[0].score
+        return self.score or 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        made: dict[str, Any] = {"kind": self.kind}
+        for name in ("classes", "boxes"):
+            if getattr(self, name):
+                made[name] = [each.to_json() for each in getattr(self, name)]
+        if self.points:
+            made["points"] = [list(point) for point in self.points]
+        if self.mask is not None:
+            found, counts = np.unique(self.mask, return_counts=True)
+            made["mask"] = {
+                "box": list(self.mask_box),
+                "shape": list(self.mask.shape),
+                "pixels": {str(i): int(n) for i, n in zip(found, counts, strict=True)},
+            }
+        if self.score is not None:
+            made["score"] = _told(self.score)
+        if self.values:
+            made["values"] = [_told(value) for value in self.values]
+        return made
+
+
+def _told(value: float) -> float | None:
+    """JSON has no infinities and nothing that is not a number."""
+    return value if math.isfinite(value) else None

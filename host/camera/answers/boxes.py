@@ -1,0 +1,59 @@
+"""Boxes of a detector, with their landmarks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from arenite.converters.processing.post_plan_boxes import BoxesPlan
+from arenite.host.camera.answers.base import Answer, Box
+from arenite.host.camera.answers.compiled import Call
+from arenite.host.camera.answers.places import Places
+from arenite.host.camera.answers.scores import key_to_real
+
+_ONE = 1.0 / 65536
+_NONE = Answer("boxes")
+_BOX = struct.Struct("<iiiiiHH")
+
+
+def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callable[[Places], Answer]:
+    real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
+    known = len(labels)
+    function, arguments, kept, points = call.function, call.arguments, call.found, call.points
+    unpack, size = _BOX.unpack_from, _BOX.size
+    row = 2 * plan.points
+    unpack_row = struct.Struct(f"<{row}i").unpack_from
+
+    def read(places: Places) -> Answer:
+        count = function(*arguments)
+        if not count:
+            return _NONE
+        left, top, wide, high = places.left, places.top, places.width * _ONE, places.height * _ONE
+        found = []
+        for k in range(count):
+            y1, x1, y2, x2, key, index, _ = unpack(kept, k * size)
+            x1, x2, y1, y2 = left + x1 * wide, left + x2 * wide, top + y1 * high, top + y2 * high
+            marks: tuple[tuple[float, float], ...] = ()
+            if row:
+                at = unpack_row(points, 4 * k * row)
+                marks = tuple([(left + at[i] * wide, top + at[i + 1] * high) for i in range(0, row, 2)])
+            found.append(
+                Box(
+                    # Of a box that reaches beyond the frame, what the frame has of it.
+                    x1 if 0.0 <= x1 <= 1.0 else _cut(x1),
+                    y1 if 0.0 <= y1 <= 1.0 else _cut(y1),
+                    x2 if 0.0 <= x2 <= 1.0 else _cut(x2),
+                    y2 if 0.0 <= y2 <= 1.0 else _cut(y2),
+                    real(key),
+                    index,
+                    labels[index] if index < known else "",
+                    marks,
+                )
+            )
+        return Answer("boxes", boxes=tuple(found))
+
+    return read
+
+
+def _cut(part: float) -> float:
+    return 1.0 if part > 1.0 else 0.0

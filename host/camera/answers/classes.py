@@ -1,0 +1,36 @@
+"""The best classes of an output."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from arenite.converters.processing.post_plan import TopKPlan
+from arenite.host.camera.answers.base import Answer, Class
+from arenite.host.camera.answers.compiled import Call
+from arenite.host.camera.answers.scores import key_to_real
+from arenite.host.camera.runtimes.base import Memory
+
+
+def classes_reader(
+    plan: TopKPlan, memory: Memory, labels: tuple[str, ...], call: Call
+) -> Callable[[Any], Answer]:
+    if plan.values is not None:
+        real = key_to_real("int32", 1.0 / 65536, 0, False)
+    else:
+        real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)
+    names = (*labels, *[""] * (plan.count - len(labels)))
+    function, arguments, kept = call.function, call.arguments, call.found
+    # All that can be found is unpacked at once; what was not found is left.
+    unpack = struct.Struct("<" + "iI" * plan.step.k).unpack_from
+
+    def read(_: Any) -> Answer:
+        count = function(*arguments)
+        found = unpack(kept)
+        return Answer(
+            "classes",
+            tuple([Class(i := found[k + 1], names[i], real(found[k])) for k in range(0, 2 * count, 2)]),
+        )
+
+    return read

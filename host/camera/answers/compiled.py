@@ -1,0 +1,79 @@
+"""The call that makes an answer's numbers: of the compiled library, or of NumPy where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from arenite.converters.processing import native
+from arenite.converters.processing.compiled_post import Call, prepared
+from arenite.converters.processing.post_plan import MsePlan, PostPlan, TopKPlan
+from arenite.host.camera.runtimes.base import Slot
+
+__all__ = ["Call", "call_for"]
+
+
+def call_for(plan: PostPlan, slot: Slot) -> Call:
+    """Reads the tensors where the runtime keeps them; its buffers are filled anew by each call."""
+    library = native.library()
+    if library is None:
+        return _slow(plan, slot)
+    inputs, outputs = ([memory.address for memory in side] for side in (slot.inputs, slot.outputs))
+    return prepared(library, plan, inputs, outputs)
+
+
+def _slow(plan: PostPlan, slot: Slot) -> Call:
+    """The same buffers, filled by the reference."""
+    from arenite.converters.processing import post_structs as structs
+    from arenite.converters.processing.post import postprocess
+    from arenite.converters.processing.post_plan_boxes import BoxesPlan
+    from arenite.converters.processing.post_plan_spread import MaskPlan
+
+    def answer() -> Any:
+        return postprocess(
+            plan, *([memory.array() for memory in side] for side in (slot.inputs, slot.outputs))
+        )
+
+    if isinstance(plan, MsePlan):
+        return Call(answer, ())
+    if isinstance(plan, TopKPlan):
+        return _classes((structs.ScoredStruct * plan.step.k)(), answer)
+    if isinstance(plan, BoxesPlan):
+        points = (ctypes.c_int32 * max(2 * plan.points * plan.candidates, 1))()
+        return _boxes((structs.BoxStruct * plan.candidates)(), points, answer)
+    if isinstance(plan, MaskPlan):
+        return _spread((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
+    return _spread((ctypes.c_int32 * (3 * plan.count))(), answer)
+
+
+def _classes(found: Any, answer: Any) -> Call:
+    def run() -> int:
+        made = answer()
+        for k, each in enumerate(made):
+            found[k].key, found[k].index = each.key, each.index
+        return len(made)
+
+    return Call(run, (), found)
+
+
+def _boxes(found: Any, points: Any, answer: Any) -> Call:
+    names = ("top", "left", "bottom", "right", "key", "index", "anchor")
+
+    def run() -> int:
+        made = answer()
+        for k, box in enumerate(made):
+            for name in names:
+                setattr(found[k], name, getattr(box, name))
+            row = len(box.points)
+            points[k * row : (k + 1) * row] = box.points
+        return len(made)
+
+    return Call(run, (), found, points)
+
+
+def _spread(found: Any, answer: Any) -> Call:
+    def run() -> None:
+        made = answer().reshape(-1)
+        found[: len(made)] = made.tolist()
+
+    return Call(run, (), found)

@@ -1,0 +1,83 @@
+"""From a model's outputs, where the runtime left them, to an answer in parts of the frame.
+
+Everything that does not change from frame to frame is worked out once: the C call with its arguments, the layout of its
+result, labels. A frame costs one call and the few objects of its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from arenite.converters.graph import Quantization, Tensor
+from arenite.converters.processing.post_plan import MsePlan, TopKPlan, plan_post
+from arenite.converters.processing.steps_post import Postprocessing
+from arenite.host.camera.answers.base import Answer
+from arenite.host.camera.answers.classes import classes_reader
+from arenite.host.camera.answers.compiled import call_for
+from arenite.host.camera.answers.default import default_spec
+from arenite.host.camera.answers.places import Places, Whole
+from arenite.host.camera.answers.scores import score_reader, values_reader
+from arenite.host.camera.runtimes.base import Memory, Slot
+
+
+class Reader:
+    """``read`` after an inference into ``slot``. ``geometry`` may be set anew when another part of the frame is shown.
+
+    Args:
+        spec: None: the best classes of one output [1, n], else the values of the first as they are.
+        slot: the outputs (and, for ``mse``, the inputs) to read.
+        labels: by class; of too few, the rest have none.
+        geometry: where the input's parts lie in the frame; None for all of it.
+
+    Raises:
+        UsageError: ``spec`` does not suit the outputs.
+    """
+
+    __slots__ = ("_read", "geometry")
+
+    def __init__(
+        self,
+        spec: Postprocessing | None,
+        slot: Slot,
+        labels: Sequence[str] = (),
+        geometry: Places | None = None,
+    ) -> None:
+        self.geometry: Places = geometry if geometry is not None else Whole()
+        self._read: Callable[[Places], Answer] = _made(spec, slot, tuple(labels))
+
+    def read(self) -> Answer:
+        return self._read(self.geometry)
+
+
+def _made(spec: Postprocessing | None, slot: Slot, labels: tuple[str, ...]) -> Callable[[Places], Answer]:
+    inputs, outputs = ([_tensor(memory) for memory in side] for side in (slot.inputs, slot.outputs))
+    if spec is None:
+        spec = default_spec(outputs)
+        if spec is None:
+            return values_reader(slot.outputs[0])
+    plan = plan_post(spec, inputs, outputs)
+    call = call_for(plan, slot)
+    if isinstance(plan, TopKPlan):
+        return classes_reader(plan, slot.outputs[plan.step.output], labels, call)
+    if isinstance(plan, MsePlan):
+        return score_reader(partial(call.function, *call.arguments))
+    # Only what this model needs: a start waits for it.
+    from arenite.converters.processing.post_plan_boxes import BoxesPlan
+
+    if isinstance(plan, BoxesPlan):
+        from arenite.host.camera.answers.boxes import boxes_reader
+
+        return boxes_reader(plan, labels, call)
+    from arenite.converters.processing.post_plan_spread import PointsPlan
+    from arenite.host.camera.answers.spread import mask_reader, points_reader
+
+    if isinstance(plan, PointsPlan):
+        return points_reader(plan, slot.outputs, call)
+    return mask_reader(plan, call)
+
+
+def _tensor(memory: Memory) -> Tensor:
+    """Integers that nothing scales are taken as they are."""
+    quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
+    return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

@@ -1,0 +1,54 @@
+"""Scores as real numbers, and the answers that are nothing else."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from arenite.host.camera.answers.base import Answer
+from arenite.host.camera.runtimes.base import Memory
+
+#: Of an output that nothing describes, so many values are handed on.
+MOST_VALUES = 4096
+_INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
+
+
+def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[int], float]:
+    """What the C code's keys stand for (see ``post_values.keys``); ``logits``: their sigmoid. A NaN is 0."""
+    if dtype != "float32":
+        if logits:
+            return lambda key: sigmoid(scale * (key - zero))
+        return lambda key: scale * (key - zero)
+    pack, unpack = _INT.pack, _FLOAT.unpack
+
+    def real(key: int) -> float:
+        (value,) = unpack(pack(key if key >= 0 else key ^ 0x7FFFFFFF))
+        return float(value) if value == value else 0.0
+
+    return (lambda key: sigmoid(real(key))) if logits else real
+
+
+def sigmoid(value: float) -> float:
+    if value < 0:
+        small = math.exp(max(value, -700.0))
+        return small / (1.0 + small)
+    return 1.0 / (1.0 + math.exp(-min(value, 700.0)))
+
+
+def values_reader(memory: Memory) -> Callable[[Any], Answer]:
+    """The first values of an output as they are; of one alone the score."""
+    count = min(math.prod(memory.shape), MOST_VALUES)
+    scale, zero = memory.scale, memory.zero_point
+
+    def read(_: Any) -> Answer:
+        found = memory.array().reshape(-1)[:count].tolist()
+        values = tuple([(v - zero) * scale for v in found] if scale else map(float, found))
+        return Answer("score", score=values[0]) if count == 1 else Answer("values", values=values)
+
+    return read
+
+
+def score_reader(run: Callable[[], Any]) -> Callable[[Any], Answer]:
+    return lambda _: Answer("score", score=float(run()))

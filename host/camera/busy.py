@@ -1,0 +1,44 @@
+"""How long at least one of several overlapping stages worked."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+
+class BusyTime:
+    """The length of the union of spans of time, in memory that does not grow with their number.
+
+    Spans come nearly in order: a frame is reported when it is finished, and the next ones may have begun before that.
+    What ended more than ``keep`` gaps ago is counted and forgotten; a later span that begins before that is cut.
+    """
+
+    def __init__(self, keep: int = 64) -> None:
+        self._keep = keep
+        self._begins: list[int] = []  # of disjoint spans, ascending
+        self._ends: list[int] = []
+        self._counted_ns = 0  # of forgotten spans
+        self._forgotten_until = 0
+
+    @property
+    def ns(self) -> int:
+        return self._counted_ns + sum(self._ends) - sum(self._begins)
+
+    def add(self, begin_ns: int, end_ns: int) -> None:
+        """A stage worked from ``begin_ns`` to ``end_ns`` of one clock that begins at 0."""
+        begin_ns = max(begin_ns, self._forgotten_until)
+        if end_ns <= begin_ns:
+            return
+        first = bisect_left(self._ends, begin_ns)
+        last = bisect_right(self._begins, end_ns)
+        if first < last:
+            begin_ns = min(begin_ns, self._begins[first])
+            end_ns = max(end_ns, self._ends[last - 1])
+        self._begins[first:last] = [begin_ns]
+        self._ends[first:last] = [end_ns]
+        if len(self._begins) > 2 * self._keep:
+            self._forget(len(self._begins) - self._keep)
+
+    def _forget(self, count: int) -> None:
+        self._counted_ns += sum(self._ends[:count]) - sum(self._begins[:count])
+        self._forgotten_until = self._ends[count - 1]
+        del self._begins[:count], self._ends[:count]

@@ -1,0 +1,220 @@
+"""HTTP of the dashboard: what is answered, and to whom."""
+
+from __future__ import annotations
+
+import json
+import time
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from arenite.host.camera.dashboard.bounded import BoundedServer
+from arenite.host.camera.metrics_text import CONTENT_TYPE
+
+_JSON = "application/json; charset=utf-8"
+_TEXT = "text/plain; charset=utf-8"
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_FILES = {
+    "/": "page.html",
+    **{f"/{n}": n for n in ("page.css", "page.js", "charts.js", "picture.js", "panels.js", "icon.svg")},
+}
+_SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+_PING_S = 15.0
+_WAIT_S = 5.0
+#: A guess at a token is answered this late.
+_WRONG_S = 0.3
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "arenite"
+    sys_version = ""
+    timeout = 20  # of each read and write
+    server: BoundedServer
+
+    def handle_one_request(self) -> None:
+        self.server.awaits(self.connection)
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        good = super().parse_request()
+        self.server.has(self.connection)
+        # Nobody reads a body, so that it would be taken for the next request; of somebody else's, behind a proxy.
+        if good and (self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"):
+            self.close_connection = True
+        return good
+
+    def do_GET(self) -> None:
+        at = urlsplit(self.path)
+        query = parse_qs(at.query)
+        if at.path == "/healthz":
+            fine, word = self.server.dashboard.health()
+            self._send(word + "\n", _TEXT, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE)
+        elif at.path == "/favicon.ico":
+            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)  # browsers ask for it even with an error's text
+        elif self._allowed(at.path, query):
+            self._route(at.path, query)
+
+    do_HEAD = do_GET
+
+    def _route(self, path: str, query: dict[str, list[str]]) -> None:
+        d = self.server.dashboard
+        if path in _FILES:
+            name = _FILES[path]
+            text = files("arenite.host.camera.dashboard").joinpath(name).read_bytes()
+            self._send(text, _TYPES[name.rsplit(".", 1)[1]])
+        elif path == "/events":
+            self._events()
+        elif path == "/frame":
+            self._frame(query)
+        elif path == "/metrics":
+            self._send(d.metrics.text(), CONTENT_TYPE)
+        elif path == "/answers":
+            self._send(_dumps(d.answers()), _JSON)
+        elif path == "/state":
+            self._send(_dumps(d.hello()[1]["state"]), _JSON)
+        elif path == "/log":
+            self._send(_dumps(d.hello()[1]["log"]), _JSON)
+        else:
+            self._send("There is nothing here.\n", _TEXT, HTTPStatus.NOT_FOUND)
+
+    def _frame(self, query: dict[str, list[str]]) -> None:
+        """The newest picture (``preview.pack``) of ``camera``; with ``after`` another than that, or 204 when none
+        came."""
+        after, camera = _number(query, "after", -1), _number(query, "camera", 0)
+        if not 0 <= camera < self.server.dashboard.cameras:
+            self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
+            return
+        count, message = self.server.dashboard.preview.wait(after, _WAIT_S, camera)
+        if message:
+            self._send(message, "application/octet-stream", more={"X-Count": str(count)})
+        else:
+            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
+
+    def _events(self) -> None:
+        """Server-sent events: ``hello`` first, then ``news``; a client too slow for all of them begins anew."""
+        self.close_connection = True
+        self.send_response(HTTPStatus.OK)
+        self._headers("text/event-stream")
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        d = self.server.dashboard
+        number, hello = d.hello()
+        self._event("hello", hello)
+        while not d.ended:
+            news = d.news(number, _PING_S)
+            if d.ended:
+                return
+            if news is None:
+                number, hello = d.hello()
+                self._event("hello", hello)
+            elif not news:
+                self._event("ping", {})
+            else:
+                for _, each in news:
+                    self._event("news", each)
+                number = news[-1][0]
+
+    def _event(self, name: str, value: Any) -> None:
+        self.wfile.write(f"event: {name}\ndata: {_dumps(value)}\n\n".encode())
+
+    def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
+        access, port = self.server.dashboard.access, self.server.server_port
+        try:
+            found = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
+        except CookieError:
+            found = None
+        given = query.get("token", [None])[0]
+        verdict = access.check(self.headers.get, given, found.value if found is not None else None)
+        if verdict.cookie:
+            # Out of the address, so that it stays out of bookmarks and of shared pictures of the screen.
+            cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
+            # Browsers take a backslash for a slash, and two of them for the beginning of another site's name.
+            more = {"Location": "/" + path.lstrip("/\\"), "Set-Cookie": cookie}
+            self._send(b"", _TEXT, HTTPStatus.SEE_OTHER, more)
+            return False
+        if verdict.status != HTTPStatus.OK:
+            more = {}
+            if verdict.status == HTTPStatus.UNAUTHORIZED:
+                more["WWW-Authenticate"] = 'Bearer realm="arenite"'
+                if given is not None or self.headers.get("Authorization"):
+                    time.sleep(_WRONG_S)
+            self._send(verdict.why + "\n", _TEXT, verdict.status, more)
+            return False
+        return True
+
+    def _send(
+        self,
+        body: str | bytes,
+        kind: str,
+        status: HTTPStatus = HTTPStatus.OK,
+        more: dict[str, str] | None = None,
+    ) -> None:
+        data = body.encode() if isinstance(body, str) else body
+        self.send_response(status)
+        self._headers(kind)
+        if status != HTTPStatus.NO_CONTENT:
+            self.send_header("Content-Length", str(len(data)))
+        for name, value in (more or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _headers(self, kind: str) -> None:
+        self.send_header("Content-Type", kind)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        for name, value in _SECURITY.items():
+            self.send_header(name, value)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Malformed requests, and methods other than GET and HEAD."""
+        self.close_connection = True
+        status = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else HTTPStatus(code)
+        self._send(f"{status.phrase}.\n", _TEXT, status)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """No line per request."""
+
+
+def _number(query: dict[str, list[str]], name: str, default: int) -> int:
+    try:
+        return int(query[name][0])
+    except (KeyError, ValueError):
+        return default
+
+
+def _dumps(value: Any) -> str:
+    # NaN is no JSON: what is not finite is unknown.
+    try:
+        return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), separators=(",", ":"), default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value

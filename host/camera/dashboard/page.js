@@ -1,0 +1,115 @@
+// Connection to the loop: server-sent events, with a watch that notices when they stop, and begins anew.
+
+import { Panels } from "./panels.js";
+import { Picture } from "./picture.js";
+
+const SILENT_MS = 40_000; // the server says something at least every 15 s
+const STALE_MS = 5_000; // the loop, twice a second
+const $ = (id) => document.getElementById(id);
+
+const panels = new Panels();
+const picture = new Picture();
+let run = null, events = null, timer = null, retry = 500, heard = 0, news = 0, ready = false;
+
+function status(kind, text) {
+  // Announced by screen readers: only when it changes.
+  if ($("status-text").textContent === text) return;
+  $("status").className = `pill ${kind}`;
+  $("status-text").textContent = text;
+}
+
+function about(state) {
+  const parts = [state.model?.name, state.runtime?.name, state.source?.name, state.source?.format, state.model?.input && `input ${state.model.input}`];
+  $("about").textContent = parts.filter(Boolean).join(" · ") || "no news yet";
+  $("about").title = $("about").textContent;
+}
+
+function show(state) {
+  ready = Boolean(state.ready);
+  about(state);
+  panels.show(state);
+}
+
+function lost(text) {
+  document.body.classList.add("lost");
+  $("lost").textContent = text;
+  $("lost").hidden = false;
+  status("off", "Connection lost");
+}
+
+function connect() {
+  timer = null;
+  events?.close();
+  heard = performance.now();
+  events = new EventSource("/events");
+  events.addEventListener("hello", (event) => {
+    const hello = JSON.parse(event.data);
+    heard = performance.now();
+    retry = 500;
+    document.body.classList.remove("lost");
+    $("lost").hidden = true;
+    $("title").textContent = document.title = hello.title;
+    picture.cameras(hello.cameras);
+    panels.hello(hello.fields, hello.points);
+    panels.log(hello.log, true);
+    if (hello.points.length) { news = heard; show(hello.state); }
+    if (hello.run !== run) picture.restart();
+    run = hello.run;
+    picture.go();
+    watch();
+  });
+  events.addEventListener("news", (event) => {
+    const found = JSON.parse(event.data);
+    heard = news = performance.now();
+    panels.add(found.point);
+    picture.cameras(found.cameras);
+    panels.log(found.log, false);
+    // A hidden page keeps its points and draws them when it is looked at.
+    if (!document.hidden) show(found.state);
+    watch();
+  });
+  events.addEventListener("ping", () => { heard = performance.now(); });
+  events.addEventListener("error", failed);
+}
+
+function failed() {
+  events.close();
+  picture.stop();
+  lost("Connection lost. Trying again…");
+  // Events do not tell why they were refused; a plain request does.
+  fetch("/state").then((answer) => {
+    if (answer.status === 401) lost("This dashboard needs its token: open the address that the command printed.");
+    if (answer.status === 503) lost("Too many pages look at this dashboard. Trying again…");
+  }).catch(() => {});
+  if (timer) return;
+  timer = setTimeout(connect, retry);
+  retry = Math.min(retry * 1.6, 5000);
+}
+
+function watch() {
+  const now = performance.now();
+  if (!document.body.classList.contains("lost")) {
+    if (now - heard > SILENT_MS) { failed(); return; }
+    if (!news) status("wait", "Waiting for the loop");
+    else if (now - news > STALE_MS) status("wait", `No news for ${Math.round((now - news) / 1000)} s`);
+    else if (!ready) status("wait", "Warming up");
+    else status("live", "Live");
+  }
+}
+
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const kept = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
+theme(kept || (dark.matches ? "dark" : "light"));
+dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
+$("theme").addEventListener("click", () => {
+  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  theme(next);
+  try { localStorage.setItem("theme", next); } catch { /* a private window */ }
+});
+
+setInterval(watch, 1000);
+connect();

@@ -1,0 +1,171 @@
+"""The newest picture for whoever watches, with the answer that belongs to it.
+
+The loop's thread only hands a frame over, at most some ten times a second and only while somebody watches; a thread of
+the dashboard's makes it small with the compiled one-pass preprocessing, straight from the camera's buffer, and whoever
+called ``take`` or ``update`` next gives that buffer back: the dashboard's own thread never calls a source.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.served import Served
+
+WIDTH = 480
+#: Between two pictures.
+_INTERVAL_NS = 100_000_000
+#: A picture that is older is no answer to a page that just came.
+_STALE_NS = 1_000_000_000
+#: Of a mask that is sent.
+_MASK_SIDE = 256
+MAGIC = b"ARF1"
+
+
+class Preview:
+    """``offer`` and ``give_back`` are the loop's, ``wait`` the watchers'. With several cameras each has its picture."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.asked: set[int] = set()  # cameras that somebody watches; empty: the loop does nothing
+        self._report = report
+        self._at_ns: dict[int, int] = {}
+        self._work: SimpleQueue[tuple[Served, Frame] | None] = SimpleQueue()
+        self._used: deque[Frame] = deque()
+        self._changed = threading.Condition()
+        self._newest: dict[int, tuple[int, bytes]] = {}
+        self._count = 0
+        self._ended = False
+        self._thread: threading.Thread | None = None
+        self._shrink: dict[int, Shrink] = {}
+        self._reported = False
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="arenite-preview", daemon=True)
+        self._thread.start()
+
+    def offer(self, served: Served, frame: Frame) -> None:
+        """Some microseconds."""
+        camera = served.source
+        if camera not in self.asked:
+            return
+        now = time.monotonic_ns()
+        if now - self._at_ns.get(camera, 0) >= _INTERVAL_NS:
+            self._at_ns[camera] = now
+            self.asked.discard(camera)
+            self._work.put((served, frame.retain()))
+
+    def give_back(self) -> None:
+        """Release what has been read."""
+        while self._used:
+            try:
+                self._used.popleft().release()
+            except IndexError:  # another thread of the loop was faster
+                return
+
+    def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
+        """The newest picture of ``camera`` and its count, when that is not ``after``; waits for one at most
+        ``seconds``, and returns an empty message when none came."""
+        with self._changed:
+            self.asked.add(camera)
+            # What was made while another page watched may be long ago.
+            stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
+            last = self._newest[camera][0] if stale and camera in self._newest else after
+            self._changed.wait_for(
+                lambda: self._ended or (camera in self._newest and self._newest[camera][0] != last), seconds
+            )
+            count, message = self._newest.get(camera, (last, b""))
+            return (last, b"") if count == last else (count, message)
+
+    def end(self) -> None:
+        """Wake all, and release all frames; from the loop's thread."""
+        with self._changed:
+            self._ended = True
+            self.asked.clear()
+            self._changed.notify_all()
+        self._work.put(None)
+        if self._thread is not None:
+            self._thread.join()
+        while not self._work.empty():
+            left = self._work.get()
+            if left is not None:
+                left[1].release()
+        self.give_back()
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            if work is None:
+                return
+            served, frame = work
+            try:
+                message = self._made(served, frame)
+            except Exception as error:  # the loop goes on without a picture
+                message = b""
+                if not self._reported:
+                    self._reported = True
+                    self._report(f"The dashboard cannot show {frame.format.pixels} frames: {error}")
+            finally:
+                self._used.append(frame)
+            if message:
+                with self._changed:
+                    self._count += 1
+                    self._newest[served.source] = (self._count, message)
+                    self._changed.notify_all()
+
+    def _made(self, served: Served, frame: Frame) -> bytes:
+        shrink = self._shrink.get(served.source)
+        if shrink is None or shrink.format != frame.format:
+            shrink = self._shrink[served.source] = Shrink(frame.format)
+        return pack(served, shrink.run(frame))
+
+
+class Shrink:
+    """Frames of one format as RGB, at most ``width`` wide."""
+
+    def __init__(self, format: Format, width: int = WIDTH) -> None:
+        from arenite.converters.processing.spec import ImageSource, Preprocessing
+        from arenite.converters.processing.steps_image import Resize
+        from arenite.host.camera.feed import Feed
+        from arenite.host.camera.runtimes.base import Memory
+
+        self.format = format
+        wide = min(width, format.width)
+        high = max(round(format.height * wide / format.width), 1)
+        self._picture = np.empty((1, high, wide, 3), np.uint8)
+        address, size = self._picture.ctypes.data, self._picture.nbytes
+        # Two taps per side: pixels between are not read, which a picture to look at can do without.
+        spec = Preprocessing(
+            ImageSource("rgb"), (Resize(wide, high, method="bilinear", convention="opencv"),)
+        )
+        memory = Memory("preview", self._picture.shape, "uint8", address, size, scale=1.0)
+        self._feed = Feed(spec, format, memory)
+
+    def run(self, frame: Frame) -> np.ndarray:
+        """uint8 [height, width, 3], valid until the next run."""
+        self._feed.run(frame)
+        return self._picture[0]
+
+
+def pack(served: Served, picture: np.ndarray) -> bytes:
+    """``ARF1``, the header's length (4 bytes, little endian), the header as JSON, RGB, and the mask where there is
+    one."""
+    header: dict[str, Any] = {"width": picture.shape[1], "height": picture.shape[0], **served.to_json()}
+    header["age_ms"] = round(served.age_ns / 1e6, 2)
+    mask = b""
+    answer = served.answer
+    if answer is not None and answer.mask is not None:
+        step = -(-max(answer.mask.shape) // _MASK_SIDE)
+        small = np.ascontiguousarray(answer.mask[::step, ::step], np.uint8)
+        header["mask"] = {"width": small.shape[1], "height": small.shape[0], "box": list(answer.mask_box)}
+        mask = small.tobytes()
+    text = json.dumps(header, separators=(",", ":"), default=str).encode()
+    return b"".join((MAGIC, struct.pack("<I", len(text)), text, picture.tobytes(), mask))

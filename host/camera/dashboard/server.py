@@ -1,0 +1,200 @@
+"""The dashboard: a page, what it draws, and the metrics, from a small server in threads of its own.
+
+The loop's thread pays a few microseconds per frame, nothing for pictures while nobody watches, and never waits for a
+client. Loaded lazily: the server's modules come with ``start``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.dashboard.access import Access
+from arenite.host.camera.dashboard.history import FIELDS, History
+from arenite.host.camera.dashboard.preview import Preview
+from arenite.host.camera.frame import Frame
+from arenite.host.camera.metrics import Metrics
+from arenite.host.camera.served import Served
+from arenite.host.camera.sinks.writer import to_stderr
+
+if TYPE_CHECKING:
+    from arenite.host.camera.dashboard.bounded import BoundedServer
+
+#: Without news from the loop for so long, ``/healthz`` says so.
+STALLED_S = 10.0
+_KEPT = 64
+
+
+class Dashboard:
+    """A sink with ``start``, and ``update`` for the loop's state (``dashboard/state.py``) about twice a second.
+
+    ``take``, ``update`` and ``close`` are called by the loop; ``close`` before the source is closed.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        *,
+        title: str = "arenite camera",
+        metrics: Metrics | None = None,
+        names: tuple[str, ...] = (),
+        max_clients: int = 32,
+        report: Callable[[str], None] = to_stderr,
+    ) -> None:
+        """Args:
+            host: to bind; beyond loopback a ``token`` is required.
+            port: 0 takes a free one.
+            token: what clients show once; ``auto`` makes one.
+            metrics: to be shown at ``/metrics``; its own when None. Fed by this dashboard either way.
+            names: further names of this computer that browsers may use for it.
+            max_clients: connections at a time; a page takes two.
+
+        Raises:
+            UsageError: no token where one is required.
+        """
+        self.title = title
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.access = Access(host, token, names)
+        self.run_id = f"{time.time_ns():x}"
+        self.history = History()
+        self.preview = Preview(report)
+        self.max_clients = max_clients
+        self._host, self._port = host, port
+        self._latest: Served | None = None
+        self.cameras = 1  # as far as their frames tell
+        self._state: Mapping[str, Any] = {}
+        self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
+        self._number = 0
+        self._updated_ns = 0
+        self._changed = threading.Condition()
+        self._server: BoundedServer | None = None
+        self._thread: threading.Thread | None = None
+        self.ended = False
+
+    @property
+    def token(self) -> str | None:
+        return self.access.token
+
+    @property
+    def url(self) -> str:
+        """What to open; with the token, where there is one."""
+        assert self._server is not None
+        host = _reachable(self._host)
+        name = f"[{host}]" if ":" in host else host
+        query = f"?token={self.token}" if self.token is not None else ""
+        return f"http://{name}:{self._server.server_port}/{query}"
+
+    def start(self) -> str:
+        """Listen; returns ``url``. Raises ``UsageError`` when the address is taken or not ours."""
+        from arenite.host.camera.dashboard.bounded import BoundedServer
+        from arenite.host.camera.dashboard.handler import Handler
+
+        try:
+            self._server = BoundedServer(self._host, self._port, Handler, self)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(
+                f"The dashboard cannot listen on {self._host}, port {self._port}: {reason}.",
+                "Take port 0 for a free one, and an address of this computer.",
+            ) from error
+        self.preview.start()
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.1,), name="arenite-dashboard", daemon=True
+        )
+        self._thread.start()
+        return self.url
+
+    def take(self, served: Served, frame: Frame | None = None) -> None:
+        self.metrics.take(served, frame)
+        self._latest = served
+        preview = self.preview
+        preview.give_back()
+        if served.source >= self.cameras:
+            self.cameras = served.source + 1
+        if preview.asked and frame is not None:
+            preview.offer(served, frame)
+
+    def update(self, state: Mapping[str, Any]) -> None:
+        self.preview.give_back()
+        self.metrics.update(state)
+        now = time.monotonic_ns()
+        t_s = state.get("t_s")
+        point = self.history.add(state, now / 1e9 if t_s is None else t_s)
+        news: dict[str, Any] = {"state": state, "point": point, "log": self.history.new_actions(state)}
+        news["cameras"] = self.cameras
+        with self._changed:
+            self._state, self._updated_ns = state, now
+            self._number += 1
+            self._news.append((self._number, news))
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Ends all connections. More often than once is no error."""
+        with self._changed:
+            if self.ended:
+                return
+            self.ended = True
+            self._changed.notify_all()
+        self.preview.end()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.close_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    # For the handlers, from their threads.
+
+    def hello(self) -> tuple[int, dict[str, Any]]:
+        """The number of the newest news, and all that a page needs to begin."""
+        with self._changed:
+            return self._number, {
+                "run": self.run_id,
+                "title": self.title,
+                "cameras": self.cameras,
+                "fields": FIELDS,
+                "points": list(self.history.points),
+                "log": list(self.history.log),
+                "state": self._state,
+            }
+
+    def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
+        """What came after number ``after``, waiting for it at most ``seconds``; None when more came than is kept, or
+        at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
+            found = [each for each in self._news if each[0] > after]
+            complete = not found or found[0][0] == after + 1
+            return found if complete and not self.ended else None
+
+    def health(self) -> tuple[bool, str]:
+        """Whether frames are being served, in a word."""
+        if not self._state.get("ready"):
+            return False, "warming up"
+        silent = (time.monotonic_ns() - self._updated_ns) / 1e9
+        return (False, f"stalled for {silent:.0f} s") if silent > STALLED_S else (True, "ok")
+
+    def answers(self) -> dict[str, Any] | None:
+        latest = self._latest
+        return latest.to_json() if latest is not None else None
+
+
+def _reachable(host: str) -> str:
+    """An address for people, for a ``host`` that means all of them."""
+    if host not in ("0.0.0.0", "::", ""):
+        return host
+    import socket
+
+    family = socket.AF_INET6 if host == "::" else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            # No packet is sent: this only asks which of our addresses leads outward (TEST-NET-3, RFC 5737).
+            probe.connect(("2001:db8::1" if host == "::" else "203.0.113.1", 9))
+            return probe.getsockname()[0]
+    except OSError:
+        return socket.gethostname()

@@ -1,0 +1,121 @@
+"""Many values in little memory: all of them while they are few, then a histogram of logarithmic buckets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+#: From one bucket's lower bound to the next. The middle of a bucket is within sqrt(1.02), less than 1 %, of its values.
+RATIO = 1.02
+#: From 1 to 10^12: a nanosecond to a quarter of an hour. Values beyond stand in the first and the last bucket.
+BUCKETS = math.ceil(math.log(1e12) / math.log(RATIO)) + 1
+
+_INVERSE_LOG = 1.0 / math.log(RATIO)
+
+
+class Distribution:
+    """Of non-negative integers, here nanoseconds. Exact for the first ``exact`` values; with more, percentiles are
+    within 1 % of the exact ones. Count, mean, deviation, smallest and largest are always exact."""
+
+    __slots__ = ("_exact", "_histogram", "_limit", "_m2", "count", "largest", "mean", "smallest")
+
+    def __init__(self, exact: int = 8192) -> None:
+        self._limit = exact
+        self._exact: list[np.ndarray] | None = []
+        self._histogram: np.ndarray | None = None
+        self.count = 0
+        self.mean = 0.0
+        self._m2 = 0.0  # sum of squared distances from the mean
+        self.smallest = 0
+        self.largest = 0
+
+    @property
+    def exact(self) -> bool:
+        return self._exact is not None
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the population."""
+        return math.sqrt(self._m2 / self.count) if self.count else 0.0
+
+    def add(self, values: np.ndarray) -> None:
+        """``values``: int64, not changed afterwards (it may be kept)."""
+        if not len(values):
+            return
+        mean = float(values.mean())
+        # The variance of numpy is that of the block about its own mean: no loss by cancellation.
+        self._moments(
+            len(values), mean, float(values.var()) * len(values), int(values.min()), int(values.max())
+        )
+        if self._exact is not None and self.count <= self._limit:
+            self._exact.append(values)
+            return
+        self._to_histogram()
+        assert self._histogram is not None
+        self._histogram += _counts(values)
+
+    def merge(self, other: Distribution) -> None:
+        if not other.count:
+            return
+        self._moments(other.count, other.mean, other._m2, other.smallest, other.largest)
+        if self._exact is not None and other._exact is not None and self.count <= self._limit:
+            self._exact.extend(other._exact)
+            return
+        self._to_histogram()
+        assert self._histogram is not None
+        if other._exact is not None:
+            self._histogram += _counts(np.concatenate(other._exact))
+        else:
+            self._histogram += other._histogram
+
+    def _moments(self, count: int, mean: float, m2: float, smallest: int, largest: int) -> None:
+        """Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for sample variances" (1979)."""
+        self.smallest = min(self.smallest, smallest) if self.count else smallest
+        self.largest = max(self.largest, largest) if self.count else largest
+        apart = mean - self.mean
+        both = self.count + count
+        self._m2 += m2 + apart * apart * self.count * count / both
+        self.mean += apart * count / both
+        self.count = both
+
+    def _to_histogram(self) -> None:
+        if self._exact is None:
+            return
+        self._histogram = np.zeros(BUCKETS, np.int64)
+        if self._exact:
+            self._histogram += _counts(np.concatenate(self._exact))
+        self._exact = None
+
+    def percentile(self, percent: float) -> float:
+        """By nearest rank: the smallest value that ``percent`` of all values do not exceed; 0 of no values."""
+        return self.percentiles((percent,))[0]
+
+    def percentiles(self, percents: tuple[float, ...]) -> list[float]:
+        if not self.count:
+            return [0.0 for _ in percents]
+        # Decimal fractions such as 99.9 are not exact: a rank is not raised by less than a millionth of one.
+        ranks = [min(self.count, max(1, math.ceil(p / 100.0 * self.count - 1e-6))) for p in percents]
+        if self._exact is not None:
+            if len(self._exact) > 1:
+                self._exact = [np.concatenate(self._exact)]
+            ordered = np.partition(self._exact[0], [rank - 1 for rank in ranks])
+            return [float(ordered[rank - 1]) for rank in ranks]
+        assert self._histogram is not None
+        sums = np.cumsum(self._histogram)
+        made = []
+        for rank in ranks:
+            bucket = int(np.searchsorted(sums, rank))
+            made.append(min(max(RATIO ** (bucket + 0.5), float(self.smallest)), float(self.largest)))
+        return made
+
+    def to_json(self, divide: float = 1.0) -> dict[str, float]:
+        """p50, p95, p99, mean and the largest, in units of ``divide``."""
+        p50, p95, p99 = self.percentiles((50.0, 95.0, 99.0))
+        named = {"p50": p50, "p95": p95, "p99": p99, "mean": self.mean, "max": float(self.largest)}
+        return {name: round(value / divide, 4) for name, value in named.items()}
+
+
+def _counts(values: np.ndarray) -> np.ndarray:
+    buckets = (np.log(np.maximum(values, 1)) * _INVERSE_LOG).astype(np.int64)
+    return np.bincount(np.minimum(buckets, BUCKETS - 1), minlength=BUCKETS)

@@ -1,0 +1,113 @@
+"""What Ultralytics' exporter writes beside a YOLO model: task, class names, size of the picture.
+
+In ONNX files it stands in ``metadata_props``, in TFLite files in a text in a ZIP archive behind the model. Field names
+and layouts are those of its documentation (https://docs.ultralytics.com/modes/export); files of its exporter were not
+at hand, so that only files made alike were tried.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.converters.graph import Tensor
+from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.steps_image import Crop, ImageSource, Letterbox, Resize
+from arenite.converters.processing.steps_post import Nms, Postprocessing, TopK
+from arenite.host.camera.flatbuffer import Buffer
+from arenite.host.camera.tflite_metadata import packed_text
+
+#: Names of the text in an archive, of newer and older versions.
+_PACKED = ("metadata.json", "temp_meta.txt")
+_MARGIN = (114,)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """``unit``: of coordinates in the output."""
+
+    task: str
+    names: tuple[str, ...]
+    points: int
+    point_values: int
+    unit: str
+    size: tuple[int, int]  # height and width that it was exported for; 0 where that is not said
+
+    def preprocessing(self, height: int, width: int) -> Preprocessing:
+        """For RGB pictures to an input of ``height`` x ``width``; 1 x 1: of any size."""
+        if (height, width) == (1, 1) and all(self.size):
+            height, width = self.size
+        steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
+        if self.task == "classify":
+            steps = (Resize(short_side=min(height, width)), Crop(width, height))
+        return Preprocessing(ImageSource(), (*steps, Normalise(255.0)))
+
+    def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
+        """None for tasks and outputs that there are no steps for. Masks of instances are left out: boxes remain."""
+        from arenite.converters.processing.steps_detect import Detections, Yolo
+
+        shape = outputs[0].shape
+        if self.task == "classify":
+            return Postprocessing((TopK(min(5, outputs[0].elements)),))
+        if self.task not in ("detect", "segment", "pose") or len(shape) != 3:
+            return None
+        classes = len(self.names)
+        if self.task == "detect" and shape[-1] == 6 and shape[1] <= 1000:
+            return Postprocessing(
+                (Detections(output=0, order="xyxy", unit=self.unit, threshold=0.25, most=min(shape[1], 100)),)
+            )
+        objectness = min(shape[1:]) == 5 + classes and not self.points
+        head = Yolo(
+            objectness=objectness,
+            unit=self.unit,
+            classes=classes,
+            points=self.points,
+            point_values=self.point_values,
+        )
+        return Postprocessing((head, Nms(0.45, 100)))
+
+
+def exported(path: Path, data: Buffer, metadata: Mapping[str, bytes]) -> Exported | None:
+    """``metadata``: of an ONNX file. None for files of others."""
+    entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
+    unit = "pixels"
+    if path.suffix.lower() != ".onnx":
+        entries, unit = _table(packed_text(path, data, _PACKED)), "fractions"
+    names = _table(entries.get("names"))
+    if not names or "stride" not in entries:
+        return None
+    shape = _value(entries.get("kpt_shape"))
+    points, values = shape if isinstance(shape, (list, tuple)) and len(shape) == 2 else (0, 3)
+    try:
+        ordered = tuple(str(names[key]) for key in sorted(names, key=int))
+        size = _value(entries.get("imgsz"))
+        sides = (int(size[0]), int(size[1])) if isinstance(size, (list, tuple)) and len(size) == 2 else (0, 0)
+        return Exported(str(entries.get("task", "detect")), ordered, int(points), int(values), unit, sides)
+    except (TypeError, ValueError):
+        return None
+
+
+def _table(given: Any) -> Mapping[Any, Any]:
+    found = _value(given)
+    if isinstance(found, list):
+        return dict(enumerate(found))
+    return found if isinstance(found, Mapping) else {}
+
+
+def _value(given: Any) -> Any:
+    """A value that is written as JSON or as Python."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(given)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, UsageError):
+        return None

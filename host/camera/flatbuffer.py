@@ -1,0 +1,96 @@
+"""The few fields of a flatbuffer that are wanted, read where they stand.
+
+A table is a position in the file. Nothing is parsed beforehand, so that a model of any size costs what is looked at.
+The format: https://flatbuffers.dev/internals. A damaged file raises ``ValueError``, never reads outside the buffer.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+Buffer = bytes | memoryview
+_U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
+
+
+class Table:
+    """A table at ``at`` of ``data``; fields by their number in the schema, a union taking two."""
+
+    __slots__ = ("_data", "_fields", "at")
+
+    def __init__(self, data: Buffer, at: int) -> None:
+        self._data, self.at = data, at
+        start = at - self._read(_I32, at)
+        size = self._read(_U16, start)
+        self._fields = struct.unpack_from(
+            f"<{(size - 4) // 2}H", _checked(data, start + 4, size - 4), start + 4
+        )
+
+    @staticmethod
+    def root(data: Buffer) -> Table:
+        if len(data) < 8:
+            raise ValueError("it is too short")
+        return Table(data, _U32.unpack_from(data, 0)[0])
+
+    def scalar(self, field: int, format: str, default: float = 0) -> float:
+        """A number by its ``struct`` format."""
+        at = self._place(field)
+        return self._read(struct.Struct("<" + format), at) if at else default
+
+    def integer(self, field: int, format: str = "i", default: int = 0) -> int:
+        return int(self.scalar(field, format, default))
+
+    def table(self, field: int) -> Table | None:
+        at = self._place(field)
+        return Table(self._data, at + self._read(_U32, at)) if at else None
+
+    def tables(self, field: int) -> list[Table]:
+        start, count = self._vector(field, 4)
+        places = range(start, start + 4 * count, 4)
+        return [Table(self._data, at + self._read(_U32, at)) for at in places]
+
+    def table_of(self, field: int, index: int) -> Table:
+        """One table of a vector."""
+        start, count = self._vector(field, 4)
+        if not 0 <= index < count:
+            raise ValueError(f"there is no entry {index} of {count}")
+        at = start + 4 * index
+        return Table(self._data, at + self._read(_U32, at))
+
+    def numbers(self, field: int, format: str) -> tuple[float, ...]:
+        start, count = self._vector(field, struct.calcsize("<" + format))
+        return struct.unpack_from(f"<{count}{format}", self._data, start)
+
+    def integers(self, field: int, format: str = "i") -> tuple[int, ...]:
+        return tuple(int(value) for value in self.numbers(field, format))
+
+    def bytes(self, field: int) -> bytes:
+        start, count = self._vector(field, 1)
+        return bytes(self._data[start : start + count])
+
+    def text(self, field: int) -> str:
+        return self.bytes(field).decode("utf-8", "replace")
+
+    def _vector(self, field: int, size: int) -> tuple[int, int]:
+        """Where the elements begin, and how many there are."""
+        at = self._place(field)
+        if not at:
+            return 0, 0
+        start = at + self._read(_U32, at)
+        count = self._read(_U32, start)
+        _checked(self._data, start + 4, count * size)
+        return start + 4, count
+
+    def _place(self, field: int) -> int:
+        """0 for a field that is absent."""
+        offset = self._fields[field] if field < len(self._fields) else 0
+        return self.at + offset if offset else 0
+
+    def _read(self, kind: struct.Struct, at: int) -> Any:
+        return kind.unpack_from(_checked(self._data, at, kind.size), at)[0]
+
+
+def _checked(data: Buffer, at: int, size: int) -> Buffer:
+    if at < 0 or size < 0 or at + size > len(data):
+        raise ValueError("it is cut off or damaged")
+    return data

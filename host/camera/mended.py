@@ -1,0 +1,31 @@
+"""A model that old converters wrote wrongly, as the reader mends it: for runtimes that refuse the file as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from arenite.converters.errors import ModelError
+
+
+def mended(path: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """A copy in the cache whose weights and operators are the same, and what was mended in it, in words.
+
+    None when the reader finds nothing to mend, or does not read the file either.
+    """
+    from arenite.converters.atomic import replace_file
+    from arenite.converters.flatbuffer import to_flatbuffer
+    from arenite.converters.importers.tflite import parse
+    from arenite.models.pictures import cache_directory
+
+    data = path.read_bytes()
+    try:
+        model = parse(data)
+    except ModelError:
+        return None
+    if not model.repairs:
+        return None
+    target = cache_directory() / "mended" / f"{hashlib.sha256(data).hexdigest()[:16]}.tflite"
+    if not target.is_file():
+        replace_file(target, to_flatbuffer(model))
+    return target, tuple(map(str, model.repairs))

@@ -1,0 +1,180 @@
+"""Prometheus' text format 0.0.4, and the families that come from the loop's state."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """``samples``: labels and value; of a histogram the counts per bucket, not cumulative, with the sum in
+    nanoseconds last."""
+
+    name: str
+    kind: str
+    about: str
+    samples: list[tuple[Mapping[str, str], Any]]
+    buckets: tuple[float, ...] = ()
+
+
+def render(families: Iterable[Family]) -> str:
+    lines = []
+    for family in families:
+        if not family.samples:
+            continue
+        lines.append(f"# HELP {family.name} {_escaped(family.about, quote=False)}")
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        for labels, value in family.samples:
+            if family.kind == "histogram":
+                lines += _histogram(family, labels, value)
+            else:
+                lines.append(f"{family.name}{_labels(labels)} {_number(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def state_families(state: Mapping[str, Any]) -> Iterator[Family]:
+    """What the loop's state says; a part that is not there gives no sample, never a zero."""
+    p = "arenite_camera_"
+    yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
+    frames = state.get("frames") or {}
+    for key, name, about in (
+        ("captured", "frames_captured_total", "Frames that the camera made."),
+        ("errors", "frame_errors_total", "Frames that were damaged or could not be decoded."),
+        ("reconnects", "reconnects_total", "Times that the source had to be opened again."),
+    ):
+        yield _one(p + name, about, frames.get(key))
+    yield _one(p + "frames_per_second", "Frames served per second, lately.", state.get("fps"))
+    power = state.get("power") or {}
+    yield _one(
+        p + "power_watts",
+        "Power of the device; the label says whether it is measured or estimated.",
+        power.get("value"),
+        _named(power, "kind", "source"),
+    )
+    yield _many(p + "rail_power_watts", "Power of one rail.", "rail", power.get("rails"))
+    yield _one(
+        p + "energy_joules_total",
+        "Energy since the loop began.",
+        state.get("energy_j"),
+        _named(power, "kind"),
+    )
+    heat = state.get("temperature") or {}
+    yield _one(
+        p + "temperature_celsius",
+        "The hottest zone that throttles.",
+        heat.get("value"),
+        _named(heat, "source"),
+    )
+    yield _one(p + "trip_celsius", "Where the device itself throttles.", heat.get("trip"))
+    yield _many(p + "zone_temperature_celsius", "One thermal zone.", "zone", heat.get("zones"))
+    budget = state.get("budget") or {}
+    limit = budget.get("latency_ms")
+    yield _one(p + "budget_power_watts", "The limit that the governor keeps.", budget.get("power_w"))
+    yield _one(p + "budget_temperature_celsius", "The limit.", budget.get("temperature_c"))
+    yield _one(p + "budget_latency_seconds", "The limit.", None if limit is None else limit / 1e3)
+    yield from _governor(p, state.get("governor") or {})
+    yield _one(
+        p + "written_bytes_total",
+        "Bytes that the loop wrote besides the runtime's.",
+        state.get("bytes_written"),
+    )
+    model, runtime, source = (state.get(k) or {} for k in ("model", "runtime", "source"))
+    if model or runtime or source:
+        labels = {"model": model.get("name"), "sha256": model.get("sha256"), "runtime": runtime.get("name")}
+        labels |= {"source": source.get("name")}
+        yield _one(p + "info", "What runs here.", 1, {k: str(v) for k, v in labels.items() if v is not None})
+
+
+def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[Family]:
+    levers = governor.get("levels") or []
+    for key, name, about in (
+        ("level", "governor_level", "Level of a lever; 0 is full quality."),
+        ("levels", "governor_levels", "How many levels a lever has."),
+    ):
+        found: list[tuple[Mapping[str, str], Any]] = [
+            ({"lever": str(x["lever"])}, x[key]) for x in levers if x.get(key) is not None
+        ]
+        yield Family(p + name, "gauge", about, found)
+    moves = governor.get("moves")
+    yield _many(p + "governor_actions_total", "Times that the governor moved a lever.", "lever", moves)
+    yield _one(p + "governor_target_watts", "Power that the limits leave.", governor.get("target_w"))
+    minutes = governor.get("minutes")
+    yield _one(
+        p + "throttling_forecast_seconds",
+        "Until the device would throttle if nothing changed; no sample: not in sight.",
+        None if minutes is None else minutes * 60,
+    )
+
+
+def build_families() -> Iterator[Family]:
+    """This build and this process."""
+    yield _one("arenite_build_info", "This build of Arenite.", 1, _build())
+    try:
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[1])
+        yield _one("process_resident_memory_bytes", "Resident memory.", pages * os.sysconf("SC_PAGE_SIZE"))
+    except (OSError, ValueError, IndexError):
+        pass  # no such file system here
+    yield _one("process_cpu_seconds_total", "CPU time, user and system.", time.process_time())
+
+
+@cache
+def _build() -> dict[str, str]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = version("arenite")
+    except PackageNotFoundError:
+        found = "unknown"
+    return {"version": found, "python": platform.python_version(), "machine": platform.machine()}
+
+
+def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> Family:
+    kind = "counter" if name.endswith("_total") else "gauge"
+    return Family(name, kind, about, [] if value is None else [(labels or {}, value)])
+
+
+def _many(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> Family:
+    kind = "counter" if name.endswith("_total") else "gauge"
+    return Family(
+        name, kind, about, [({label: str(k)}, v) for k, v in (values or {}).items() if v is not None]
+    )
+
+
+def _named(record: Mapping[str, Any], *names: str) -> dict[str, str]:
+    return {name: str(record[name]) for name in names if record.get(name) is not None}
+
+
+def _histogram(family: Family, labels: Mapping[str, str], counts: list[int]) -> Iterator[str]:
+    running = 0
+    for bound, count in zip((*family.buckets, math.inf), counts, strict=False):
+        running += count
+        yield f"{family.name}_bucket{_labels({**labels, 'le': _number(bound)})} {running}"
+    yield f"{family.name}_sum{_labels(labels)} {_number(counts[-1] / 1e9)}"
+    yield f"{family.name}_count{_labels(labels)} {running}"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return "{" + ",".join(f'{k}="{_escaped(v)}"' for k, v in labels.items()) + "}" if labels else ""
+
+
+def _escaped(text: str, quote: bool = True) -> str:
+    text = text.replace("\\", r"\\").replace("\n", r"\n")
+    return text.replace('"', r"\"") if quote else text
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool | int):
+        return str(int(value))
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return "NaN" if math.isnan(value) else repr(float(value))

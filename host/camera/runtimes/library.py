@@ -1,0 +1,219 @@
+"""LiteRT's C library by ctypes: loaded alone, it costs 1 ms and 8 MB where the Python package costs 100 ms and 18 MB.
+
+Facts are of the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to v2.2.0 and after.
+Before v2.1.6 some functions of the same name took other arguments; ``LiteRtCreateModelFromFd`` came with the change, so
+a library without it is refused here and the stock interpreter takes over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+CPU, GPU, NPU = 1, 2, 4  # LiteRtHwAccelerators
+HOST_MEMORY = 1  # kLiteRtTensorBufferTypeHostMemory
+LOCK_READ, LOCK_WRITE = 0, 1
+ALIGNMENT = 64  # LITERT_HOST_MEMORY_BUFFER_ALIGNMENT
+
+#: LiteRtEnvOptionTag.
+COMPILER_PLUGINS, DISPATCH_LIBRARIES, RUNTIME_LIBRARIES, ACCELERATORS, SEVERITY = 0, 1, 22, 24, 25
+_INT, _STRING = 2, 8  # LiteRtAnyType
+_SEVERITY_ERROR = 3
+
+STATUS = {
+    1: "invalid argument", 2: "out of memory", 3: "runtime failure", 4: "missing input tensor", 5: "unsupported",
+    6: "not found", 7: "time-out", 8: "wrong version", 9: "unknown error", 10: "already exists", 100: "cancelled",
+    500: "file cannot be read", 501: "invalid flatbuffer", 502: "a library cannot be loaded", 503: "serialization",
+    504: "compilation failed", 1000: "index out of bounds", 1001: "invalid type", 1002: "invalid graph",
+}  # fmt: skip
+
+#: LiteRtElementType to NumPy's name, for what a loop can feed or read.
+DTYPES = {
+    1: "float32", 2: "int32", 3: "uint8", 4: "int64", 6: "bool", 7: "int16", 9: "int8", 10: "float16", 11: "float64",
+    13: "uint64", 16: "uint32", 17: "uint16",
+}  # fmt: skip
+
+_NEEDED = (
+    "LiteRtCreateModelFromFd", "LiteRtCreateEnvironment", "LiteRtCreateModelFromFile", "LiteRtCreateCompiledModel",
+    "LiteRtCreateOpaqueOptions", "LiteRtCreateManagedTensorBufferFromRequirements", "LiteRtGetTensorBufferHostMemory",
+    "LiteRtGetCompiledModelOutputTensorLayouts", "LiteRtCompiledModelResizeInputTensorNonStrict",
+    "LiteRtGetCompiledModelInputTensorLayout", "LiteRtGetTensorIndex", "LiteRtRunCompiledModel",
+    "LiteRtCompiledModelGetErrorMessages",
+)  # fmt: skip
+
+#: Lines of LiteRT's and of abseil's logger, and those of no interest.
+_LOGGED = re.compile(r"(INFO|VERBOSE|WARNING|ERROR): |[IWEF]\d{4} ")
+_CHATTER = re.compile(r"(INFO|VERBOSE): |I\d{4} ")
+
+_QUIET = threading.RLock()
+
+Handle = ctypes.c_void_p
+Size = ctypes.c_size_t
+
+
+class _Value(ctypes.Union):
+    _fields_ = (("integer", ctypes.c_int64), ("text", ctypes.c_char_p))
+
+
+class _Any(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int), ("value", _Value))
+
+
+class EnvironmentOption(ctypes.Structure):
+    """LiteRtEnvOption, 24 bytes."""
+
+    _fields_ = (("tag", ctypes.c_int), ("any", _Any))
+
+
+class Layout(ctypes.Structure):
+    """LiteRtLayout, 68 bytes; ``bits``: rank in the low seven."""
+
+    _fields_ = (
+        ("bits", ctypes.c_uint32),
+        ("dimensions", ctypes.c_int32 * 8),
+        ("strides", ctypes.c_uint32 * 8),
+    )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.dimensions[: self.bits & 127])
+
+
+class TensorType(ctypes.Structure):
+    """LiteRtRankedTensorType, 72 bytes."""
+
+    _fields_ = (("element", ctypes.c_int), ("layout", Layout))
+
+
+class PerTensor(ctypes.Structure):
+    """LiteRtQuantizationPerTensor, 16 bytes."""
+
+    _fields_ = (("scale", ctypes.c_float), ("zero_point", ctypes.c_int64))
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class LiteRtFailed(Exception):
+    """A call that returned a status; ``said`` is all that LiteRT told about it."""
+
+    def __init__(self, function: str, status: int, said: str = "") -> None:
+        super().__init__(function, status)
+        self.status = status
+        self.said = said or f"{STATUS.get(status, f'status {status}')} ({function})"
+
+
+class Library:
+    """``call`` checks the status that every function returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.c = ctypes.CDLL(str(path))
+        self._kept: list[Any] = []
+        missing = [name for name in _NEEDED if not hasattr(self.c, name)]
+        if missing:
+            raise OSError(f"{path.name} of this version has no {missing[0]}")
+
+    def call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self.c, function)(*arguments)
+        if status:
+            raise LiteRtFailed(function, status)
+
+    def make(self, function: str, *arguments: Any) -> Handle:
+        """The handle that ``function`` writes to its last argument."""
+        made = Handle()
+        self.call(function, *arguments, ctypes.byref(made))
+        return made
+
+    def size(self, function: str, *arguments: Any) -> int:
+        found = Size()
+        self.call(function, *arguments, ctypes.byref(found))
+        return found.value
+
+    def environment(self, accelerators: int, folders: dict[int, str]) -> Handle:
+        """Registers only the ``accelerators`` asked for: by default LiteRT would load the GPU's 19 MB as well."""
+        rows = [
+            EnvironmentOption(ACCELERATORS, _Any(_INT, _Value(integer=accelerators))),
+            EnvironmentOption(SEVERITY, _Any(_INT, _Value(integer=_SEVERITY_ERROR))),
+        ]
+        rows += [
+            EnvironmentOption(tag, _Any(_STRING, _Value(text=os.fsencode(folder))))
+            for tag, folder in folders.items()
+        ]
+        options = (EnvironmentOption * len(rows))(*rows)
+        self._kept.append(options)  # whether LiteRT copies the texts is nowhere promised
+        return self.make("LiteRtCreateEnvironment", len(rows), options)
+
+
+@lru_cache(1)
+def package_folder() -> Path:
+    """Where ai-edge-litert is installed; found without importing it. Raises ``OSError``."""
+    found = importlib.util.find_spec("ai_edge_litert")
+    if found is None or not found.submodule_search_locations:
+        raise OSError("ai-edge-litert is not installed")
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+@lru_cache(1)
+def library() -> Library:
+    """LiteRT's C library. Raises ``OSError`` when there is none, or when it cannot be used."""
+    suffix = {"darwin": "libLiteRt.dylib", "win32": "libLiteRt.dll"}.get(sys.platform, "libLiteRt.so")
+    return Library(package_folder() / suffix)
+
+
+def _scratch_file() -> Any:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("stderr"), "w+b", buffering=0)
+    import tempfile
+
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def quietly(work: Callable[[], Any]) -> tuple[Any, str]:
+    """What ``work`` returns, and what C code wrote to standard error meanwhile, without LiteRT's chatter.
+
+    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtFailed.said``.
+    """
+    with _QUIET:  # two at once would put each other's file in the place of standard error
+        return _quietly(work)
+
+
+def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
+    try:
+        kept = os.dup(2)
+    except OSError:  # a service without standard error
+        return work(), ""
+    try:
+        with _scratch_file() as file:
+            os.dup2(file.fileno(), 2)
+            failed: LiteRtFailed | None = None
+            made = None
+            try:
+                made = work()
+            except LiteRtFailed as error:
+                failed = error
+            finally:
+                os.dup2(kept, 2)
+            file.seek(0)
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    finally:
+        os.close(kept)
+    said = [line for line in lines if _LOGGED.match(line) and not _CHATTER.match(line)]
+    others = [line for line in lines if line.strip() and not _LOGGED.match(line)]
+    if failed is None and others:  # another thread wrote meanwhile
+        os.write(2, ("\n".join(others) + "\n").encode())
+    elif failed is not None:
+        said += others
+    if failed is not None:
+        if said:
+            failed.said = f"{failed.said}: {' '.join(line.removeprefix('ERROR: ') for line in said[-3:])}"
+        raise failed
+    return made, "\n".join(said)

@@ -1,0 +1,240 @@
+"""LiteRT's CompiledModel by plain ctypes: the accelerators CPU (XNNPACK), GPU and NPU.
+
+The model file is mapped, not read. Each slot has tensor buffers of its own, and an invocation reads and writes them in
+place: on the CPU, changing a byte at ``Memory.address`` changes what the model sees. GPU and NPU buffers that are not
+host memory are filled and read by one copy each, which ``notes`` then says.
+
+The GPU accelerator needs a Vulkan driver (WebGPU) and the NPU one a dispatch library of the vendor. The NPU path never
+ran on such hardware.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from arenite.converters.errors import ModelError, UsageError
+from arenite.host.camera.runtimes import library as lite
+from arenite.host.camera.runtimes import litert_options
+from arenite.host.camera.runtimes.base import Slot
+from arenite.host.camera.runtimes.buffers import Buffers, Tensor, tensor
+from arenite.host.camera.runtimes.library import Handle, LiteRtFailed, Size
+from arenite.host.camera.runtimes.memory import mapped_bytes, parse_shape, resident_bytes
+
+_NAMES = {"litert-cpu": lite.CPU, "litert-gpu": lite.GPU | lite.CPU, "litert-npu": lite.NPU | lite.CPU}
+_NOTHING_TO_FREE = lite.Deleter(lambda _: None)
+
+
+class CompiledModel:
+    """A ``Runtime``. ``options``: ``input`` (and ``input1``, …): another shape, as 1x192x192x3; ``weight_cache``: a
+    file where XNNPACK keeps packed weights and maps them from next time; ``precision`` of the GPU: fp16 or fp32;
+    ``dispatch`` and ``plugins``: folders of the NPU vendor's libraries.
+
+    One thread at a time may ``invoke``, whatever the slot; all others may meanwhile write and read other slots.
+
+    Raises ``ModelError`` (with what LiteRT said), ``UsageError``, ``OSError`` when the library is of another kind.
+    """
+
+    def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
+        self.name = name
+        self.path = path
+        self.notes: tuple[str, ...] = ()
+        before = resident_bytes()
+        self._lib = lite.library()
+        self._close = contextlib.ExitStack()
+        try:
+            _, said = lite.quietly(lambda: self._load(threads, slots, options))
+        except LiteRtFailed as error:
+            self._close.close()
+            raise ModelError(
+                f"{name} cannot run {path}: LiteRT said: {error.said}.",
+                "Try --runtime litert-interpreter, or convert the model again.",
+            ) from error
+        except BaseException:
+            self._close.close()
+            raise
+        if said:
+            self.notes += (f"LiteRT said: {said}",)
+        self.resident_bytes = max(resident_bytes() - before, self._buffer_bytes)
+        #: Inputs of the slot to its outputs.
+        self.invoke: Callable[..., None] = self._invoke_first
+
+    # Loading
+
+    def _load(self, threads: int, slots: int, options: Mapping[str, str]) -> None:
+        lib, accelerators = self._lib, _NAMES[self.name]
+        self._environment = litert_options.environment(
+            accelerators, options.get("dispatch", ""), options.get("plugins", "")
+        )
+        self._model = lib.make("LiteRtCreateModelFromFile", self._environment, os.fsencode(self.path))
+        self._close.callback(lib.c.LiteRtDestroyModel, self._model)
+        self._compiled = self._compile(accelerators, threads, options)
+        self._close.callback(lib.c.LiteRtDestroyCompiledModel, self._compiled)
+        if accelerators != lite.CPU:
+            self._check_accelerated()
+        self._index, self._signature = self._choose_signature(options)
+        self._resize(options)
+        inputs, outputs = self._tensors("Input"), self._tensors("Output")
+        self._buffer_bytes = slots * sum(each.bytes for each in inputs + outputs)
+        made = [Buffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
+        for each in made:
+            self._close.callback(each.close)
+        order_in, order_out = self._file_order("Input", len(inputs)), self._file_order("Output", len(outputs))
+        self.slots = tuple(
+            Slot(tuple(each.inputs[i] for i in order_in), tuple(each.outputs[i] for i in order_out))
+            for each in made
+        )
+        self._buffers = made
+        self._staged = any(each.staged for each in made)
+        if self._staged:
+            self.notes += (f"{self.name} has memory of its own: inputs and outputs are copied once each.",)
+        if not mapped_bytes(self.path) and os.path.exists("/proc/self/maps"):
+            self.notes += ("The model file is not mapped.",)
+        # LiteRtRunCompiledModel's arguments, converted once: a ctypes call without conversion costs 0.5 µs.
+        self._run = lib.c["LiteRtRunCompiledModel"]
+        self._calls = [each.arguments(self._compiled, self._index) for each in made]
+
+    def _compile(self, accelerators: int, threads: int, options: Mapping[str, str]) -> Handle:
+        lib = self._lib
+        made = lib.make("LiteRtCreateOptions")
+        try:
+            lib.call("LiteRtSetOptionsHardwareAccelerators", made, accelerators)
+            payloads = litert_options.payloads(threads, options)
+            texts = {key: ctypes.create_string_buffer(text.encode()) for key, text in payloads.items()}
+            for key, text in texts.items():
+                opaque = lib.make("LiteRtCreateOpaqueOptions", key.encode(), text, _NOTHING_TO_FREE)
+                lib.call("LiteRtAddOpaqueOptions", made, opaque)
+            return lib.make("LiteRtCreateCompiledModel", self._environment, self._model, made)
+        finally:
+            lib.c.LiteRtDestroyOptions(made)
+
+    def _check_accelerated(self) -> None:
+        """LiteRT silently leaves to the CPU what the accelerator does not take, be it everything: say so."""
+        full = ctypes.c_bool()
+        function = "LiteRtCompiledModelIsNonCpuFullyAccelerated"
+        if hasattr(self._lib.c, function):
+            self._lib.call(function, self._compiled, ctypes.byref(full))
+            if not full.value:
+                self.notes += ("Some operators, or all, run on the CPU.",)
+
+    def _choose_signature(self, options: Mapping[str, str]) -> tuple[int, Handle]:
+        lib, keys = self._lib, []
+        for i in range(lib.size("LiteRtGetNumModelSignatures", self._model)):
+            signature = lib.make("LiteRtGetModelSignature", self._model, Size(i))
+            key = ctypes.c_char_p()
+            lib.call("LiteRtGetSignatureKey", signature, ctypes.byref(key))
+            keys.append((key.value or b"").decode("utf-8", "replace"))
+            if options.get("signature", keys[0]) == keys[-1]:
+                return i, signature
+        raise UsageError(
+            f"{self.path} has no signature '{options.get('signature')}'.", f"It has {', '.join(keys)}."
+        )
+
+    def _resize(self, options: Mapping[str, str]) -> None:
+        count = self._lib.size("LiteRtGetNumSignatureInputs", self._signature)
+        for place, index in enumerate(self._file_order("Input", count)):
+            text = options.get(f"input{place}", options.get("input", "") if place == 0 else "")
+            if not text:
+                continue
+            shape = parse_shape(text)
+            try:
+                self._lib.call(
+                    "LiteRtCompiledModelResizeInputTensorNonStrict", self._compiled, Size(self._index),
+                    Size(index), (ctypes.c_int * len(shape))(*shape), Size(len(shape)),
+                )  # fmt: skip
+                self._output_layouts()
+            except LiteRtFailed as error:
+                error.said = f"an input of {text} is refused: {error.said}"
+                raise
+
+    def _output_layouts(self) -> list[lite.Layout]:
+        """Of the outputs in the signature's order, after allocating for the inputs' present shapes."""
+        count = self._lib.size("LiteRtGetNumSignatureOutputs", self._signature)
+        layouts = (lite.Layout * count)()
+        self._lib.call(
+            "LiteRtGetCompiledModelOutputTensorLayouts",
+            self._compiled, Size(self._index), Size(count), layouts, ctypes.c_bool(True),
+        )  # fmt: skip
+        return list(layouts)
+
+    def _tensors(self, kind: str) -> list[Tensor]:
+        lib, index = self._lib, Size(self._index)
+        count = lib.size(f"LiteRtGetNumSignature{kind}s", self._signature)
+        layouts = self._output_layouts() if kind == "Output" else [lite.Layout() for _ in range(count)]
+        made = []
+        for i, layout in enumerate(layouts):
+            if kind == "Input":
+                function = "LiteRtGetCompiledModelInputTensorLayout"
+                lib.call(function, self._compiled, index, Size(i), ctypes.byref(layout))
+            handle = lib.make(f"LiteRtGetSignature{kind}TensorByIndex", self._signature, Size(i))
+            needs = lib.make(
+                f"LiteRtGetCompiledModel{kind}BufferRequirements", self._compiled, index, Size(i)
+            )
+            made.append(tensor(lib, handle, layout, needs, self.path))
+        return made
+
+    def _file_order(self, kind: str, count: int) -> list[int]:
+        """For each tensor in the order of the file's subgraph, its place in the signature. The file's order is the
+        stock interpreter's, and the one that labels and preprocessing records mean."""
+        lib = self._lib
+        function = f"LiteRtGetSignature{kind}TensorByIndex"
+        places = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
+        subgraph = lib.make("LiteRtGetSignatureSubgraph", self._signature)
+        total = lib.size(f"LiteRtGetNumSubgraph{kind}s", subgraph)
+        found = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
+        order = [places[handle] for handle in found if handle in places]
+        # A signature may name one tensor twice, or leave one out: then its own order is all there is.
+        return order if len(order) == count else list(range(count))
+
+    # Running
+
+    def _invoke_first(self, slot: int = 0) -> None:
+        """XNNPACK packs and the arena is touched now: count it."""
+        before = resident_bytes()
+        self._invoke_checked(slot)
+        self.resident_bytes += max(0, resident_bytes() - before)
+        self.invoke = self._invoke_checked if self._staged else self._fast()
+
+    def _fast(self) -> Callable[..., None]:
+        run, calls, fail = self._run, self._calls, self._fail
+
+        def invoke(slot: int = 0) -> None:
+            if run(*calls[slot]):
+                fail(slot)
+
+        return invoke
+
+    def _invoke_checked(self, slot: int = 0) -> None:
+        if self._staged:
+            self._buffers[slot].upload()
+        if self._run(*self._calls[slot]):
+            self._fail(slot)
+        if self._staged:
+            self._buffers[slot].download()
+
+    def _fail(self, slot: int) -> None:
+        """Once more, to hear what LiteRT says of it."""
+        try:
+            lite.quietly(lambda: self._again(slot))
+        except LiteRtFailed as error:
+            raise ModelError(
+                f"{self.name} failed on {self.path}: LiteRT said: {error.said}.",
+                "Try another runtime: --runtime litert-interpreter.",
+            ) from error
+
+    def _again(self, slot: int) -> None:
+        if status := self._run(*self._calls[slot]):
+            raise LiteRtFailed("LiteRtRunCompiledModel", status)
+
+    def close(self) -> None:
+        """Frees everything; the slots' memory is gone."""
+        if not hasattr(self, "_closed"):
+            self._closed = True
+            self.invoke = self._invoke_closed
+            self._close.close()
+
+    def _invoke_closed(self, slot: int = 0) -> None:
+        raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")

@@ -1,0 +1,55 @@
+"""What LiteRT is told before it compiles a model: which libraries to look for, and options as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.runtimes import library as lite
+from arenite.host.camera.runtimes.library import Handle
+
+
+def payloads(threads: int, options: Mapping[str, str]) -> dict[str, str]:
+    """Identifier to TOML text, as LiteRT's own option structures are serialised. Raises ``UsageError``."""
+    cpu = f"num_threads = {threads}\n"
+    if "weight_cache" in options:
+        cpu += f"weight_cache_file_path = {_quoted(options['weight_cache'])}\n"
+    # Errors go to standard error, where ``library.quietly`` hears them.
+    made = {"xnnpack": cpu, "runtime_options_string": "error_reporter_mode = 1\n"}
+    if "precision" in options:
+        made["gpu_options"] = f"precision = {_precision(options['precision'])}\n"
+    return made
+
+
+@lru_cache(8)
+def environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
+    """One per process and kind, never freed: LiteRT keeps accelerators that it has loaded anyway."""
+    folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
+    if accelerators & lite.NPU:
+        vendors = lite.package_folder() / "vendors"
+        found = sorted(vendors.glob("*/dispatch"))
+        if not dispatch and not found:
+            raise UsageError(
+                "This LiteRT has no dispatch library for an NPU.",
+                "Give the folder of the vendor's: --runtime-option dispatch=FOLDER.",
+            )
+        folder = Path(dispatch) if dispatch else found[0]
+        folders[lite.DISPATCH_LIBRARIES] = str(folder)
+        compiler = Path(plugins) if plugins else folder.parent / "compiler"
+        if compiler.is_dir():
+            folders[lite.COMPILER_PLUGINS] = str(compiler)
+    return lite.library().environment(accelerators, folders)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _precision(text: str) -> int:
+    codes = {"fp16": 1, "fp32": 2}
+    if text not in codes:
+        raise UsageError(f"'{text}' is no precision of the GPU.", "Use fp16 or fp32.")
+    return codes[text]

@@ -1,0 +1,66 @@
+"""Memory of this process: aligned buffers, how much is resident, which files are mapped."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.errors import ModelError
+from arenite.host.camera.runtimes.base import Memory
+
+#: Of a cache line, of AVX-512, and what LiteRT and ONNX Runtime ask of memory that they shall not copy.
+ALIGNMENT = 64
+
+
+def aligned(size: int) -> np.ndarray:
+    """uint8 [size], zeroed, starting at a multiple of 64; its memory ends with its last view."""
+    raw = np.zeros(max(size, 1) + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
+def resident_bytes() -> int:
+    """Private memory of this process that is in RAM: what it would give back. 0 where Linux's /proc is missing."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"RssAnon:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def mapped_bytes(path: Path) -> int:
+    """Bytes of ``path`` that are mapped into this process, not read into memory of its own."""
+    target = os.path.realpath(path)
+    total = 0
+    try:
+        with open("/proc/self/maps") as file:
+            for line in file:
+                parts = line.split(None, 5)
+                if len(parts) == 6 and parts[5].rstrip("\n") == target:
+                    first, last = parts[0].split("-")
+                    total += int(last, 16) - int(first, 16)
+    except OSError:
+        return 0
+    return total
+
+
+def place(source: Memory, target: int) -> None:
+    """Copy a tensor to address ``target``."""
+    ctypes.memmove(target, source.address, source.bytes)
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """``1x192x192x3`` as numbers. Raises ``ModelError``."""
+    try:
+        shape = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        shape = ()
+    if not shape or min(shape) < 1 or len(shape) > 8:
+        raise ModelError(f"'{text}' is not the shape of an input.", "Give its sizes, such as 1x192x192x3.")
+    return shape

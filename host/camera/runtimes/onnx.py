@@ -1,0 +1,163 @@
+"""ONNX Runtime, with every input and output bound to memory of ours, so that nothing is copied on the CPU.
+
+On CUDA and TensorRT ONNX Runtime moves inputs and outputs between the two memories itself. Only the CPU provider ran
+here; the others are reached through the same calls and never ran on their hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ModelError, UnsupportedModelError, UsageError
+from arenite.host.camera.runtimes.base import Memory, Slot
+from arenite.host.camera.runtimes.memory import aligned, parse_shape, resident_bytes
+
+#: Runtime name to the providers in the order in which operators are offered to them.
+PROVIDERS = {
+    "onnx-cpu": ("CPUExecutionProvider",),
+    "onnx-cuda": ("CUDAExecutionProvider", "CPUExecutionProvider"),
+    "onnx-tensorrt": ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
+    "onnx-qnn": ("QNNExecutionProvider", "CPUExecutionProvider"),
+    "onnx-nnapi": ("NnapiExecutionProvider", "CPUExecutionProvider"),
+    "onnx-coreml": ("CoreMLExecutionProvider", "CPUExecutionProvider"),
+}
+_BUILDS = {
+    "onnx-cuda": "pip install onnxruntime-gpu, or NVIDIA's wheel for Jetson",
+    "onnx-tensorrt": "pip install onnxruntime-gpu with TensorRT, or NVIDIA's wheel for Jetson",
+    "onnx-qnn": "pip install onnxruntime-qnn",
+    "onnx-nnapi": "a build of ONNX Runtime for Android",
+    "onnx-coreml": "ONNX Runtime's wheel for macOS",
+}
+_DTYPES = {
+    "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64", "tensor(int8)": "int8",
+    "tensor(uint8)": "uint8", "tensor(int16)": "int16", "tensor(uint16)": "uint16", "tensor(int32)": "int32",
+    "tensor(uint32)": "uint32", "tensor(int64)": "int64", "tensor(uint64)": "uint64", "tensor(bool)": "bool",
+}  # fmt: skip
+
+
+class OnnxSession:
+    """A ``Runtime``. ``options``: ``input``, ``input1``, …: the shape of an input that has free sizes;
+    ``provider.NAME``: an option of the provider, such as ``provider.trt_fp16_enable=1``.
+
+    Raises ``ModelError``, ``UsageError`` when ONNX Runtime or the provider is missing.
+    """
+
+    def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
+        self.name = name
+        self.path = path
+        self.notes: tuple[str, ...] = ()
+        ort = onnxruntime()
+        providers = PROVIDERS[name]
+        if providers[0] not in ort.get_available_providers():
+            raise UsageError(
+                f"The installed ONNX Runtime has no {providers[0]}; it has "
+                f"{', '.join(ort.get_available_providers())}.",
+                f"It needs {_BUILDS[name]}.",
+            )
+        before = resident_bytes()
+        settings = ort.SessionOptions()
+        settings.intra_op_num_threads = threads
+        settings.inter_op_num_threads = 1
+        settings.log_severity_level = 4  # what matters comes as an exception
+        # Threads that wait for the next layer by spinning cost power and gain little on small models.
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        given = {key.removeprefix("provider."): text for key, text in options.items() if "." in key}
+        chosen = [(providers[0], given), *providers[1:]] if given else list(providers)
+        try:
+            self._session = ort.InferenceSession(str(path), settings, providers=chosen)
+            if self._session.get_providers()[0] != providers[0]:
+                raise UsageError(f"{providers[0]} did not start.", f"It needs {_BUILDS[name]}.")
+            inputs, outputs = self._shapes(options)
+            self._made: list[np.ndarray] = []
+            self.slots = tuple(Slot(self._place(inputs), self._place(outputs)) for _ in range(slots))
+            self._bound = [self._bind(slot) for slot in self.slots]
+        except UsageError:
+            raise
+        except Exception as error:  # ONNX Runtime has its own exception types, one per status
+            raise ModelError(
+                f"{name} cannot run {path}: ONNX Runtime said: {' '.join(str(error).split())}",
+                "Check that it is an ONNX model and that the provider knows its operators.",
+            ) from error
+        if name in ("onnx-cuda", "onnx-tensorrt"):
+            self.notes += ("The GPU has memory of its own: inputs and outputs are copied once each.",)
+        self.resident_bytes = max(resident_bytes() - before, sum(each.nbytes for each in self._made))
+        #: Inputs of the slot to its outputs.
+        self.invoke: Callable[..., None] = self._invoke
+
+    def _shapes(self, options: Mapping[str, str]) -> tuple[list[Memory], list[Memory]]:
+        inputs = []
+        for place, each in enumerate(self._session.get_inputs()):
+            text = options.get(f"input{place}", options.get("input", "") if place == 0 else "")
+            shape = parse_shape(text) if text else tuple(each.shape)
+            # A free batch size is 1: the loop serves one frame at a time.
+            if shape and not isinstance(shape[0], int):
+                shape = (1, *shape[1:])
+            inputs.append(self._described(each, shape))
+        outputs = self._session.get_outputs()
+        known = [tuple(each.shape) for each in outputs]
+        if any(not isinstance(size, int) for shape in known for size in shape) or "input" in options:
+            zeros = {m.name: np.zeros(m.shape, m.dtype) for m in inputs}
+            known = [np.shape(made) for made in self._session.run(None, zeros)]
+        return inputs, [self._described(each, shape) for each, shape in zip(outputs, known, strict=True)]
+
+    def _described(self, each: Any, shape: tuple[Any, ...]) -> Memory:
+        free = [size for size in shape if not isinstance(size, int) or size < 1]
+        if each.type not in _DTYPES or free:
+            what = f"has free sizes {free}" if free else f"is a {each.type}"
+            raise UnsupportedModelError(
+                f"Tensor '{each.name}' of {self.path} {what}.",
+                "Give its shape: the option input=1x3x192x192.",
+            )
+        dtype = _DTYPES[each.type]
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        return Memory(each.name, shape, dtype, 0, size)
+
+    def _place(self, tensors: list[Memory]) -> tuple[Memory, ...]:
+        made = []
+        for memory in tensors:
+            self._made.append(aligned(memory.bytes))
+            address = self._made[-1].ctypes.data
+            made.append(Memory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
+        return tuple(made)
+
+    def _bind(self, slot: Slot) -> Any:
+        binding = self._session.io_binding()
+        for bind, tensors in ((binding.bind_input, slot.inputs), (binding.bind_output, slot.outputs)):
+            for memory in tensors:
+                bind(memory.name, "cpu", 0, np.dtype(memory.dtype), memory.shape, memory.address)
+        return binding
+
+    def _invoke(self, slot: int = 0) -> None:
+        try:
+            self._session.run_with_iobinding(self._bound[slot])
+        except Exception as error:  # as above
+            raise ModelError(
+                f"{self.name} failed on {self.path}: {' '.join(str(error).split())}",
+                "Try --runtime onnx-cpu.",
+            ) from error
+
+    def close(self) -> None:
+        """Frees everything; the slots' memory is gone."""
+        self.invoke = self._invoke_closed
+        self._bound = []
+        self._session = None
+        self._made = []
+
+    def _invoke_closed(self, slot: int = 0) -> None:
+        raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")
+
+
+def onnxruntime() -> Any:
+    """The module. Raises ``UsageError`` that names the extra."""
+    try:
+        import onnxruntime as module
+    except ImportError as error:
+        raise UsageError(
+            "ONNX models need ONNX Runtime, which is not installed.",
+            "Install it: pip install 'arenite[onnxruntime]'",
+        ) from error
+    return module

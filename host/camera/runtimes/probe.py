@@ -1,0 +1,104 @@
+"""Measure one runtime on one model, in a process of its own: a delegate that crashes takes only this with it.
+
+``python -m arenite.host.camera.runtimes.probe`` reads one JSON object from standard input and writes one JSON line when
+it is warm and one when it is done; between the two it waits for a line, so that whoever asked can read a meter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ArenaError
+from arenite.host.camera.runtimes.base import Memory, Runtime
+from arenite.host.camera.runtimes.open import open_runtime
+
+#: Frames whose outputs are compared between runtimes.
+COMPARED = 3
+
+
+def fill(memory: Memory, seed: int) -> None:
+    """The same picture for every runtime: smooth colours and some noise, over the range of the input's type."""
+    rng = np.random.default_rng(seed)
+    count = int(np.prod(memory.shape, dtype=np.int64))
+    waves = 0.5 + 0.35 * np.sin(np.linspace(seed, seed + 40.0, count))
+    values = np.clip(waves + rng.normal(0, 0.1, count), 0, 1).reshape(memory.shape)
+    dtype = np.dtype(memory.dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        # A wide integer is an index or a count: only small ones are likely to be allowed.
+        low, high = (limits.min, limits.max) if dtype.itemsize == 1 else (0, 1)
+        values = np.rint(low + values * (high - low))
+    elif dtype.kind == "b":
+        values = (values > 0.5).astype(np.float64)
+    memory.array()[...] = values.astype(dtype)
+
+
+def answers(runtime: Runtime) -> list[np.ndarray]:
+    """Outputs for ``COMPARED`` pictures, copied."""
+    made = []
+    for seed in range(COMPARED):
+        for place, memory in enumerate(runtime.slots[0].inputs):
+            fill(memory, seed + 10 * place)
+        runtime.invoke(0)
+        made += [memory.array().copy() for memory in runtime.slots[0].outputs]
+    return made
+
+
+def timed(runtime: Runtime, seconds: float) -> list[int]:
+    """ns of each invocation, for at least ``seconds`` and 20 invocations."""
+    taken: list[int] = []
+    end = time.perf_counter_ns() + int(seconds * 1e9)
+    while len(taken) < 20 or time.perf_counter_ns() < end:
+        start = time.perf_counter_ns()
+        runtime.invoke(0)
+        taken.append(time.perf_counter_ns() - start)
+    return taken
+
+
+def main() -> None:
+    # What libraries print must not come between the lines that are read.
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    asked = json.loads(sys.stdin.readline())
+    try:
+        runtime = open_runtime(
+            Path(asked["path"]), asked["name"], threads=asked["threads"], options=asked["options"]
+        )
+        outputs = answers(runtime)
+        timed(runtime, asked["seconds"] / 5)
+    except ArenaError as error:
+        _say(lines, {"problem": error.problem})
+        return
+    _say(lines, {"warm": True})
+    sys.stdin.readline()
+    taken = timed(runtime, asked["seconds"])
+    np.savez(asked["outputs"], *outputs)
+    _say(
+        lines,
+        {
+            "invocations": len(taken),
+            "median_ms": float(np.median(taken)) / 1e6,
+            "p90_ms": float(np.quantile(taken, 0.9)) / 1e6,
+            "resident_bytes": runtime.resident_bytes,
+            "notes": list(runtime.notes),
+        },
+    )
+
+
+def _say(lines: Any, what: dict[str, Any]) -> None:
+    lines.write(json.dumps(what) + "\n")
+    lines.flush()
+
+
+if __name__ == "__main__":
+    main()
+    # A vendor's library that fails while it is unloaded has answered already.
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,188 @@
+"""What a scenario found, and whether that counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from arenite.host.camera.scenarios.early_stopping import Estimate, estimate, fewest_queries, most_late
+from arenite.host.camera.scenarios.rules import CONFIDENCE, SAMPLE_SEED, SCHEDULE_SEED, Rules
+
+#: Those that LoadGen reports.
+PERCENTILES = (50.0, 90.0, 95.0, 97.0, 99.0, 99.9)
+
+NOTE = "measured as MLPerf Inference defines the scenario; not a result reviewed by MLCommons"
+
+
+@dataclass(frozen=True)
+class ScenarioResult:
+    """``value``: of ``metric``: the percentile's estimate in ms, samples per second, or queries per second; None where
+    there were too few queries for one. ``reasons``: why it is not valid; empty when it is.
+
+    ``latencies``: int64 ns of each query, sorted; empty for offline.
+    """
+
+    rules: Rules
+    value: float | None
+    queries: int
+    samples: int
+    duration_s: float
+    reasons: tuple[str, ...]
+    latencies: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    stopping: Estimate | None = None
+    late: int | None = None  # server: queries beyond the bound
+    latency_limit_ms: float | None = None
+    target_qps: float | None = None
+    completed_qps: float | None = None
+    trials: tuple[dict[str, Any], ...] = ()  # server: rates that were tried
+
+    @property
+    def valid(self) -> bool:
+        return not self.reasons
+
+    def with_trials(self, trials: list[dict[str, Any]]) -> ScenarioResult:
+        return replace(self, trials=tuple(trials))
+
+    def with_reason(self, reason: str) -> ScenarioResult:
+        return replace(self, reasons=(reason, *self.reasons))
+
+    def latency_ms(self) -> dict[str, float]:
+        """LoadGen's statistics: element ``int(n * p)`` of the sorted latencies."""
+        ordered = self.latencies
+        if not len(ordered):
+            return {}
+        made = {"min": ordered[0], "mean": ordered.mean(), "max": ordered[-1]}
+        for percent in PERCENTILES:
+            made[f"p{percent:g}"] = ordered[int(len(ordered) * (percent / 100))]
+        return {name: round(float(value) / 1e6, 6) for name, value in made.items()}
+
+    def sentence(self) -> str:
+        """The figure and whether it counts."""
+        units = {"latency_ms": "ms", "samples_per_s": "samples a second", "queries_per_s": "queries a second"}
+        figure = "no figure" if self.value is None else f"{self.value:,.3f} {units[self.rules.metric]}"
+        if self.value is not None and self.rules.metric == "latency_ms":
+            figure += f" ({self.rules.percentile:g}th percentile, estimated on the safe side)"
+        return f"{figure}: {'valid' if self.valid else 'not valid: ' + '; '.join(self.reasons)}."
+
+    def rows(self) -> list[tuple[str, str]]:
+        """For a table."""
+        made = [("scenario", self.rules.scenario), ("result", self.sentence())]
+        made += [("queries", f"{self.queries:,}"), ("samples", f"{self.samples:,}")]
+        made.append(("seconds", f"{self.duration_s:,.1f}"))
+        made += [(f"{name} ms", f"{value:,.3f}") for name, value in self.latency_ms().items()]
+        if self.late is not None:
+            made.append((f"later than {self.latency_limit_ms:g} ms", f"{self.late:,}"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "scenario": self.rules.scenario,
+            "valid": self.valid,
+            "reasons": list(self.reasons),
+            "metric": self.rules.metric,
+            "value": round(self.value, 6) if self.value is not None else None,
+            "kind": "measured",
+            "queries": self.queries,
+            "samples": self.samples,
+            "duration_s": round(self.duration_s, 3),
+            "query_latency_ms": self.latency_ms(),
+            "rules": self.rules.to_json(),
+            "seeds": {"sample": SAMPLE_SEED, "schedule": SCHEDULE_SEED},
+            "note": NOTE,
+        }
+        if self.stopping is not None:
+            made["early_stopping"] = {
+                "discarded": self.stopping.discarded,
+                "queries_needed": self.stopping.needed,
+            }
+        if self.rules.scenario == "server":
+            made["server"] = {
+                "latency_limit_ms": self.latency_limit_ms,
+                "target_qps": self.target_qps,
+                "completed_qps": self.completed_qps,
+                "late": self.late,
+                "trials": list(self.trials),
+            }
+        return made
+
+
+def judge_stream(
+    rules: Rules, latencies: np.ndarray, duration_s: float, seconds_issued: float
+) -> ScenarioResult:
+    """Single-stream and multi-stream: the percentile's estimate. ``seconds_issued``: when the last query was."""
+    assert rules.percentile is not None
+    ordered = np.sort(latencies)
+    reasons = _too_short(rules, seconds_issued) + _too_few(rules, len(ordered))
+    found = estimate(ordered, rules.percentile)
+    if found.value is None and len(ordered) >= rules.least_queries:
+        reasons.append(f"only {len(ordered)} queries, early stopping needs {found.needed}")
+    return ScenarioResult(
+        rules,
+        found.value / 1e6 if found.value is not None else None,
+        len(ordered),
+        len(ordered) * rules.samples_per_query,
+        duration_s,
+        tuple(reasons),
+        ordered,
+        found,
+    )
+
+
+def judge_offline(rules: Rules, samples: int, duration_s: float) -> ScenarioResult:
+    reasons = _too_short(rules, duration_s)
+    if samples < rules.least_samples:
+        reasons.append(f"only {samples:,} samples, the rules ask for {rules.least_samples:,}")
+    return ScenarioResult(rules, samples / duration_s, 1, samples, duration_s, tuple(reasons))
+
+
+def judge_server(
+    rules: Rules,
+    latencies: np.ndarray,
+    duration_s: float,
+    seconds_scheduled: float,
+    target_qps: float,
+    limit_ms: float,
+    broken_off: bool = False,
+) -> ScenarioResult:
+    """``seconds_scheduled``: when the last query was due. ``broken_off``: it was hopeless."""
+    assert rules.percentile is not None
+    ordered = np.sort(latencies)
+    limit_ns = round(limit_ms * 1e6)
+    late = int(len(ordered) - np.searchsorted(ordered, limit_ns, side="right"))
+    reasons = _too_short(rules, seconds_scheduled) + _too_few(rules, len(ordered))
+    share = late / len(ordered) if len(ordered) else 1.0
+    if broken_off:
+        reasons.append(f"broken off: {late:,} of {len(ordered):,} queries came after {limit_ms:g} ms")
+    elif len(ordered) and ordered[int(len(ordered) * (rules.percentile / 100))] > limit_ns:
+        reasons.append(f"{100 * share:.2f} % of the queries came after {limit_ms:g} ms")
+    elif most_late(len(ordered), rules.percentile) < late:
+        reasons.append(
+            f"{late:,} late queries, of which {CONFIDENCE:.0%} confidence needs "
+            f"{fewest_queries(late, rules.percentile):,} queries, and there were {len(ordered):,}"
+        )
+    return ScenarioResult(
+        rules,
+        target_qps,
+        len(ordered),
+        len(ordered),
+        duration_s,
+        tuple(reasons),
+        ordered,
+        None,
+        late,
+        limit_ms,
+        target_qps,
+        round((len(ordered) - 1) / duration_s, 3) if duration_s else None,
+    )
+
+
+def _too_short(rules: Rules, seconds: float) -> list[str]:
+    return [f"{seconds:.1f} s long, the rules ask for {rules.least_s:g} s"] if seconds < rules.least_s else []
+
+
+def _too_few(rules: Rules, queries: int) -> list[str]:
+    if queries >= rules.least_queries:
+        return []
+    return [f"only {queries} queries, the rules ask for {rules.least_queries}"]

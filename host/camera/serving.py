@@ -1,0 +1,110 @@
+"""One model on one runtime: a frame in, an answer out, with nothing copied on the way.
+
+The camera's buffer is read once, by the preprocessing, which writes into the runtime's own input memory; the answer
+is read from the runtime's own output memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+
+import numpy as np
+
+from arenite.host.camera.answers.base import Answer
+from arenite.host.camera.answers.reader import Reader
+from arenite.host.camera.feed import Feed
+from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.model import CameraModel
+from arenite.host.camera.runtimes.base import Runtime
+from arenite.host.camera.served import Served
+
+#: Feeds that are kept: a camera has one format; regions of interest move.
+MOST_FEEDS = 16
+
+
+class ModelServer:
+    """``slots``: how many frames can be in the works at once, each in memory of its own.
+
+    Not for two threads in the same slot; ``prepare``, ``invoke`` and ``answer`` of different slots may overlap.
+    """
+
+    def __init__(self, model: CameraModel, runtime: Runtime, name: str = "") -> None:
+        self.model, self.runtime = model, runtime
+        self.name = name or model.name
+        self.slots = len(runtime.slots)
+        self._feeds: list[OrderedDict[tuple[Format, Window | None], tuple[Feed, Reader]]] = [
+            OrderedDict() for _ in runtime.slots
+        ]
+        self._readers: list[Reader | None] = [None] * self.slots
+        self.bytes_written = 0  # of the last frame: preprocessing and answer
+        self.code = ""  # what preprocesses: Feed.code
+        self._number = 0
+
+    def prepare(self, frame: Frame, slot: int = 0, window: Window | None = None) -> None:
+        """Pixels into the input of ``slot``; of ``window`` only, where one is given."""
+        known = self._feeds[slot]
+        found = known.get((frame.format, window))
+        if found is None:
+            found = self._bind(frame.format, window, slot)
+        feed, self._readers[slot] = found
+        feed.run(frame)
+
+    def bind(self, format: Format, window: Window | None = None) -> None:
+        """Make ready for frames of ``format``, so that the first one does not pay for it. Raises ``UsageError``."""
+        for slot in range(self.slots):
+            if (format, window) not in self._feeds[slot]:
+                self._bind(format, window, slot)
+
+    def _bind(self, format: Format, window: Window | None, slot: int) -> tuple[Feed, Reader]:
+        memory = self.runtime.slots[slot]
+        feed = Feed(self.model.preprocessing, format, memory.inputs[0], window)
+        reader = Reader(self.model.postprocessing, memory, self.model.labels, feed.geometry)
+        known = self._feeds[slot]
+        known[format, window] = feed, reader
+        if len(known) > MOST_FEEDS:
+            known.popitem(last=False)
+        self.bytes_written = feed.bytes_written + feed.scratch_bytes
+        self.code = feed.code
+        return feed, reader
+
+    def invoke(self, slot: int = 0) -> None:
+        self.runtime.invoke(slot)
+
+    def answer(self, slot: int = 0) -> Answer:
+        """Of what was prepared last in ``slot``."""
+        reader = self._readers[slot]
+        assert reader is not None, "nothing was prepared"
+        return reader.read()
+
+    def input(self, slot: int = 0) -> np.ndarray:
+        """The prepared input as bytes: a view."""
+        return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
+
+    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+        """All stages in a row, timed. The frame stays the caller's."""
+        clock = time.monotonic_ns
+        t0 = clock()
+        self.prepare(frame, slot, window)
+        t1 = clock()
+        self.runtime.invoke(slot)
+        t2 = clock()
+        answer = self.answer(slot)
+        t3 = clock()
+        number = self._number
+        self._number += 1
+        return Served(
+            number,
+            frame.source,
+            frame.sequence,
+            frame.time_ns,
+            {"preprocess": (t0, t1), "invoke": (t1, t2), "postprocess": (t2, t3)},
+            answer,
+            model=self.name,
+            missed=frame.missed,
+            width=frame.format.width,
+            height=frame.format.height,
+        )
+
+    def close(self) -> None:
+        self.runtime.close()

@@ -1,0 +1,82 @@
+"""Frames into a function of the user's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Frame
+from arenite.host.camera.served import Served
+from arenite.host.camera.sinks.writer import to_stderr
+
+Function = Callable[[Served, Frame | None], Any]
+
+_HINT = "Give MODULE:FUNCTION or FILE.py:FUNCTION; the function takes (served, frame)."
+
+
+class Callback:
+    """Calls ``function(served, frame)`` in the loop's own thread, so what it takes is taken from the loop.
+
+    The frame's pixels are lent for the call. An exception is reported once, with its traceback; the loop lives on and
+    the function is called again with the next frame. ``failures`` counts them.
+    """
+
+    def __init__(self, function: Function, *, report: Callable[[str], None] = to_stderr) -> None:
+        self._function, self._report = function, report
+        self.name = getattr(function, "__qualname__", type(function).__name__)
+        self.failures = 0
+
+    def take(self, served: Served, frame: Frame | None) -> None:
+        try:
+            self._function(served, frame)
+        except Exception:
+            self.failures += 1
+            if self.failures == 1:
+                self._report(
+                    f"The callback {self.name} failed on frame {served.number}; the loop goes on, and further "
+                    f"failures are only counted.\n{traceback.format_exc().rstrip()}"
+                )
+
+    def close(self) -> None:
+        if self.failures > 1:
+            self._report(f"The callback {self.name} failed on {self.failures:,} frames.")
+
+
+def load_callback(text: str) -> Function:
+    """The function that ``text`` names: ``package.module:function`` or ``file.py:function``.
+
+    Raises ``UsageError``, also for a module that fails while it is imported.
+    """
+    place, _, name = text.rpartition(":")
+    if not place or not name:
+        raise UsageError(f"'{text}' names no callback.", _HINT)
+    try:
+        module = _file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"Cannot import {place}: {type(error).__name__}: {error}.", _HINT) from error
+    function: Any = module
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    if not callable(function):
+        raise UsageError(f"{place} has no function '{name}'.", _HINT)
+    return function
+
+
+def _file(path: Path) -> Any:
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.", _HINT)
+    name = f"arenite_callback_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,164 @@
+"""Answers to an MQTT broker, without the loop ever waiting for the network."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Frame
+from arenite.host.camera.served import Served
+from arenite.host.camera.sinks.mqtt_url import parse_broker
+from arenite.host.camera.sinks.writer import to_stderr
+
+#: Messages given to the client that it has not yet sent (QoS 0) or seen acknowledged.
+_INFLIGHT = 16
+_BACKOFF_S = (1, 30)
+#: How often messages that wait to be acknowledged are looked at.
+_LOOK_S = 0.5
+
+
+class Mqtt:
+    """Publishes the JSON of each frame under the topic, and ``online`` or ``offline``, retained, under
+    ``TOPIC/status``; the broker itself says ``offline`` when this process dies (last will).
+
+    A broker that is away or slow costs the loop nothing: at most ``queue`` frames wait, the newest ones. ``sent`` and
+    ``lost`` count. Reconnects with back-off, as often as needed; each outage is reported once.
+    """
+
+    def __init__(self, url: str, *, queue: int = 32, report: Callable[[str], None] = to_stderr) -> None:
+        """Connects in the background. Raises ``UsageError`` for a malformed ``url`` or without the extra."""
+        self.broker = parse_broker(url)
+        try:
+            import paho.mqtt.client as mqtt
+        except ImportError as error:
+            raise UsageError("MQTT needs paho-mqtt.", "Install it: pip install 'arenite[mqtt]'.") from error
+        self._mqtt, self._report = mqtt, report
+        self.sent = self.lost = 0
+        self.connected = False
+        self._told = False  # of the present outage
+        self._frames: deque[Served] = deque(maxlen=queue)
+        self._state = threading.Condition()
+        self._ending = False
+        self._client = self._make()
+        self._client.connect_async(self.broker.host, self.broker.port, keepalive=30)
+        self._client.loop_start()
+        self._thread = threading.Thread(target=self._run, name="arenite-mqtt", daemon=True)
+        self._thread.start()
+
+    def take(self, served: Served, frame: Frame | None) -> None:
+        with self._state:
+            if len(self._frames) == self._frames.maxlen:
+                self.lost += 1
+            self._frames.append(served)
+            if self.connected:
+                self._state.notify_all()
+
+    def close(self, wait_s: float = 2.0) -> None:
+        """Send what waits, as far as that is possible in ``wait_s``, and say ``offline``."""
+        with self._state:
+            if self._ending:
+                return
+            self._ending = True
+            self._state.notify_all()
+        end = time.monotonic() + wait_s
+        self._thread.join(wait_s)
+        if self.connected:
+            last = self._client.publish(self.broker.status, "offline", qos=1, retain=True)
+            self._wait(last, max(end - time.monotonic(), 0.1))
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _make(self) -> Any:
+        b = self.broker
+        client = self._mqtt.Client(self._mqtt.CallbackAPIVersion.VERSION2, client_id=b.client)
+        if b.user is not None:
+            client.username_pw_set(b.user, b.password)
+        if b.tls:
+            try:
+                client.tls_set(ca_certs=b.ca, certfile=b.cert, keyfile=b.key)
+            except (OSError, ValueError) as error:
+                raise UsageError(
+                    f"The certificates of {b.name} cannot be used: {error}.", "PEM files are expected."
+                ) from error
+        client.will_set(b.status, "offline", qos=1, retain=True)
+        client.reconnect_delay_set(*_BACKOFF_S)
+        client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
+        client.on_connect_fail = lambda *_: self._outage("it cannot be reached")
+        return client
+
+    def _on_connect(self, client: Any, _: Any, __: Any, reason: Any, ___: Any) -> None:
+        if reason.is_failure:
+            self._outage(f"it refused: {reason}")
+            return
+        client.publish(self.broker.status, "online", qos=1, retain=True)
+        with self._state:
+            back, self._told = self._told, False
+            self.connected = True
+            self._state.notify_all()
+        if back:
+            self._report(f"Connected to {self.broker.name}.")
+
+    def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
+        with self._state:
+            was, self.connected = self.connected, False
+            self._state.notify_all()
+        if was and not self._ending:
+            self._outage(f"the connection was lost: {reason}")
+
+    def _outage(self, why: str) -> None:
+        if not self._told:
+            self._told = True
+            self._report(f"MQTT broker {self.broker.name}: {why}. Trying again; the loop goes on.")
+
+    def _run(self) -> None:
+        flying: deque[Any] = deque()
+        while True:
+            with self._state:
+                self._state.wait_for(
+                    lambda: self._ending or (self.connected and self._frames), _LOOK_S if flying else None
+                )
+                served = self._frames.popleft() if self._frames and self.connected else None
+                ending = self._ending
+            if served is None:
+                if ending:
+                    break
+                self._settle(flying, _INFLIGHT)
+                continue
+            # Made here, so that a frame that is overtaken costs nothing.
+            text = json.dumps(served.to_json(), separators=(",", ":"), default=str)
+            b = self.broker
+            flying.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
+            self._settle(flying, _INFLIGHT)
+        self._settle(flying, 0)
+
+    def _settle(self, flying: deque[Any], allowed: int) -> None:
+        """Count what has left, and wait until at most ``allowed`` have not."""
+        while flying:
+            left = _left(flying[0])
+            if left is None:
+                if len(flying) <= allowed or not self.connected:
+                    return
+                self._wait(flying[0], 0.5)
+            else:
+                flying.popleft()
+                self.sent += left
+                self.lost += not left
+
+    def _wait(self, info: Any, seconds: float) -> None:
+        # The client raises for a message that it gave up with the connection.
+        with contextlib.suppress(ValueError, RuntimeError):
+            info.wait_for_publish(seconds)
+
+
+def _left(info: Any) -> bool | None:
+    """Whether a message reached the network (QoS 0) or the broker; None: not yet."""
+    try:
+        return True if info.is_published() else None
+    except (ValueError, RuntimeError):
+        return False

@@ -1,0 +1,150 @@
+"""Lines into a file or a pipe, written by a thread of its own about once a second."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+
+#: What may wait for a slow disk or reader.
+_LIMIT = 8 << 20
+#: A call to the system that stays within a page is done or not done when the process is killed; a longer one may be
+#: cut where a page ends. So are writes to a pipe (PIPE_BUF).
+_PAGE = 4096
+
+
+def to_stderr(problem: str) -> None:
+    print(problem, file=sys.stderr, flush=True)
+
+
+class Writer:
+    """``write`` never waits for the file, except when ``lossless``: then it waits while the buffer is full, and
+    nothing is lost; else what does not fit is left out and counted.
+
+    A killed run leaves whole lines: none up to half a page long lies across the end of a page of the file; the one
+    before it has spaces at its end, which JSON allows.
+
+    A failing file (disk full, reader gone) is reported once, named in ``failure``, and given up; the caller lives on.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        lossless: bool = False,
+        interval_s: float = 1.0,
+        limit: int = _LIMIT,
+        report: Callable[[str], None] = to_stderr,
+    ) -> None:
+        """Opens ``path``, anew; ``-`` is standard output. Raises ``UsageError`` when that cannot be."""
+        self.name = "standard output" if str(path) == "-" else str(path)
+        try:
+            if str(path) == "-":
+                sys.stdout.flush()
+                self._file = os.dup(sys.stdout.fileno())
+            else:
+                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise UsageError(
+                f"Cannot write {self.name}: {error.strerror}.", "Give a file in a folder that is there, or -."
+            ) from error
+        self._longest = 0
+        self._pads = stat.S_ISREG(os.fstat(self._file).st_mode)
+        self._at = os.lseek(self._file, 0, os.SEEK_END) if self._pads else 0
+        self.failure: str | None = None
+        self.lost = 0  # lines
+        self._lossless, self._interval, self._limit, self._report = lossless, interval_s, limit, report
+        self._lines: list[str] = []
+        self._waiting = 0  # characters in ``_lines``
+        self._state = threading.Condition()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="arenite-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> None:
+        """``text``: whole lines."""
+        with self._state:
+            if self.failure is not None or self._ending:
+                return
+            if self._waiting > self._limit:
+                self._state.notify_all()
+                if not self._lossless:
+                    self.lost += text.count("\n")
+                    return
+                self._state.wait_for(lambda: self._waiting <= self._limit or self.failure is not None)
+            self._lines.append(text)
+            self._waiting += len(text)
+
+    def close(self) -> None:
+        """Write what is left. More often than once is no error."""
+        with self._state:
+            if self._ending:
+                return
+            self._ending = True
+            self._state.notify_all()
+        self._thread.join()
+        os.close(self._file)
+        if self.lost and self.failure is None:
+            self._report(f"{self.name} was too slow: {self.lost:,} lines were left out.")
+
+    def _run(self) -> None:
+        while True:
+            with self._state:
+                if not self._ending:
+                    self._state.wait(self._interval)
+                lines, self._lines = self._lines, []
+                self._waiting, ending = 0, self._ending
+                self._state.notify_all()
+            try:
+                self._put(lines)
+            except OSError as error:
+                self._fail(f"Cannot write {self.name} any more: {error.strerror}.", error)
+                return
+            if ending:
+                return
+
+    def _put(self, texts: list[str]) -> None:
+        # Names of files may hold what no encoding has.
+        lines = "".join(texts).encode("utf-8", "replace").splitlines(keepends=True)
+        if not lines:
+            return
+        self._longest = max(self._longest, *map(len, lines))
+        page: list[bytes] = []
+        room = _PAGE - self._at % _PAGE
+        for line in lines:
+            if len(line) > room:
+                self._page(page, room)
+                page = []
+                room = _PAGE - self._at % _PAGE
+            page.append(line)
+            room -= len(line)
+        # Lines of the next time are as long, and some longer.
+        self._page(page, room if room < min(self._longest * 3 // 2, _PAGE // 2) else 0)
+
+    def _page(self, lines: list[bytes], spaces: int) -> None:
+        if lines and self._pads and spaces > 0:
+            lines[-1] = lines[-1][:-1] + b" " * spaces + b"\n"
+        self._out(b"".join(lines))
+
+    def _out(self, data: bytes) -> None:
+        while data:
+            done = os.write(self._file, data)
+            data = data[done:]
+            if self._pads:
+                self._at += done
+
+    def _fail(self, problem: str, error: OSError) -> None:
+        with self._state:
+            self.failure = problem
+            self._lines = []
+            self._state.notify_all()
+        # A reader that had enough (head) is no problem of anybody's.
+        if not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(Exception):
+                self._report(problem)

@@ -1,0 +1,47 @@
+"""Compressed pictures to pixels, by Pillow or OpenCV, whichever is installed."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+
+
+def decoded(data: bytes, order: str, name: str) -> np.ndarray:
+    """A PNG, JPEG, BMP … file as uint8 [height, width, 3] in ``order``, rgb or bgr.
+
+    Raises ``UsageError`` where it is no picture, or nothing is installed that reads it.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        return _by_opencv(data, order, name)
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            rgb = np.asarray(picture.convert("RGB"))
+    except Exception as error:  # each of Pillow's formats has its own for what is malformed
+        raise _damaged(name, str(error)) from error
+    return rgb if order == "rgb" else np.ascontiguousarray(rgb[:, :, ::-1])
+
+
+def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
+    try:
+        import cv2
+    except ImportError as error:
+        raise UsageError(
+            f"{name} is a picture, and neither Pillow nor OpenCV is installed.",
+            "Install the extra: pip install 'arenite[images]'.",
+        ) from error
+    try:
+        bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error as error:  # nothing in it, or too large
+        raise _damaged(name, str(error).strip()) from error
+    if bgr is None:
+        raise _damaged(name, "OpenCV cannot decode it")
+    return bgr if order == "bgr" else np.ascontiguousarray(bgr[:, :, ::-1])
+
+
+def _damaged(name: str, why: str) -> UsageError:
+    return UsageError(f"{name} is no picture that can be read: {why}.", "Give PNG or JPEG files.")

@@ -1,0 +1,106 @@
+"""Pictures made up or looked up, played like a camera: at a rate, and whoever is late misses some."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources.base import Counters
+
+
+class Maker(Protocol):
+    """Makes the picture of any number without knowing those before it."""
+
+    name: str
+
+    def open(self) -> Format: ...
+
+    def picture(self, number: int) -> tuple[tuple[int, ...], object]:
+        """Addresses of the planes, and what keeps them alive. They may change when a later picture is asked for."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Pace:
+    """Which picture is due. ``live``: picture n is there from n / fps seconds after the first question on; else the
+    next one always is."""
+
+    def __init__(self, live: bool, fps: float = 0.0) -> None:
+        self.live, self.fps = live, fps
+        self._first = 0  # the number that was there at ``_start``
+        self._start: int | None = None
+
+    def restart(self) -> None:
+        self._start = None
+
+    def set_rate(self, fps: float, last: int) -> float:
+        """From the picture after ``last`` on. Raises ``UsageError`` for what no clock can keep."""
+        if not 0 < fps <= 1000:
+            raise UsageError(f"{fps} frames per second cannot be played.", "Give 0.1 to 1000.")
+        if fps != self.fps:
+            start = self._start and self._due(last + 1)
+            self.fps, self._first, self._start = fps, last + 1, start
+        return fps
+
+    def wait(self, last: int, timeout_s: float) -> tuple[int, int] | None:
+        """The number of the newest picture after ``last``, waiting for one, and when it was due in ns; None: none came
+        in time."""
+        number, now = last + 1, time.monotonic_ns()
+        if not self.live:
+            return number, now
+        if self._start is None:
+            self._first, self._start = number, now
+        number = max(number, self._first + int((now - self._start) * self.fps / 1e9))
+        due = self._due(number)
+        if due > now:
+            time.sleep(min((due - now) / 1e9, timeout_s))
+            if due - now > timeout_s * 1e9:
+                return None
+        return number, due
+
+    def _due(self, number: int) -> int:
+        assert self._start is not None
+        return self._start + int((number - self._first) * 1e9 / self.fps)
+
+
+class Paced:
+    """A ``Source`` of a ``Maker``: ``live``, only the newest picture is handed out; else none is missed."""
+
+    def __init__(self, maker: Maker, *, live: bool = True, index: int = 0) -> None:
+        self.name = maker.name
+        self.live = live
+        self.counters = Counters()
+        self._maker = maker
+        self._index = index
+        self._format: Format | None = None
+        self._pace = Pace(live)
+        self._last = -1  # the number handed out last
+
+    def open(self) -> Format:
+        self._format = self._maker.open()
+        self._pace.fps = self._pace.fps or self._format.fps or 30.0
+        self._pace.restart()
+        return self._format
+
+    def set_rate(self, fps: float) -> float:
+        return self._pace.set_rate(fps, self._last)
+
+    def read(self, timeout_s: float) -> Frame | None:
+        if self._format is None:
+            raise UsageError(f"The source {self.name} is not open.", "Call open first.")
+        found = self._pace.wait(self._last, timeout_s)
+        if found is None:
+            return None
+        number, time_ns = found
+        planes, owner = self._maker.picture(number)
+        missed = number - self._last - 1
+        self.counters.handed_out(missed)
+        self._last = number
+        return Frame(self._format, planes, owner, number, time_ns, source=self._index, missed=missed)
+
+    def close(self) -> None:
+        self._format = None
+        self._maker.close()

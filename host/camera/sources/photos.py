@@ -1,0 +1,166 @@
+"""Real photographs, panned and zoomed like a camera that looks around: what a computer without a camera shows.
+
+The pictures lie in one file in the cache, made once: each photograph at two sizes, in the wanted pixels. A frame is a
+window into it, with the stride that the file has, so that playing it writes nothing and reads what a model samples.
+Every bit is the same on every computer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.host.camera.frame import Format
+from arenite.host.camera.sources.paint import PIXELS, encode, enlarged, format_of
+
+#: Frames that one shot lasts.
+SHOT = 60
+#: Of the file: changes with anything that its bytes depend on.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Shot:
+    """``zoom``: of the smallest size that fills the frame. ``start`` and ``end``: the window's place, left and top, as
+    shares of how far it can move."""
+
+    photo: int
+    zoom: float
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+
+SHOTS = (
+    Shot(0, 1.0, (0.0, 0.0), (0.0, 0.35)),  # a face, whole
+    Shot(0, 1.6, (0.2, 0.03), (0.5, 0.12)),  # and close
+    Shot(1, 1.1, (0.0, 0.5), (1.0, 0.5)),
+    Shot(1, 1.5, (0.6, 0.2), (0.3, 0.5)),
+    Shot(2, 1.1, (0.0, 0.3), (1.0, 0.6)),
+    Shot(2, 1.5, (0.3, 0.1), (0.5, 0.4)),
+    Shot(3, 1.0, (0.0, 0.1), (0.0, 0.6)),
+    Shot(3, 1.4, (0.2, 0.1), (0.5, 0.4)),
+)
+
+
+class Photos:
+    """A ``Maker`` of frames out of ``SHOTS``, over and over."""
+
+    name = "photos"
+
+    def __init__(self, pixels: str = "yuyv", width: int = 1280, height: int = 720, fps: float = 30.0) -> None:
+        format_of(pixels, width, height, fps)
+        self._asked = (pixels, width, height, fps)
+        self._bytes: np.ndarray | None = None
+        self._format: Format | None = None
+        self._at: list[
+            tuple[int, int, int, int]
+        ] = []  # of each shot: offset, offset of chroma, width, height
+
+    def open(self) -> Format:
+        pixels, width, height, fps = self._asked
+        sizes = [_size(shot, width, height) for shot in SHOTS]
+        stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
+        stride += 64 if stride % 1024 == 0 else 0  # or rows would fall on the same lines of a cache
+        self._format = format_of(pixels, width, height, fps, stride)
+        self._at, end = [], 0
+        for wide, high in sizes:
+            chroma = end + high * stride
+            self._at.append((end, chroma, wide, high))
+            end = chroma + (high // 2 * stride if pixels == "nv12" else 0)
+        # A window's last row ends in the next row of the file: there is one more.
+        self._bytes = _file(pixels, width, height, sizes, stride, end + stride)
+        return self._format
+
+    def picture(self, number: int) -> tuple[tuple[int, ...], object]:
+        assert self._bytes is not None
+        left, top, luma, chroma = self._window(number)
+        pixels, _, _, _ = self._asked
+        base, stride = self._bytes.ctypes.data, self._format.strides[0]  # type: ignore[union-attr]
+        first = base + luma + top * stride + left * PIXELS[pixels]
+        if pixels != "nv12":
+            return (first,), self._bytes
+        return (first, base + chroma + top // 2 * stride + left), self._bytes
+
+    def close(self) -> None:
+        """The file stays mapped as long as a frame is held."""
+        self._bytes = None
+
+    def _window(self, number: int) -> tuple[int, int, int, int]:
+        _, width, height, _ = self._asked
+        which, step = (number // SHOT) % len(SHOTS), number % SHOT
+        shot, (luma, chroma, wide, high) = SHOTS[which], self._at[which]
+        part = step / (SHOT - 1)
+        part = part * part * (3 - 2 * part)  # slow at both ends
+        x, y = (a + (b - a) * part for a, b in zip(shot.start, shot.end, strict=True))
+        return int((wide - width) * x) // 2 * 2, int((high - height) * y) // 2 * 2, luma, chroma
+
+
+#: Width and height of the photographs.
+_PHOTOS = ((512, 512), (600, 400), (451, 300), (512, 512))
+
+
+def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
+    """Of the photograph in a shot: it fills the frame; even."""
+    wide, high = _PHOTOS[shot.photo]
+    scale = max(width / wide, height / high) * shot.zoom
+    return max(round(wide * scale / 2) * 2, width), max(round(high * scale / 2) * 2, height)
+
+
+def _file(
+    pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
+) -> np.ndarray:
+    """uint8 [total], mapped from the cache; made where it is not there yet."""
+    from arenite.models.pictures import cache_directory
+
+    key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
+    path = cache_directory() / "pictures" / f"photos-{width}x{height}-{pixels}-{key}.raw"
+    if path.is_file() and path.stat().st_size == total:
+        return np.memmap(path, np.uint8, "r")
+    photos = _photographs()
+    made = np.zeros(total, np.uint8)
+    at = 0
+    for shot, (wide, high) in zip(SHOTS, sizes, strict=True):
+        for plane in encode(enlarged(photos[shot.photo], wide, high), pixels):
+            rows = made[at : at + plane.shape[0] * stride].reshape(-1, stride)
+            rows[:, : plane.shape[1]] = plane
+            at += rows.size
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        made.tofile(temporary)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):  # of a full disk
+            temporary.unlink(missing_ok=True)
+        return made  # a cache that cannot be written: from memory, then
+    return np.memmap(path, np.uint8, "r")
+
+
+def _photographs() -> list[np.ndarray]:
+    """uint8 [height, width, 3] each. Raises ``ToolError`` without network, ``UsageError`` without a decoder."""
+    from arenite.host.camera.sources.decode import decoded
+    from arenite.models.manifest import manifest
+    from arenite.models.members import members
+
+    files = members(manifest().pictures["photos"], "pictures")
+    made = [
+        decoded(data, "rgb", path)
+        for data, path in zip(files, manifest().pictures["photos"].paths, strict=True)
+    ]
+    for picture, size in zip(made, _PHOTOS, strict=True):
+        if picture.shape != (size[1], size[0], 3):
+            raise ToolError(f"A photograph of {size[0]}x{size[1]} pixels came as {picture.shape}.")
+    return made
+
+
+def unavailable(pixels: str, width: int, height: int) -> str:
+    """Why the photographs cannot be shown, or nothing; fetches and makes them, which takes seconds the first time."""
+    try:
+        Photos(pixels, width, height).open()
+    except (ToolError, UsageError) as error:
+        return error.problem
+    return ""

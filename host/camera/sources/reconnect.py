@@ -1,0 +1,123 @@
+"""A camera that comes back: unplugged, reset or silent, it is opened again until it answers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from arenite.converters.errors import ArenaError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources.base import Counters, Source, SourceLost
+
+#: Seconds until the first try, and at most between two; each wait is twice the last one, give or take a quarter.
+FIRST_S, MOST_S, JITTER = 0.25, 10.0, 0.25
+#: A live camera that sends nothing for so long is opened anew.
+SILENT_S = 5.0
+
+
+class Reconnecting:
+    """A ``Source`` round another one, whose counters go on. ``read`` gives None while the camera is away.
+
+    The first ``open`` fails as the camera's own does: what never worked is a mistake, not a loss. A camera is found
+    again under the name that it had; of several, links such as /dev/v4l/by-id/… stay with theirs.
+
+    ``tell`` is called with one sentence when the camera goes and when it is back.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        tell: Callable[[str], None] | None = None,
+        first_s: float = FIRST_S,
+        most_s: float = MOST_S,
+        silent_s: float = SILENT_S,
+        seed: int | None = None,
+    ) -> None:
+        self.inner = source
+        self._tell = tell or (lambda _: None)
+        self._first_s, self._most_s, self._silent_s = first_s, most_s, silent_s
+        self._random = random.Random(seed)
+        self._away = False
+        self._wait_s = 0.0
+        self._next = 0.0  # time.monotonic of the next try
+        self._heard = 0.0
+        self._rate = 0.0
+        self._format: Format | None = None
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def live(self) -> bool:
+        return self.inner.live
+
+    @property
+    def counters(self) -> Counters:
+        return self.inner.counters
+
+    def open(self) -> Format:
+        self._format = self.inner.open()
+        self._away, self._heard = False, time.monotonic()
+        return self._format
+
+    def read(self, timeout_s: float) -> Frame | None:
+        end = time.monotonic() + timeout_s
+        if self._away and not self._back(end):
+            return None
+        try:
+            frame = self.inner.read(max(end - time.monotonic(), 0.0))
+        except SourceLost as error:
+            self._lose(error.problem)
+            return None
+        now = time.monotonic()
+        if frame is not None:
+            self._heard = now
+        elif self.live and now - self._heard > self._silent_s:
+            self._lose(f"{self.name} sent no picture for {self._silent_s:g} s.")
+        return frame
+
+    def set_rate(self, fps: float) -> float:
+        """Kept over reconnects; the wish itself while the camera is away."""
+        self._rate = fps
+        return fps if self._away else self.inner.set_rate(fps)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def _lose(self, why: str) -> None:
+        self.inner.close()
+        self._away, self._wait_s = True, self._first_s
+        self._schedule()
+        self._tell(f"{why} Trying to open it again.")
+
+    def _schedule(self) -> None:
+        wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))
+        self._next = time.monotonic() + wait
+        self._wait_s = min(self._wait_s * 2, self._most_s)
+
+    def _back(self, end: float) -> bool:
+        """Wait for the next try, but not past ``end``; True when the camera is open again."""
+        while True:
+            now = time.monotonic()
+            if self._next > now:
+                time.sleep(max(min(self._next, end) - now, 0.0))
+                if self._next > end:
+                    return False
+            try:
+                found = self.inner.open()
+                if self._rate:
+                    self.inner.set_rate(self._rate)
+            # A device that is not allowed, or no camera yet, while its driver sets it up: also tried again.
+            except ArenaError:
+                self.inner.close()
+                self._schedule()
+                continue
+            self.counters.reconnects += 1
+            self._away, self._heard = False, time.monotonic()
+            changed = f" with {found.pixels} {found.width}x{found.height}" if found != self._format else ""
+            self._format = found
+            self._tell(f"{self.name} is back{changed}.")
+            return True

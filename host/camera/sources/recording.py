@@ -1,0 +1,83 @@
+"""An uncompressed recording, mapped into memory: its pages are the camera's buffers."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.converters.processing.colour import planes_of
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources.base import Counters, EndOfSource
+from arenite.host.camera.sources.paced import Pace
+from arenite.host.camera.sources.raw_files import RawVideo, read_raw
+
+
+class Recording:
+    """A ``Source``. ``live``: at its own rate or at ``fps``, and frames that are late are skipped; else every frame, as
+    soon as it is asked for."""
+
+    def __init__(
+        self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
+    ) -> None:
+        self.name, self.live = path, live
+        self.counters = Counters()
+        self._loop, self._asked, self._index = loop, fps, index
+        self._pace = Pace(live)
+        self._last = -1
+        self._format: Format | None = None
+        self._at: list[tuple[int, ...]] = []  # addresses of the planes of each frame
+        self._owner: object = None
+
+    def open(self) -> Format:
+        video, owner = open_raw(self.name)
+        if video is None:
+            raise UsageError(f"{self.name} is no uncompressed AVI or YUV4MPEG2 file.", "Open it as a video.")
+        planes = planes_of(video.pixels, video.width, video.height)
+        self._format = Format(
+            video.pixels, video.width, video.height, tuple(row for row, _ in planes), self._asked or video.fps
+        )
+        base = np.frombuffer(owner, np.uint8).ctypes.data
+        before = [sum(row * rows for row, rows in planes[:k]) for k in range(len(planes))]
+        self._at = [tuple(base + offset + part for part in before) for offset in video.offsets]
+        self._owner = owner
+        self._pace.fps = self._pace.fps or self._format.fps or 30.0
+        self._pace.restart()
+        return self._format
+
+    def read(self, timeout_s: float) -> Frame | None:
+        if self._format is None:
+            raise UsageError(f"The recording {self.name} is not open.", "Call open first.")
+        found = self._pace.wait(self._last, timeout_s)
+        if found is None:
+            return None
+        number, time_ns = found
+        if number >= len(self._at) and not self._loop:
+            raise EndOfSource(self.name)
+        missed = number - self._last - 1
+        self._last = number
+        self.counters.handed_out(missed)
+        planes = self._at[number % len(self._at)]
+        return Frame(self._format, planes, self._owner, number, time_ns, source=self._index, missed=missed)
+
+    def set_rate(self, fps: float) -> float:
+        """Of a live one: it plays slower. Else frames come when they are asked for, whatever the rate."""
+        return self._pace.set_rate(fps, self._last)
+
+    def close(self) -> None:
+        """Frames that are held keep their pages."""
+        self._format, self._owner = None, None
+        self._at = []
+
+
+def open_raw(path: str) -> tuple[RawVideo | None, mmap.mmap]:
+    """What the file holds, None when it has to be decoded, and its pages. Raises ``UsageError``."""
+    try:
+        with open(path, "rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"Cannot read {path}: {error}.", "Check the path; the file must not be empty."
+        ) from error
+    return read_raw(pages, path), pages

@@ -1,0 +1,75 @@
+"""A moving pattern: no camera, no file and nothing but NumPy needed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arenite.host.camera.frame import Format
+from arenite.host.camera.sources.paint import encode, format_of
+
+#: Pictures that are made once and then shown in turn. Each has memory of its own, as a camera's buffers have.
+PICTURES = 8
+
+
+class Synthetic:
+    """A colour gradient that stays, and a bright square that goes round once in ``pictures`` pictures.
+
+    The first picture is made by ``open``, each other one when it is first asked for.
+    """
+
+    name = "synthetic"
+
+    def __init__(
+        self,
+        pixels: str = "yuyv",
+        width: int = 1280,
+        height: int = 720,
+        fps: float = 30.0,
+        pictures: int = PICTURES,
+    ) -> None:
+        self._format = format_of(pixels, width, height, fps)
+        self._base: tuple[np.ndarray, ...] = ()
+        self._square: tuple[np.ndarray, ...] = ()
+        self._pictures: list[tuple[np.ndarray, ...] | None] = [None] * max(pictures, 1)
+
+    def open(self) -> Format:
+        if not self._base:
+            wide, high = self._format.width, self._format.height
+            x = (np.arange(wide, dtype=np.uint32) * 255 // wide).astype(np.uint16)
+            y = (np.arange(high, dtype=np.uint32) * 255 // high).astype(np.uint16)[:, None]
+            rgb = np.empty((high, wide, 3), np.uint8)
+            rgb[:, :, 0], rgb[:, :, 1], rgb[:, :, 2] = x, y, (255 - x + y) // 2
+            self._base = encode(rgb, self._format.pixels)
+            side = self._side()
+            square = np.full((side, side, 3), 235, np.uint8)
+            square[side // 4 : -side // 4, side // 4 : -side // 4] = (200, 30, 30)
+            self._square = encode(square, self._format.pixels)
+            self.picture(0)
+        return self._format
+
+    def picture(self, number: int) -> tuple[tuple[int, ...], object]:
+        slot = number % len(self._pictures)
+        made = self._pictures[slot]
+        if made is None:
+            made = self._pictures[slot] = self._draw(slot)
+        return tuple(plane.ctypes.data for plane in made), made
+
+    def close(self) -> None:
+        """The pictures stay: frames may still be read."""
+
+    def _side(self) -> int:
+        return max(min(self._format.width, self._format.height) // 4 // 2 * 2, 2)
+
+    def _draw(self, slot: int) -> tuple[np.ndarray, ...]:
+        """The base with the square at its place on an ellipse; even places, where colours are of pairs of pixels."""
+        f, side = self._format, self._side()
+        angle = 2 * math.pi * slot / len(self._pictures)
+        left = int((f.width - side) * (1 + math.cos(angle)) / 2) // 2 * 2
+        top = int((f.height - side) * (1 + math.sin(angle)) / 2) // 2 * 2
+        planes = tuple(plane.copy() for plane in self._base)
+        for k, (plane, square) in enumerate(zip(planes, self._square, strict=True)):
+            row, first = top >> k, left * (f.strides[k] // f.width)
+            plane[row : row + square.shape[0], first : first + square.shape[1]] = square
+        return planes

@@ -1,0 +1,261 @@
+"""A Linux camera (Video4Linux2) without a copy: frames lie in the driver's own buffers until they are released.
+
+Tried with the kernel's virtual camera (vivid) in an emulated PC, ``make test-vm``; never with a camera that one can
+touch.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from contextlib import suppress
+from fcntl import ioctl
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources.base import Counters, SourceLost
+from arenite.host.camera.sources.mjpeg import Decoder
+from arenite.host.camera.sources.thin import Thin
+from arenite.host.camera.sources.v4l2_api import (
+    API,
+    EVENT_SOURCE_CHANGE,
+    FLAG_MONOTONIC,
+    FLAG_TIMESTAMP,
+    SOURCE_CHANGE_RESOLUTION,
+)
+from arenite.host.camera.sources.v4l2_buffers import Buffers
+from arenite.host.camera.sources.v4l2_errors import lost, opening
+from arenite.host.camera.sources.v4l2_find import stable_name
+from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.v4l2_setup import Agreed, agree, set_interval
+
+#: Two for the driver to fill, two that the loop may hold.
+BUFFERS = 4
+#: A time stamp older than this, or of the future, is not of our clock, whatever the driver says.
+ODD_NS = 10_000_000_000
+#: Intervals: a frame that has waited longer is not the camera's latest, which had to stop for want of a buffer.
+STALE = 1.5
+
+
+class V4l2:
+    """A ``Source``. ``least``: width and height that suffice where mjpeg is decoded at a fraction of its size."""
+
+    live = True
+
+    def __init__(
+        self,
+        path: str,
+        wish: Wish | None = None,
+        *,
+        buffers: int = BUFFERS,
+        least: tuple[int, int] | None = None,
+        index: int = 0,
+    ) -> None:
+        self.name = path
+        self.counters = Counters()
+        self.card = ""
+        self._wish, self._count, self._least, self._index = wish or Wish(), buffers, least, index
+        self._device = -1
+        self._stable = path
+        self._poll = select.poll()
+        self._buffers: Buffers | None = None
+        self._agreed: Agreed | None = None
+        self._format: Format | None = None
+        self._decoder: Decoder | None = None
+        self._sequence = -1  # of the last frame handed out
+        self._driver = -1  # the driver's number of it; -1 at the start of a stream
+        self._thin = Thin()  # where the driver does not change its rate
+        self._stale_ns = 0
+        self._delay_ns = 0
+
+    def open(self) -> Format:
+        try:
+            return self._start()
+        except OSError as error:
+            self.close()
+            raise opening(self.name, error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> Format:
+        # A camera that comes back may have another number, and another camera its old one.
+        self._device = os.open(self._stable, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._stable = stable_name(self._stable)
+        agreed = self._agreed = agree(self._device, self.name, self._wish)
+        self.card = agreed.card
+        if agreed.format.pixels == "mjpeg":
+            self._decoder = Decoder(self._wish.pixels or "rgb", self._least)
+            self._format = self._decoder.expected(agreed.format)
+        else:
+            self._decoder, self._format = None, agreed.format
+        with suppress(OSError):  # few drivers have events
+            subscription = API.EventSubscription(type=EVENT_SOURCE_CHANGE)
+            ioctl(self._device, API.SUBSCRIBE_EVENT, subscription)
+        self._buffers = Buffers(
+            self._device, agreed.kind, self._count, agreed.format, agreed.areas, agreed.used
+        )
+        self._driver = -1
+        self._thin.set(None)
+        self._stale_ns = int(STALE * 1e9 / (agreed.format.fps or 30.0))
+        import ctypes
+
+        ioctl(self._device, API.STREAMON, ctypes.c_int32(agreed.kind))
+        self._poll = select.poll()
+        self._poll.register(self._device, select.POLLIN | select.POLLPRI)
+        return self._format
+
+    def read(self, timeout_s: float) -> Frame | None:
+        buffers = self._buffers
+        if buffers is None:
+            raise UsageError(f"The camera {self.name} is not open.", "Call open first.")
+        end = time.monotonic() + timeout_s
+        waited = False
+        try:
+            while True:
+                frame = self._newest(buffers, waited)
+                if frame is not None:
+                    return frame
+                wait = end - time.monotonic()
+                events = self._poll.poll(max(wait, 0) * 1000)
+                if not events:
+                    return None
+                if events[0][1] != select.POLLIN and self._happened(events[0][1]):
+                    buffers = self._buffers or buffers
+                waited = True
+        except OSError as error:
+            raise lost(self.name, error) from error
+
+    def _newest(self, buffers: Buffers, waited: bool) -> Frame | None:
+        """Take what is there; the newest whole picture stays, the others go back at once.
+
+        A driver stops when all its buffers are full, so that the newest of them grows old before a slow reader; then
+        it is passed over too, for the one that comes next.
+        """
+        newest, sequence, stamp, length, now = -1, 0, 0, 0, 0
+        while True:
+            try:
+                index = buffers.dequeue()
+            except BlockingIOError:
+                break
+            if buffers.damaged(index):
+                self.counters.errors += 1
+                buffers.queue(index)
+                continue
+            if newest >= 0:
+                buffers.queue(newest)
+            taken = buffers.taken
+            newest, sequence = index, taken.sequence
+            length = buffers.length(index) if self._decoder is not None else 0
+            now = time.monotonic_ns()
+            stamp = now
+            if taken.flags & FLAG_TIMESTAMP == FLAG_MONOTONIC:
+                told = taken.timestamp.tv_sec * 1_000_000_000 + taken.timestamp.tv_usec * 1000
+                stamp = told if 0 <= now - told < ODD_NS else now
+        if newest < 0:
+            return None
+        if waited:
+            # How old a frame of this camera is when it comes: USB takes an interval to bring it.
+            self._delay_ns += (now - stamp - self._delay_ns) // 8
+        elif now - stamp > self._delay_ns + self._stale_ns:
+            buffers.queue(newest)
+            return None
+        if self._thin.leaves_out(stamp):
+            self._driver = sequence
+            buffers.queue(newest)
+            return None
+        # 32 bits, which wrap; a driver that does not count stands still.
+        missed = ((sequence - self._driver) & 0xFFFFFFFF) - 1 if self._driver >= 0 else sequence
+        missed = missed if 0 <= missed < 1 << 30 else 0
+        if self._decoder is not None:
+            return self._decoded(buffers, newest, length, sequence, missed, stamp)
+        memory = buffers.memory[newest]
+        self._count_frame(sequence, missed)
+        return Frame(
+            self._format,  # type: ignore[arg-type]
+            buffers.planes[newest],
+            memory,
+            self._sequence,
+            stamp,
+            buffers.release[newest],
+            memory.fds[0] if memory.fds else None,
+            self._index,
+            missed,
+        )
+
+    def _count_frame(self, sequence: int, missed: int) -> None:
+        self._driver = sequence
+        self._sequence += missed + 1
+        self.counters.handed_out(missed)
+
+    def _decoded(
+        self, buffers: Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
+    ) -> Frame | None:
+        """From the driver's memory into our own; the buffer goes back before the frame is looked at."""
+        assert self._decoder is not None and self._agreed is not None
+        try:
+            made = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
+        finally:
+            buffers.queue(index)
+        if made is None:
+            self.counters.errors += 1
+            return None
+        self._count_frame(sequence, missed)
+        self._format = made.format
+        return Frame(
+            made.format,
+            made.planes,
+            made.owner,
+            self._sequence,
+            stamp,
+            made.release,
+            None,
+            self._index,
+            missed,
+        )
+
+    def _happened(self, flags: int) -> bool:
+        """True when the stream was started anew. Raises ``OSError`` for a camera that is gone, ``SourceLost`` for one
+        that has no mode any more that can be read."""
+        if flags & select.POLLPRI:
+            event = API.Event()
+            ioctl(self._device, API.DQEVENT, event, True)
+            if event.type == EVENT_SOURCE_CHANGE and event.u.src_changes & SOURCE_CHANGE_RESOLUTION:
+                self.close()
+                try:
+                    self._start()
+                except UsageError as error:  # what it has now cannot be read; what comes next perhaps can
+                    raise SourceLost(error.problem, error.hint) from error
+                return True
+        elif flags & (select.POLLERR | select.POLLHUP) and not flags & select.POLLIN:
+            raise OSError(errno.EIO, "the driver reports an error")
+        return False
+
+    def set_rate(self, fps: float) -> float:
+        """By the driver, at once; one that refuses while it streams goes on, and frames in between are passed over
+        (they count neither as captured nor as dropped)."""
+        if not 0 < fps <= 1000:
+            raise UsageError(f"{fps} frames per second cannot be asked for.", "Give 0.1 to 1000.")
+        agreed = self._agreed
+        if agreed is None or self._device < 0:
+            self._wish = Wish(self._wish.width, self._wish.height, fps, self._wish.pixels)
+            return fps
+        native = agreed.format.fps
+        with suppress(OSError):
+            if agreed.card_rate:
+                native = set_interval(self._device, agreed.kind, fps)[0]
+        if native and native <= fps * 1.05:
+            self._thin.set(None)
+            return native
+        self._thin.set(fps)
+        return fps
+
+    def close(self) -> None:
+        if self._buffers is not None:
+            self._buffers.close()
+            self._buffers = None
+        if self._device >= 0:
+            os.close(self._device)
+            self._device = -1

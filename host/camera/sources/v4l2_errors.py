@@ -1,0 +1,32 @@
+"""What a driver's error numbers mean for whoever has the camera in hand."""
+
+from __future__ import annotations
+
+import errno
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.sources.base import SourceLost
+
+
+def lost(path: str, error: OSError) -> SourceLost:
+    why = {
+        errno.ENODEV: "it was unplugged, or its driver was unloaded",
+        errno.ENXIO: "it was unplugged",
+        errno.ENOENT: "there is no such device",
+        errno.EBUSY: "another program uses it",
+        errno.ENOSPC: "the USB bus has no bandwidth left for it",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return SourceLost(
+        f"The camera {path} cannot be read: {why}.", "Check the cable, and what else uses the camera."
+    )
+
+
+def opening(path: str, error: OSError) -> UsageError | SourceLost:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return UsageError(
+            f"You may not open the camera {path}.",
+            "Join the group video: sudo usermod -aG video $USER; log in anew.",
+        )
+    if error.errno == errno.ENOTTY:
+        return UsageError(f"{path} is no camera.", "Give a device such as /dev/video0.")
+    return lost(path, error)

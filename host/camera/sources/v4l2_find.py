@@ -1,0 +1,69 @@
+"""Which cameras this computer has, and under which names they stay the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.host.camera.sources.v4l2_setup import capability
+
+
+@dataclass(frozen=True)
+class Camera:
+    path: str
+    card: str  # the driver's name of it; "" where it cannot be opened
+    captures: bool
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.card or self.problem}{'' if self.captures else ', no pictures'})"
+
+
+def cameras(root: Path = Path("/")) -> list[Camera]:
+    """All /dev/video*, in the order of their numbers; also those that capture nothing, such as a camera's metadata."""
+    found = []
+    for path in sorted((root / "dev").glob("video*"), key=lambda p: _number(p.name)):
+        if not re.fullmatch(r"video\d+", path.name):
+            continue
+        try:
+            device = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            found.append(Camera(str(path), "", False, (error.strerror or str(error)).lower()))
+            continue
+        try:
+            has = capability(device)
+            found.append(Camera(str(path), has.card, bool(has.kind)))
+        except OSError as error:
+            found.append(Camera(str(path), "", False, (error.strerror or str(error)).lower()))
+        finally:
+            os.close(device)
+    return found
+
+
+def seen(root: Path = Path("/")) -> str:
+    """One sentence for an error: what is there instead."""
+    found = cameras(root)
+    if not found:
+        return "This computer has no /dev/video*."
+    return f"There {'is' if len(found) == 1 else 'are'} {', '.join(map(str, found))}."
+
+
+def stable_name(path: str, root: Path = Path("/")) -> str:
+    """A link that leads to the same camera after it was plugged in anew, when its number may be another; ``path``
+    itself where there is none, or where it is no plain /dev/videoN."""
+    if not re.fullmatch(r"video\d+", Path(path).name):
+        return path
+    target = os.path.realpath(path)
+    # By its serial number and name; by its socket, where two of a kind share these.
+    for kind in ("by-id", "by-path"):
+        for link in sorted((root / "dev/v4l" / kind).glob("*")):
+            if os.path.realpath(link) == target:
+                return str(link)
+    return path
+
+
+def _number(name: str) -> int:
+    digits = re.sub(r"\D", "", name)
+    return int(digits) if digits else 0

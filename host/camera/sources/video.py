@@ -1,0 +1,197 @@
+"""Video files and network streams by OpenCV (the extra ``video``), which decodes them to blue, green, red."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost
+from arenite.host.camera.sources.memory import Recycled
+from arenite.host.camera.sources.paced import Pace
+
+#: Of a stream: to connect, and to wait for a picture.
+OPEN_MS, READ_MS = 10_000, 10_000
+
+
+def opencv() -> Any:
+    """The module. Raises ``UsageError`` where it is not installed."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise UsageError(
+            "Videos and network streams are read by OpenCV, which is not installed.",
+            "Install the extra: pip install 'arenite[video]'.",
+        ) from error
+    return cv2
+
+
+def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
+    width, height = (int(capture.get(p)) for p in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
+    rate = fps or float(capture.get(cv2.CAP_PROP_FPS))
+    return Format("bgr", width, height, (width * 3,), rate if 0 < rate <= 1000 else 0.0)
+
+
+def _retrieve(capture: Any, memory: Recycled, format: Format) -> tuple[np.ndarray, Format] | None:
+    """What was grabbed, in memory of ours; with the format that it has, which may have changed."""
+    flat = memory.take(format.height * format.strides[0])
+    given = flat.reshape(format.height, format.width, 3)
+    good, picture = capture.retrieve(given)
+    if not good:
+        return None
+    if picture is not given and picture.ctypes.data != flat.ctypes.data:
+        # Another size: OpenCV took memory of its own.
+        high, wide = picture.shape[:2]
+        flat = np.ascontiguousarray(picture).reshape(-1)
+        format = Format("bgr", wide, high, (wide * 3,), format.fps)
+    return flat, format
+
+
+@contextmanager
+def _options() -> Iterator[None]:
+    """OpenCV takes FFmpeg's options from the environment alone, when it connects: TCP, for lost packets of UDP smear,
+    and no buffer. Files opened later must not have them: without a buffer they lack their first frame."""
+    name = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
+    own = name in os.environ
+    os.environ.setdefault(name, "rtsp_transport;tcp|fflags;nobuffer")
+    try:
+        yield
+    finally:
+        if not own:
+            del os.environ[name]
+
+
+class Video:
+    """A ``Source`` of a file. ``live``: at its own rate (or at ``fps``), and frames that are late are skipped; else
+    every frame, as soon as it is asked for."""
+
+    def __init__(
+        self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
+    ) -> None:
+        self.name, self.live = path, live
+        self.counters = Counters()
+        self._loop, self._asked, self._index = loop, fps, index
+        self._memory = Recycled()
+        self._capture: Any = None
+        self._cv2: Any = None
+        self._format: Format | None = None
+        self._pace = Pace(live)
+        self._played = 0  # frames of the file that were grabbed since its start
+        self._last = -1
+
+    def open(self) -> Format:
+        self._cv2 = opencv()
+        self._rewind()
+        self._format = _format(self._cv2, self._capture, self._asked)
+        self._pace.fps = self._pace.fps or self._format.fps or 30.0
+        self._pace.restart()
+        self._played = 0
+        return self._format
+
+    def _rewind(self) -> None:
+        if self._capture is not None:
+            self._capture.release()
+        self._capture = self._cv2.VideoCapture(self.name, self._cv2.CAP_FFMPEG)
+        if not self._capture.isOpened():
+            raise UsageError(
+                f"{self.name} is no video that can be read.", "Give an MP4, MKV, WebM or AVI file."
+            )
+
+    def read(self, timeout_s: float) -> Frame | None:
+        if self._format is None:
+            raise UsageError(f"The video {self.name} is not open.", "Call open first.")
+        found = self._pace.wait(self._last, timeout_s)
+        if found is None:
+            return None
+        number, time_ns = found
+        for _ in range(self._last + 1, number + 1):
+            self._grab()
+        made = _retrieve(self._capture, self._memory, self._format)
+        missed = number - self._last - 1
+        self._last = number
+        self.counters.handed_out(missed)
+        if made is None:
+            self.counters.damaged()
+            return None
+        memory, self._format = made
+        return Frame(
+            self._format,
+            (memory.ctypes.data,),
+            memory,
+            number,
+            time_ns,
+            self._memory.release(memory),
+            source=self._index,
+            missed=missed,
+        )
+
+    def _grab(self) -> None:
+        if not self._capture.grab():
+            if not self._loop or not self._played:
+                raise EndOfSource(self.name)
+            self._rewind()
+            self._played = 0
+            if not self._capture.grab():
+                raise EndOfSource(self.name)
+        self._played += 1
+
+    def set_rate(self, fps: float) -> float:
+        """Of a live one: it plays slower. Else frames come when they are asked for, whatever the rate."""
+        return self._pace.set_rate(fps, self._last)
+
+    def close(self) -> None:
+        if self._capture is not None:
+            self._capture.release()
+            self._capture = None
+        self._format = None
+
+
+class NetworkStream:
+    """A ``Stream`` of rtsp://, http:// and whatever else FFmpeg connects to; of a GStreamer pipeline where OpenCV was
+    built with it."""
+
+    def __init__(self, url: str, *, pipeline: bool = False, name: str | None = None) -> None:
+        self.name = name or url
+        self._url, self._pipeline = url, pipeline
+        self._capture: Any = None
+        self._format: Format | None = None
+
+    def open(self) -> Format:
+        cv2 = opencv()
+        if self._pipeline:
+            self._capture = cv2.VideoCapture(self._url, cv2.CAP_GSTREAMER)
+        else:
+            wanted = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_MS]
+            with _options():
+                self._capture = cv2.VideoCapture(self._url, cv2.CAP_FFMPEG, wanted)
+        if not self._capture.isOpened():
+            raise SourceLost(
+                f"{self.name} does not answer, or sends no video.", "Check its address and password."
+            )
+        self._format = _format(cv2, self._capture)
+        if not self._format.width:
+            # Some streams tell their size with the first picture alone.
+            good, picture = self._capture.read()
+            if not good:
+                raise SourceLost(f"{self.name} sends no picture.", "Check its address and password.")
+            high, wide = picture.shape[:2]
+            self._format = Format("bgr", wide, high, (wide * 3,), self._format.fps)
+        return self._format
+
+    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+        capture, format = self._capture, self._format
+        if capture is None or format is None or not capture.grab():
+            return None
+        made = _retrieve(capture, memory, format)
+        if made is not None:
+            self._format = made[1]
+        return made
+
+    def close(self) -> None:
+        # The thread may be in grab: OpenCV frees the connection when the last holder lets go.
+        self._capture = None

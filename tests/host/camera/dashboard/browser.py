@@ -1,0 +1,125 @@
+"""Headless Chromium, driven through its DevTools protocol."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+BROWSER = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+_START_S, _WAIT_S = 30.0, 20.0
+
+
+class Browser:
+    """One page. ``errors``: what the console said that is no good news."""
+
+    def __init__(self, profile: Path) -> None:
+        import websocket
+
+        assert BROWSER is not None
+        self._process = subprocess.Popen(
+            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.errors: list[str] = []
+        self._numbers = itertools.count(1)
+        try:
+            port = int(_wait(lambda: (profile / "DevToolsActivePort").read_text().split()[0]))
+            tab = _wait(lambda: _first_tab(port))
+            self._socket = websocket.create_connection(tab, timeout=_WAIT_S)
+        except BaseException:
+            self._process.kill()
+            raise
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(Exception):
+            self._socket.close()
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            said = json.loads(self._socket.recv())
+            if said.get("id") == number:
+                if "error" in said:
+                    raise AssertionError(f"{method}: {said['error']}")
+                return said["result"]
+            self._event(said)
+
+    def _event(self, said: dict[str, Any]) -> None:
+        method, params = said.get("method"), said.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(params["exceptionDetails"])[:600])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            # That tests read the canvas is no concern of the page.
+            if "willReadFrequently" not in json.dumps(params["args"]):
+                self.errors.append(json.dumps(params["args"])[:600])
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            if "willReadFrequently" in params["entry"]["text"]:
+                return
+            self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+
+    def open(self, url: str) -> None:
+        self.call("Page.navigate", url=url)
+        self.until("document.readyState === 'complete'")
+
+    def size(self, width: int, height: int, *, dark: bool = False, phone: bool = False) -> None:
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=2 if phone else 1, mobile=phone,
+        )  # fmt: skip
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def value(self, script: str) -> Any:
+        """Of an expression, which may be a promise."""
+        found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            raise AssertionError(f"{script}: {json.dumps(found['exceptionDetails'])[:600]}")
+        return found["result"].get("value")
+
+    def until(self, script: str) -> Any:
+        """The value of ``script`` once it is true."""
+        return _wait(lambda: self.value(script), what=script)
+
+    def picture(self, path: Path, full: bool = True) -> None:
+        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
+        path.write_bytes(base64.b64decode(found["data"]))
+
+
+def _first_tab(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=5) as answer:
+        return next(t["webSocketDebuggerUrl"] for t in json.load(answer) if t["type"] == "page")
+
+
+def _wait(look: Any, what: str = "the browser") -> Any:
+    end = time.monotonic() + _START_S
+    while True:
+        try:
+            found = look()
+        except (OSError, IndexError, StopIteration):
+            found = None
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come true")
+        time.sleep(0.05)

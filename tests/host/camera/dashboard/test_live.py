@@ -1,0 +1,62 @@
+"""The command itself with its dashboard: real frames and a real model in a real browser, and figures that agree."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.host.camera.dashboard.browser import BROWSER, Browser
+from tests.host.camera.trace_events import read
+
+TOKEN = "sand-and-pressure"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
+@pytest.mark.skipif(
+    importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
+)
+def test_faces_in_the_browser(tmp_path: Path) -> None:
+    lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
+    command = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", "photos", "--json"]
+    command += ["--output", str(lines), "--timeline", str(trace), "--budget", "latency=500ms"]
+    command += ["--dashboard", "0.0.0.0:0", "--token", TOKEN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stderr is not None
+            said: list[str] = []
+            while (found := re.search(r"http://\S+:(\d+)/\?token=", said[-1] if said else "")) is None:
+                said.append(child.stderr.readline())
+                assert said[-1], said
+            base = f"http://127.0.0.1:{found[1]}/"
+            with Browser(tmp_path / "profile") as page:
+                page.size(1400, 900)
+                page.open(f"{base}?token={TOKEN}")
+                page.until("document.getElementById('answers').innerText.includes('face')")
+                page.until("document.getElementById('status-text').innerText === 'Live'")
+                page.until("document.querySelector('#stage-rows tr.invoke td').innerText !== '–'")
+                about = page.value("document.getElementById('about').innerText")
+                assert "litert" in about and "photos" in about
+                assert page.errors == []
+            asked = urllib.request.Request(f"{base}metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                metrics = answer.read().decode()
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert child.returncode == 0, err
+    served = json.loads(out)["frames"]["served"]
+    numbers = [json.loads(line)["number"] for line in lines.read_text().splitlines()]
+    assert numbers == list(range(served))
+    counted = re.search(r'^arenite_camera_frames_served_total\{by="model"\} (\d+)$', metrics, re.M)
+    assert counted is not None and 0 < int(counted[1]) <= served
+    drawn = {e["args"]["frame"] for e in read(trace.read_text()) if e["ph"] == "X"}
+    assert drawn == set(numbers)

@@ -1,0 +1,335 @@
+"""The page in a real browser: a picture with its answers, figures that move, and a connection that comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from arenite.converters.processing import native
+from arenite.host.camera.answers.base import Answer
+from arenite.host.camera.dashboard.server import Dashboard
+from arenite.host.camera.frame import Format
+from arenite.host.camera.served import STAGES
+from tests.host.camera.dashboard.browser import BROWSER, Browser
+from tests.host.camera.dashboard.feeder import BOX, Feeder, classes, face, frame_of, served_of, state_at
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
+    ),
+]
+
+TOKEN = "sand-and-pressure"
+#: Red, green and blue at a place of a canvas, in parts of it.
+PIXEL = """(() => { const c = document.getElementById('%s');
+  const at = [Math.round(%f * c.width), Math.round(%f * c.height)];
+  return [...c.getContext('2d').getImageData(...at, 1, 1).data]; })()"""
+TEXT = "document.getElementById('%s').innerText"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    # Where the library has to be compiled first, that takes longer than a page waits.
+    native.library()
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Browser]:
+    """Without what earlier tests said; in the end nothing bad was said."""
+    browser.open("about:blank")
+    browser.errors.clear()
+    browser.size(1400, 900)
+    yield browser
+    browser.open("about:blank")
+    assert browser.errors == []
+
+
+@pytest.fixture
+def dashboard() -> Iterator[Dashboard]:
+    made = Dashboard(title="door camera")
+    made.start()
+    yield made
+    made.close()
+
+
+def show(
+    dashboard: Dashboard,
+    answer: Answer | None,
+    memory: np.ndarray,
+    format: Format,
+    page: Browser,
+    **extra: Any,
+) -> None:
+    """One frame on the page, and no more."""
+    dashboard.update(state_at(1))
+    page.open(dashboard.url)
+    number = 0
+    while not page.value("document.getElementById('no-picture').hidden"):
+        dashboard.take(served_of(number, answer, extra=extra), frame_of(memory, format, number))
+        number += 1
+
+
+def test_picture_boxes_percentiles_and_log(page: Browser, dashboard: Dashboard) -> None:
+    with Feeder(dashboard, steps=250):
+        page.open(dashboard.url)
+        page.until("document.getElementById('no-picture').hidden")
+        # The slope of colours, not one colour: top left is dark, the disc is bright somewhere.
+        colours = page.value(
+            "(() => { const c = document.getElementById('picture'), s = new Set(); "
+            "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; "
+            "for (let k = 0; k < d.length; k += 4) s.add(d[k]); return [c.width, c.height, s.size]; })()"
+        )
+        assert colours[:2] == [480, 270] and colours[2] > 50
+        # The box's left edge, half way down, is of its colour; its middle is not drawn over.
+        edge = page.until(f"""(() => {{ for (let k = -6; k < 14; k++) {{
+          const p = {PIXEL % ("overlay", BOX[0], 0.65)}; const q = document.getElementById('overlay').getContext('2d')
+            .getImageData(Math.round({BOX[0]} * document.getElementById('overlay').width) + k, Math.round(0.65 *
+            document.getElementById('overlay').height), 1, 1).data;
+          if (q[0] === 255 && q[1] === 157 && q[2] === 92) return [...q]; }} return null; }})()""")
+        assert edge[3] == 255
+        assert page.value(PIXEL % ("overlay", (BOX[0] + BOX[2]) / 2, 0.7))[3] == 0
+        assert page.value("document.getElementById('answers').innerText").split("\n")[0] == "face"
+        assert "face 93 %, person 61 %" in page.value(
+            "document.getElementById('picture').getAttribute('aria-label')"
+        )
+        rows = page.value(TEXT % "stage-rows")
+        for name in ("capture", "preprocess", "invoke", "postprocess", "in all", "since capture"):
+            assert name in rows
+        log = page.value(TEXT % "log")
+        assert (
+            "fps 30 → 29" not in log
+            and "fps 29 → 28" in log
+            and "power 5.12 W is over its budget of 5 W" in log
+        )
+        assert "would throttle in 18 min" in page.value(TEXT % "forecast")
+        assert (
+            page.value(
+                "document.querySelectorAll('#tile-power .chart path.first')[0].getAttribute('d').length"
+            )
+            > 500
+        )
+        page.until("document.getElementById('status-text').innerText === 'Live'")
+        assert page.value("document.title") == "door camera"
+        # Figures move.
+        captured = page.value(TEXT % "counts")
+        page.until(f"document.getElementById('counts').innerText !== {json.dumps(captured)}")
+        # So does the picture, until it is paused.
+        page.value("document.getElementById('pause').click()")
+        caption = page.until("document.getElementById('pause').getAttribute('aria-pressed') === 'true' && "
+                             "document.getElementById('caption').innerText")  # fmt: skip
+        page.value("document.getElementById('overlay-on').click()")
+        assert page.value(PIXEL % ("overlay", 0.305, 0.27))[3] == 0
+        page.value("document.getElementById('pause').click()")
+        page.until(f"document.getElementById('caption').innerText !== {json.dumps(caption)}")
+
+
+def test_figures_are_those_of_the_state(page: Browser, dashboard: Dashboard) -> None:
+    state = state_at(100)
+    dashboard.update(state)
+    page.open(dashboard.url)
+    page.until("document.querySelector('#tile-power .value').innerText !== '–'")
+    shown = {
+        k: page.value(f"document.querySelector('#tile-{k}').innerText")
+        for k in ("fps", "latency", "power", "heat")
+    }
+    assert f"{state['fps']:.1f}" in shown["fps"]
+    assert f"{state['stage_ms']['age']['p95']:.2f}" in shown["latency"] and "limit 50 ms" in shown["latency"]
+    assert f"{state['power']['value']:.2f}" in shown["power"] and "measured" in shown["power"]
+    assert "INA3221 VDD_IN · limit 5 W" in shown["power"]
+    assert f"{state['temperature']['value']:.1f}" in shown["heat"] and "limit 70 °C" in shown["heat"]
+    meter = "document.querySelector('#tile-power .meter').getAttribute('aria-valuenow')"
+    assert int(page.value(meter)) == round(100 * state["power"]["value"] / 5)
+    assert (
+        page.value(TEXT % "about")
+        == "blazeface · litert-cpu · /dev/video0 · 1280x720 yuyv, 30 fps · input 128x128 float32"
+    )
+    invoke = page.value("document.querySelector('#stage-rows tr.invoke').innerText").split()
+    assert invoke == ["invoke", *(f"{state['stage_ms']['invoke'][p]:.2f}" for p in ("p50", "p95", "p99"))]
+    over = state | {"power": {"value": 6.1, "kind": "estimated", "source": "profile laptop"}}
+    dashboard.update(over)
+    page.until("document.querySelector('#tile-power').classList.contains('over')")
+    assert "estimated" in page.value("document.querySelector('#tile-power').innerText")
+
+
+def test_what_is_not_known_is_not_shown_as_a_figure(page: Browser, dashboard: Dashboard) -> None:
+    dashboard.update({"ready": True, "t_s": 1.0, "notes": ["no camera: a generated pattern <b>"]})
+    page.open(dashboard.url)
+    page.until("document.getElementById('notes').innerText.includes('pattern <b>')")
+    for tile in ("fps", "latency", "power", "heat"):
+        assert page.value(f"document.querySelector('#tile-{tile} .value').innerText") == "–"
+        assert page.value(f"document.querySelector('#tile-{tile} .meter')?.hidden ?? true")
+    assert "no sensor and no estimate" in page.value("document.querySelector('#tile-power .sub').innerText")
+    assert page.value(TEXT % "forecast") == "no forecast yet"
+    assert page.value("document.getElementById('log').hidden") and "NaN" not in page.value(
+        "document.body.innerText"
+    )
+    assert "undefined" not in page.value("document.body.innerText")
+
+
+@pytest.mark.parametrize("pixels", ["rgb", "grey"])
+def test_colours_arrive_as_they_are(pixels: str, page: Browser, dashboard: Dashboard) -> None:
+    if pixels == "rgb":
+        memory = np.zeros((120, 160, 3), np.uint8)
+        memory[:, :80], memory[:, 80:] = (200, 30, 60), (10, 220, 90)
+        format, wanted = Format("rgb", 160, 120, (480,)), ([200, 30, 60, 255], [10, 220, 90, 255])
+    else:
+        memory = np.repeat(np.array([[30] * 80 + [210] * 80], np.uint8), 120, 0)
+        format, wanted = Format("grey", 160, 120, (160,)), ([30, 30, 30, 255], [210, 210, 210, 255])
+    also = {"a second model": face().to_json(), "a third": None}
+    show(dashboard, classes(), memory, format, page, also=also)
+    assert page.value(PIXEL % ("picture", 0.25, 0.5)) == wanted[0]
+    assert page.value(PIXEL % ("picture", 0.75, 0.5)) == wanted[1]
+    assert page.value(TEXT % "answers").split() == [
+        "sandpiper", "81", "%", "dunlin", "12", "%", "face", "93", "%", "person", "61", "%",
+    ]  # fmt: skip
+
+
+def test_masks_and_points(page: Browser, dashboard: Dashboard) -> None:
+    mask = np.zeros((64, 64), np.uint8)
+    mask[:, 32:] = 2
+    answer = Answer("mask", mask=mask, mask_box=(0.5, 0.0, 1.0, 1.0), points=((0.25, 0.5, 0.9),))
+    show(dashboard, answer, np.full((120, 160), 128, np.uint8), Format("grey", 160, 120, (160,)), page)
+    place = """(() => { const c = document.getElementById('overlay'), p = document.getElementById('picture');
+      const b = document.getElementById('stage').getBoundingClientRect();
+      const f = Math.min(b.width / p.width, b.height / p.height), w = p.width * f, h = p.height * f;
+      const x = Math.round((b.width - w) / 2 + %f * w), y = Math.round((b.height - h) / 2 + %f * h);
+      return [...c.getContext('2d').getImageData(x, y, 1, 1).data]; })()"""
+    assert page.value(place % (0.875, 0.5))[3] == pytest.approx(130, abs=2)
+    assert page.value(place % (0.625, 0.5))[3] == 0 and page.value(place % (0.1, 0.5))[3] == 0
+    assert page.value(place % (0.25, 0.5)) == [255, 157, 92, 255]
+    assert page.value(TEXT % "answers") == "a mask of 2 classes"
+
+
+def test_several_cameras(page: Browser, dashboard: Dashboard) -> None:
+    format = Format("grey", 160, 120, (160,))
+    pictures = [np.full((120, 160), value, np.uint8) for value in (40, 200)]
+
+    def serve() -> None:
+        for camera, memory in enumerate(pictures):
+            served = served_of(0, classes())
+            served.source = camera
+            dashboard.take(served, frame_of(memory, format))
+
+    serve()
+    dashboard.update(state_at(1))
+    page.open(dashboard.url)
+    for camera, value in ((0, 40), (1, 200), (0, 40)):
+        page.until("document.querySelectorAll('#cameras button').length === 2")
+        page.value(f"document.querySelectorAll('#cameras button')[{camera}].click()")
+        while page.value(PIXEL % ("picture", 0.5, 0.5))[0] != value:
+            serve()
+        pressed = "[...document.querySelectorAll('#cameras button')].map((b) => b.getAttribute('aria-pressed')).join()"
+        assert page.value(pressed) == ("true,false" if camera == 0 else "false,true")
+
+
+def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
+    first = Dashboard(title="one")
+    port = urlsplit(first.start()).port or 0
+    browser.size(1400, 900)
+    with Feeder(first, steps=20):
+        browser.open(first.url)
+        browser.until("document.getElementById('no-picture').hidden")
+    first.close()
+    browser.until("document.getElementById('status-text').innerText === 'Connection lost'")
+    assert browser.value("document.getElementById('lost').hidden") is False
+    assert "Connection lost" in browser.value(TEXT % "lost")
+    second = Dashboard(port=port, title="two")
+    second.start()
+    with contextlib.closing(second), Feeder(second, steps=30):
+        browser.until("document.title === 'two' && document.getElementById('lost').hidden")
+        browser.until("document.getElementById('status-text').innerText === 'Live'")
+        # Its pictures count from 1 again, and are shown.
+        caption = browser.value(TEXT % "caption")
+        browser.until(f"document.getElementById('caption').innerText !== {json.dumps(caption)}")
+        # The chart holds the new run alone.
+        label = browser.value("document.querySelector('#tile-fps .mark.scale').innerText")
+        assert label.endswith(", last 30 s")
+    browser.open("about:blank")
+    # While nobody listened the browser said so; nothing else.
+    lost = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE")
+    assert [e for e in browser.errors if not any(name in e for name in lost)] == []
+
+
+def test_the_token_is_shown_once_and_leaves_the_address(page: Browser) -> None:
+    made = Dashboard("0.0.0.0", token=TOKEN)
+    made.start()
+    port = urlsplit(made.url).port
+    with contextlib.closing(made), Feeder(made, steps=5):
+        base = f"http://127.0.0.1:{port}/"
+        page.open(base)
+        assert "needs its token" in page.value("document.body.innerText")
+        page.errors.clear()  # the browser notes the 401
+        page.open(f"{base}?token={TOKEN}")
+        page.until("document.getElementById('no-picture').hidden")
+        assert page.value("location.href") == base and page.value("document.cookie") == ""
+        page.open(base)
+        page.until("document.getElementById('status-text').innerText === 'Live'")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1600, True)])
+def test_it_fits_and_can_be_read(width: int, dark: bool, page: Browser, dashboard: Dashboard) -> None:
+    """No sideways scrolling; each text against its ground has the contrast that WCAG AA asks for."""
+    page.size(width, 800, dark=dark, phone=width < 500)
+    long = "a_camera_of_the_upper_floor_" * 6
+    same = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
+    stages = dict.fromkeys((*STAGES, "total", "age"), same)
+    dashboard.update(state_at(200) | {"source": {"name": long}, "notes": [long], "stage_ms": stages})
+    page.open(dashboard.url)
+    page.until("document.querySelector('#tile-power .value').innerText !== '–'")
+    assert page.value("document.documentElement.scrollWidth") <= width
+    assert page.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    texts = page.value(_CONTRAST)
+    assert len(texts) > 40
+    low = [(text, round(ratio, 2)) for text, ratio in ((t, _ratio(a, b)) for t, a, b in texts) if ratio < 4.5]
+    assert low == []
+    page.value("document.getElementById('theme').click()")
+    assert page.value("document.documentElement.dataset.theme") == ("light" if dark else "dark")
+    assert [t for t, a, b in page.value(_CONTRAST) if _ratio(a, b) < 4.5] == []
+    page.value("localStorage.clear()")
+
+
+def test_what_a_screen_reader_is_told(page: Browser, dashboard: Dashboard) -> None:
+    dashboard.update(state_at(200))
+    page.open(dashboard.url)
+    page.until("document.querySelector('#tile-power .value').innerText !== '–'")
+    tree = page.call("Accessibility.getFullAXTree")["nodes"]
+    found = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored")]
+    roles = {role for role, _ in found}
+    assert {"main", "banner", "status", "log", "meter", "table", "image", "button", "heading"} <= roles
+    assert all(name for role, name in found if role in ("button", "image", "meter", "link", "region", "log"))
+    power = next(name for role, name in found if role == "image" and name.startswith("Power"))
+    assert "now" in power and "least" in power
+    # By keyboard to every button.
+    assert page.value("[...document.querySelectorAll('button')].every((b) => b.tabIndex >= 0)")
+
+
+_CONTRAST = """(() => { const out = []; const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) { const e = walk.currentNode.parentElement, text = walk.currentNode.nodeValue.trim();
+    if (!text || !e.checkVisibility() || e.closest('.skip, .stage')) continue;
+    let ground = null; for (let g = e; g && !ground; g = g.parentElement) {
+      const c = getComputedStyle(g).backgroundColor; if (!/, 0\\)$|transparent|^color\\(/.test(c)) ground = c; }
+    out.push([text.slice(0, 30), getComputedStyle(e).color, ground]); }
+  return out; })()"""
+
+
+def _ratio(one: str, other: str) -> float:
+    """WCAG 2.1, relative luminance and contrast ratio."""
+
+    def luminance(colour: str) -> float:
+        parts: list[Any] = [float(v) / 255 for v in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        r, g, b = (v / 12.92 if v <= 0.03928 else math.pow((v + 0.055) / 1.055, 2.4) for v in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    a, b = sorted((luminance(one), luminance(other)), reverse=True)
+    return (a + 0.05) / (b + 0.05)

@@ -1,0 +1,108 @@
+/* External delegates that misbehave, for the tests: WHAT is one of CRASH, HANG, IDLE, HALF.
+
+   IDLE takes every operator and computes nothing: as fast as can be, and wrong. HALF takes only the last one.
+   Declarations are own, of the public interface of TensorFlow Lite's delegates; structures end in padding because later
+   versions are longer. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CRASH, HANG, IDLE, HALF };
+
+struct integers {
+    int size;
+    int data[64];
+};
+
+struct context;
+struct node;
+
+struct kernel {
+    void *(*init)(struct context *, const char *, size_t);
+    void (*free)(struct context *, void *);
+    int (*prepare)(struct context *, struct node *);
+    int (*invoke)(struct context *, struct node *);
+    const char *(*text)(const struct context *, const struct node *);
+    int32_t builtin;
+    const char *name;
+    int version;
+    void *later[8];
+};
+
+struct delegate {
+    void *data;
+    int (*prepare)(struct context *, struct delegate *);
+    void *copies[3];
+    int64_t flags;
+    void *later[8];
+};
+
+struct context {
+    size_t tensors;
+    int (*plan)(struct context *, struct integers **);
+    void *values;
+    void *interpreter;
+    int (*resize)(struct context *, void *, struct integers *);
+    void (*report)(struct context *, const char *, ...);
+    int (*add)(struct context *, int, int *);
+    int (*node)(struct context *, int, struct node **, struct kernel **);
+    int (*replace)(struct context *, struct kernel, const struct integers *, struct delegate *);
+};
+
+static int nothing(struct context *context, struct node *node)
+{
+    (void)context;
+    (void)node;
+    return 0;
+}
+
+static int crash(struct context *context, struct node *node)
+{
+    (void)context;
+    (void)node;
+    abort();
+}
+
+static int hang(struct context *context, struct node *node)
+{
+    (void)context;
+    (void)node;
+    sleep(3600);
+    return 1;
+}
+
+static int take(struct context *context, struct delegate *self)
+{
+    struct integers *all;
+    struct integers taken = {0, {0}};
+    struct kernel kernel = {0};
+    int status = context->plan(context, &all);
+    if (status != 0) {
+        return status;
+    }
+    for (int i = WHAT == HALF ? all->size - 1 : 0; i < all->size && taken.size < 64; i++) {
+        taken.data[taken.size++] = all->data[i];
+    }
+    kernel.prepare = nothing;
+    kernel.invoke = WHAT == CRASH ? crash : WHAT == HANG ? hang : nothing;
+    kernel.name = "Misbehaves";
+    kernel.version = 1;
+    return context->replace(context, kernel, &taken, self);
+}
+
+struct delegate *tflite_plugin_create_delegate(char **keys, char **values, size_t count,
+                                               void (*report)(const char *))
+{
+    (void)keys;
+    (void)values;
+    (void)count;
+    (void)report;
+    struct delegate *made = calloc(1, sizeof *made);
+    if (made != NULL) {
+        made->prepare = take;
+    }
+    return made;
+}
+
+void tflite_plugin_destroy_delegate(struct delegate *made) { free(made); }

@@ -1,0 +1,100 @@
+"""ONNX Runtime over memory of ours."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import ModelError, UsageError
+from arenite.host.camera.runtimes.onnx import PROVIDERS, OnnxSession
+from tests.host.camera.runtimes.models import feed, onnx_model, outputs
+
+pytest.importorskip("onnxruntime", reason="the extra onnxruntime is not installed")
+
+WEIGHTS = np.random.default_rng(1).standard_normal((12, 5)).astype(np.float32)
+
+
+def saved(folder: Path, batch: int | str = 1) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(onnx_model(WEIGHTS, batch))
+    return path
+
+
+def opened(path: Path, slots: int = 1, name: str = "onnx-cpu", **options: str) -> OnnxSession:
+    return OnnxSession(path, name, 1, slots, options)
+
+
+@pytest.mark.parametrize("batch", [1, "free"])
+def test_answers_and_slots(batch: int | str, tmp_path: Path) -> None:
+    runtime = opened(saved(tmp_path, batch), 2)
+    given = [feed(slot, seed)[0] for seed, slot in enumerate(runtime.slots)]
+    assert runtime.slots[0].inputs[0].shape == (1, 12)
+    for turn in (1, 0):
+        runtime.invoke(turn)
+    for slot, value in zip(runtime.slots, given, strict=True):
+        np.testing.assert_allclose(outputs(slot)[0], np.maximum(value @ WEIGHTS, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_memory_is_read_and_written_in_place(tmp_path: Path) -> None:
+    runtime = opened(saved(tmp_path))
+    (given,), (made,) = runtime.slots[0].inputs, runtime.slots[0].outputs
+    assert given.address % 64 == 0
+    view = made.array()
+    for value in range(100):
+        given.array()[...] = value / 10
+        runtime.invoke()
+        expected = np.maximum(np.full((1, 12), value / 10, np.float32) @ WEIGHTS, 0)
+        np.testing.assert_allclose(view, expected, rtol=1e-5, atol=1e-5)
+    ctypes.memset(made.address, 0xFF, made.bytes)
+    runtime.invoke()
+    assert np.isfinite(view).all()
+
+
+def test_another_size(tmp_path: Path) -> None:
+    runtime = opened(saved(tmp_path, "free"), input="3x12")
+    assert runtime.slots[0].outputs[0].shape == (3, 5)
+    given = feed(runtime.slots[0], 1)[0]
+    runtime.invoke()
+    np.testing.assert_allclose(
+        outputs(runtime.slots[0])[0], np.maximum(given @ WEIGHTS, 0), rtol=1e-5, atol=1e-6
+    )
+    with pytest.raises(ModelError, match="ONNX Runtime said"):
+        opened(saved(tmp_path, "free"), input="3x13")
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(ModelError, match=r"model\.onnx: ONNX Runtime said"):
+        opened(path)
+
+
+def test_a_provider_that_this_build_lacks(tmp_path: Path) -> None:
+    import onnxruntime
+
+    missing = [n for n, p in PROVIDERS.items() if p[0] not in onnxruntime.get_available_providers()]
+    assert missing
+    for name in missing:
+        with pytest.raises(
+            UsageError, match=f"no {PROVIDERS[name][0]}; it has .*CPUExecutionProvider"
+        ) as error:
+            opened(saved(tmp_path), name=name)
+        assert error.value.hint.startswith("It needs")
+
+
+def test_without_onnx_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UsageError, match="not installed") as error:
+        opened(saved(tmp_path))
+    assert "arenite[onnxruntime]" in error.value.hint
+
+
+def test_closed_is_closed(tmp_path: Path) -> None:
+    runtime = opened(saved(tmp_path))
+    runtime.close()
+    with pytest.raises(UsageError, match="closed"):
+        runtime.invoke()

@@ -1,0 +1,58 @@
+"""MLCommons' LoadGen asks our system: a real model on photographs. Run as a program: it holds global state.
+
+python -m tests.host.camera.scenarios.loadgen_child SCENARIO FOLDER SECONDS RATE LIMIT_MS
+"""
+
+from __future__ import annotations
+
+import sys
+
+import mlperf_loadgen as loadgen
+
+from arenite.host.camera.scenarios.rules import SCHEDULE_SEED
+from arenite.host.camera.scenarios.system import FrameSystem
+from tests.host.camera.flow_frames import frame_of, photograph
+from tests.host.camera.servers import server_of
+
+SCENARIOS = {
+    "single-stream": loadgen.TestScenario.SingleStream,
+    "multi-stream": loadgen.TestScenario.MultiStream,
+    "offline": loadgen.TestScenario.Offline,
+    "server": loadgen.TestScenario.Server,
+}
+
+
+def main(scenario: str, folder: str, seconds: float, rate: float, limit_ms: float) -> None:
+    settings = loadgen.TestSettings()
+    settings.scenario = SCENARIOS[scenario]
+    settings.mode = loadgen.TestMode.PerformanceOnly
+    settings.min_duration_ms = round(seconds * 1000)
+    settings.min_query_count = 662 if scenario == "multi-stream" else 64 if scenario == "single-stream" else 1
+    settings.schedule_rng_seed = SCHEDULE_SEED
+    settings.single_stream_expected_latency_ns = settings.multi_stream_expected_latency_ns = 50_000
+    settings.server_target_qps = settings.offline_expected_qps = rate
+    settings.server_target_latency_ns = round(limit_ms * 1e6)
+    outputs = loadgen.LogOutputSettings()
+    outputs.outdir = folder
+    outputs.copy_summary_to_stdout = False
+    logs = loadgen.LogSettings()
+    logs.log_output = outputs
+    logs.enable_trace = True
+    frames = [frame_of(photograph(which % 4)) for which in range(16)]
+    system = FrameSystem(server_of("visual_wake_words"), frames)
+
+    def issue(samples: list) -> None:
+        system.serve([sample.index for sample in samples])
+        loadgen.QuerySamplesComplete([loadgen.QuerySampleResponse(sample.id, 0, 0) for sample in samples])
+
+    with system:
+        system.warm_up()
+        sut = loadgen.ConstructSUT(issue, lambda: None)
+        library = loadgen.ConstructQSL(len(frames), len(frames), lambda _: None, lambda _: None)
+        loadgen.StartTestWithLogSettings(sut, library, settings, logs, "")
+        loadgen.DestroyQSL(library)
+        loadgen.DestroySUT(sut)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6]))

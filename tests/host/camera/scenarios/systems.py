@@ -1,0 +1,36 @@
+"""Systems whose times are known, on a clock of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+
+class VirtualClock:
+    def __init__(self) -> None:
+        self.time = 10**12
+
+    def now(self) -> int:
+        return self.time
+
+    def sleep_until(self, at: int) -> None:
+        self.time = max(self.time, at)
+
+
+class Timed:
+    """Serves each sample in ``took(number)`` ns of the clock, one after the other."""
+
+    def __init__(self, clock: VirtualClock, took: Callable[[int], int], samples: int = 100) -> None:
+        self.clock, self.took, self.samples = clock, took, samples
+        self.queries: list[list[int]] = []
+        self.count = 0
+        self.rests = 0
+
+    def serve(self, samples: Sequence[int]) -> None:
+        if len(samples) < 1000:
+            self.queries.append(list(samples))
+        for _ in samples:
+            self.clock.time += self.took(self.count)
+            self.count += 1
+
+    def rest(self) -> None:
+        self.rests += 1

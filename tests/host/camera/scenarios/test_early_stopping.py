@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from arenite.host.camera.scenarios.early_stopping import binomial, estimate, fewest_queries, most_late
+
+PERCENTILES = st.sampled_from([50.0, 90.0, 95.0, 97.0, 99.0, 99.9])
+
+
+@given(st.integers(1, 5000), PERCENTILES)
+@settings(max_examples=60, deadline=None)
+def test_the_binomial_distribution_is_that_of_scipy(trials: int, percentile: float) -> None:
+    chance = 1 - percentile / 100
+    most = min(trials, 200)
+    assert np.allclose(
+        binomial(most, trials, chance), binom.cdf(np.arange(most + 1), trials, chance), atol=1e-10
+    )
+
+
+@given(st.integers(1, 200_000), PERCENTILES)
+@settings(max_examples=60, deadline=None)
+def test_one_more_late_query_is_one_too_many(queries: int, percentile: float) -> None:
+    late, chance = most_late(queries, percentile), 1 - percentile / 100
+    if late >= 0:
+        assert binom.cdf(late, queries, chance) <= 0.01 + 1e-9
+    assert binom.cdf(late + 1, queries, chance) > 0.01 - 1e-9
+
+
+@given(st.integers(0, 500), PERCENTILES)
+@settings(max_examples=60, deadline=None)
+def test_the_fewest_queries_are_just_enough(late: int, percentile: float) -> None:
+    queries = fewest_queries(late, percentile)
+    assert most_late(queries, percentile) >= late
+    assert most_late(queries - 1, percentile) < late
+
+
+@pytest.mark.parametrize(
+    ("percentile", "queries"), [(90.0, 64), (99.0, 662), (95.0, 130), (97.0, 219), (99.9, 6636)]
+)
+def test_minimum_counts_of_the_rules(percentile: float, queries: int) -> None:
+    """662 stands in LoadGen's mlperf.conf for multi-stream; 64 is what LoadGen asks of single-stream."""
+    assert fewest_queries(1, percentile) == queries
+
+
+def test_the_slowest_but_for_those_that_may_be_slower() -> None:
+    ordered = np.arange(1, 1001)
+    found = estimate(ordered, 90.0)
+    late = most_late(1000, 90.0)
+    assert found.value == 1000 - late + 1
+    assert found.discarded == late - 1
+    assert 900 < found.value < 930, "more than the plain percentile: fewer queries than that needs"
+
+
+@pytest.mark.parametrize("queries", [0, 1, 63])
+def test_too_few_for_an_estimate(queries: int) -> None:
+    found = estimate(np.arange(queries), 90.0)
+    assert found.value is None
+    assert found.needed == 64
+
+
+def test_with_more_queries_the_estimate_comes_near_the_percentile() -> None:
+    random = np.random.default_rng(0)
+    ratios = []
+    for count in (100, 1000, 10_000, 100_000):
+        ordered = np.sort(random.exponential(1e6, count)).astype(np.int64)
+        found = estimate(ordered, 90.0)
+        assert found.value is not None
+        ratios.append((found.discarded + 1) / count)
+    assert ratios == sorted(ratios)
+    assert ratios[-1] == pytest.approx(0.1, rel=0.03)

@@ -1,0 +1,82 @@
+"""Functions of the user's: called with every frame, and no reason for the loop to die."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.served import Served
+from arenite.host.camera.sinks.callback import Callback, load_callback
+from tests.host.camera.dashboard.feeder import face, frame_of, served_of, yuyv
+
+
+def test_it_gets_the_answer_and_the_pixels() -> None:
+    seen = []
+    memory = yuyv(64, 48)
+    frame = frame_of(memory, Format("yuyv", 64, 48, (128,)))
+
+    def look(served: Served, frame: Frame | None) -> None:
+        assert frame is not None
+        seen.append((served.number, int(frame.rows()[10, 20])))
+
+    sink = Callback(look)
+    sink.take(served_of(3, face()), frame)
+    sink.close()
+    assert seen == [(3, int(memory[10, 20]))]
+
+
+def test_a_failing_one_is_told_once_with_its_traceback_and_called_again() -> None:
+    told: list[str] = []
+    calls = []
+
+    def bad(served: Served, _: object) -> None:
+        calls.append(served.number)
+        if served.number != 1:
+            raise ValueError("no such sandpiper")
+
+    sink = Callback(bad, report=told.append)
+    for number in range(4):
+        sink.take(served_of(number), None)
+    assert calls == [0, 1, 2, 3] and sink.failures == 3 and len(told) == 1
+    assert "bad failed on frame 0" in told[0] and "ValueError: no such sandpiper" in told[0]
+    assert 'raise ValueError("no such sandpiper")' in told[0]
+    sink.close()
+    assert told[1].endswith("bad failed on 3 frames.")
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Callback(stop).take(served_of(0), None)
+
+
+def test_from_a_file_and_from_a_module(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "class A:\n    @staticmethod\n    def f(served, frame):\n        return served.number + 1\n"
+    )
+    assert load_callback(f"{path}:A.f")(served_of(4), None) == 5
+    assert load_callback("os.path:join")("a", "b") == "a/b"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("nothing", "'nothing' names no callback"),
+        ("no_such_module_of_ours:f", "Cannot import no_such_module_of_ours: ModuleNotFoundError"),
+        ("{dir}/none.py:f", "There is no file"),
+        ("{dir}/broken.py:f", "Cannot import .*: ZeroDivisionError"),
+        ("os.path:no_such", "has no function 'no_such'"),
+        ("os.path:sep", "has no function 'sep'"),
+    ],
+)
+def test_what_cannot_be_loaded(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(UsageError, match=problem) as error:
+        load_callback(text.format(dir=tmp_path))
+    assert "MODULE:FUNCTION" in error.value.hint

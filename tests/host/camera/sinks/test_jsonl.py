@@ -1,0 +1,162 @@
+"""Lines that are whole, on disk soon, and never waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.sinks.jsonl import JsonLines
+from arenite.host.camera.sinks.writer import Writer
+from tests.host.camera.dashboard.feeder import classes, face, served_of
+
+_KILLED = """
+import itertools, sys
+from arenite.host.camera.sinks.jsonl import JsonLines
+from tests.host.camera.dashboard.feeder import face, served_of
+sink = JsonLines(sys.argv[1])
+for number in itertools.count():
+    sink.take(served_of(number, face(number)), None)
+"""
+
+
+def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    sink = JsonLines(path)
+    frames = [
+        served_of(0, face()),
+        served_of(1, classes(), late=True, missed=3),
+        served_of(2, None, by="cache"),
+    ]
+    for served in frames:
+        sink.take(served, None)
+    sink.close()
+    sink.close()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines == [json.loads(json.dumps(served.to_json())) for served in frames]
+    assert lines[1]["late"] is True and lines[1]["missed"] == 3 and lines[2]["answer"] is None
+    assert lines[0]["answer"]["boxes"][0]["label"] == "face"
+
+
+def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    sink = JsonLines(path)
+    sink.take(served_of(0, face()), None)
+    end = time.monotonic() + 30
+    while not path.read_bytes() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert json.loads(path.read_text())["number"] == 0
+    sink.close()
+
+
+@pytest.mark.parametrize("least", [100_000, 4_000_000])
+def test_a_killed_run_leaves_whole_lines(tmp_path: Path, least: int) -> None:
+    """Killed at any moment, most likely in the middle of a write."""
+    path = tmp_path / "out.jsonl"
+    child = subprocess.Popen([sys.executable, "-c", _KILLED, str(path)])
+    end = time.monotonic() + 60
+    while (not path.exists() or path.stat().st_size < least) and time.monotonic() < end:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    text = path.read_text()
+    numbers = [json.loads(line)["number"] for line in text.splitlines()]
+    assert text.endswith("\n") and numbers == list(range(len(numbers))) and len(numbers) > 100
+
+
+def test_standard_output() -> None:
+    script = (
+        "from arenite.host.camera.sinks.jsonl import JsonLines\n"
+        "from tests.host.camera.dashboard.feeder import served_of\n"
+        "s = JsonLines('-'); s.take(served_of(7), None); s.close(); print('after')"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    first, second = said.splitlines()
+    assert json.loads(first)["number"] == 7 and second == "after"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Cannot write .*out: No such file or directory\. Give a file"):
+        JsonLines(tmp_path / "none" / "out")
+
+
+def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
+    reader, path = _fifo(tmp_path)
+    told: list[str] = []
+    writer = Writer(path, limit=1000, interval_s=0.01, report=told.append)
+    line = "x" * 99 + "\n"
+    for _ in range(5000):  # 500 KB; a pipe holds 64
+        writer.write(line)
+    assert writer.lost > 0
+    kept = 5000 - writer.lost
+    read = _drained(reader)
+    writer.close()
+    assert read() == line.encode() * kept
+    assert told == [f"{path} was too slow: {5000 - kept:,} lines were left out."]
+
+
+def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
+    reader, path = _fifo(tmp_path)
+    writer = Writer(path, limit=1000, interval_s=0.01, lossless=True)
+    line = "x" * 99 + "\n"
+    read = _drained(reader)
+    for _ in range(2000):
+        writer.write(line)
+    writer.close()
+    assert read() == line.encode() * 2000 and writer.lost == 0
+
+
+def test_a_reader_that_goes_away_ends_the_writing_quietly(tmp_path: Path) -> None:
+    reader, path = _fifo(tmp_path)
+    told: list[str] = []
+    writer = Writer(path, interval_s=0.01, limit=1000, lossless=True, report=told.append)
+    os.close(reader)
+    while writer.failure is None:
+        writer.write("x\n")
+    writer.write("y\n")
+    writer.close()
+    assert "Broken pipe" in writer.failure and told == []
+
+
+def test_a_full_disk_is_reported_once() -> None:
+    told: list[str] = []
+    writer = Writer("/dev/full", interval_s=0.01, report=told.append)
+    while writer.failure is None:
+        writer.write("x\n")
+    writer.write("y\n")
+    writer.close()
+    assert told == ["Cannot write /dev/full any more: No space left on device."]
+
+
+def _fifo(tmp_path: Path) -> tuple[int, Path]:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK), path
+
+
+def _drained(reader: int):  # type: ignore[no-untyped-def]
+    """Reads ``reader`` to its end in a thread; call what comes back for the bytes."""
+    os.set_blocking(reader, True)
+    found: list[bytes] = []
+
+    def run() -> None:
+        while piece := os.read(reader, 1 << 16):
+            found.append(piece)
+        os.close(reader)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def result() -> bytes:
+        thread.join(30)
+        return b"".join(found)
+
+    return result

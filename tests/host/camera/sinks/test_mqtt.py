@@ -1,0 +1,253 @@
+"""Answers through a real broker: it goes away, comes back, refuses, speaks TLS, and never holds the loop up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.sinks.mqtt import Mqtt
+from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
+from tests.host.camera.dashboard.feeder import face, served_of
+
+MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin")
+needs_broker = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto to publish to")
+_WAIT_S = 30.0
+
+
+def until(look: Callable[[], Any]) -> Any:
+    end = time.monotonic() + _WAIT_S
+    while not (found := look()):
+        assert time.monotonic() < end, "did not come true"
+        time.sleep(0.02)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def broker(tmp_path: Path, port: int, *lines: str) -> Iterator[subprocess.Popen[bytes]]:
+    assert MOSQUITTO is not None
+    text = [f"listener {port} 127.0.0.1", *(lines or ("allow_anonymous true",))]
+    (tmp_path / "mosquitto.conf").write_text("\n".join(text) + "\n")
+    process = subprocess.Popen(
+        [MOSQUITTO, "-c", tmp_path / "mosquitto.conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: _listens(port) or process.poll() is not None)
+        assert process.poll() is None
+        yield process
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+class Reader:
+    """A subscriber to everything."""
+
+    def __init__(self, port: int, ca: Path | None = None, user: str | None = None) -> None:
+        import paho.mqtt.client as mqtt
+
+        self.found: list[tuple[str, str, bool]] = []
+        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        if ca is not None:
+            self._client.tls_set(str(ca))
+        if user is not None:
+            self._client.username_pw_set(user, "s%cret")
+        ready: list[Any] = []
+        self._client.on_message = lambda _, __, m: self.found.append((m.topic, m.payload.decode(), m.retain))
+        self._client.on_connect = lambda client, *_: client.subscribe("#", qos=1)
+        self._client.on_subscribe = lambda *_: ready.append(1)
+        self._client.connect("localhost" if ca else "127.0.0.1", port)
+        self._client.loop_start()
+        until(lambda: ready)
+
+    def of(self, topic: str) -> list[str]:
+        return [text for name, text, _ in self.found if name == topic]
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@needs_broker
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
+    port = free_port()
+    with broker(tmp_path, port):
+        reader = Reader(port)
+        sink = Mqtt(f"mqtt://127.0.0.1:{port}/home/door%20cam?qos={qos}")
+        until(lambda: reader.of("home/door cam/status") == ["online"])
+        frames = [served_of(number, face(number)) for number in range(20)]
+        for served in frames:
+            sink.take(served, None)
+        until(lambda: len(reader.of("home/door cam")) == 20)
+        sink.close()
+        sink.close()
+        assert [json.loads(text) for text in reader.of("home/door cam")] == [
+            json.loads(json.dumps(served.to_json())) for served in frames
+        ]
+        until(lambda: reader.of("home/door cam/status") == ["online", "offline"])
+        assert sink.sent == 20 and sink.lost == 0
+        reader.close()
+        late = Reader(port)
+        until(lambda: ("home/door cam/status", "offline", True) in late.found)
+        assert late.of("home/door cam") == []
+        late.close()
+
+
+@needs_broker
+def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arenite.host.camera.sinks.mqtt._BACKOFF_S", (1, 1))
+    port = free_port()
+    told: list[str] = []
+    with broker(tmp_path, port):
+        sink = Mqtt(f"mqtt://127.0.0.1:{port}/cam", queue=4, report=told.append)
+        until(lambda: sink.connected)
+    until(lambda: not sink.connected)
+    for number in range(10):
+        sink.take(served_of(number), None)
+    assert sink.lost == 6
+    with broker(tmp_path, port):
+        reader = Reader(port)
+        # The newest four waited; the retained status tells even who subscribes later.
+        until(lambda: sink.sent == 4)
+        until(lambda: "online" in reader.of("cam/status"))
+        sink.take(served_of(10), None)
+        until(lambda: any(json.loads(text)["number"] == 10 for text in reader.of("cam")))
+        assert {json.loads(text)["number"] for text in reader.of("cam")} <= {6, 7, 8, 9, 10}
+        sink.close()
+        reader.close()
+    assert [("connection was lost" in t, "Connected" in t) for t in told] == [(True, False), (False, True)]
+
+
+@needs_broker
+def test_a_killed_run_leaves_offline_behind(tmp_path: Path) -> None:
+    port = free_port()
+    script = (
+        "import time\nfrom arenite.host.camera.sinks.mqtt import Mqtt\n"
+        f"Mqtt('mqtt://127.0.0.1:{port}/cam')\ntime.sleep(60)"
+    )
+    with broker(tmp_path, port):
+        reader = Reader(port)
+        child = subprocess.Popen([sys.executable, "-c", script])
+        until(lambda: reader.of("cam/status") == ["online"])
+        child.kill()
+        child.wait()
+        until(lambda: reader.of("cam/status") == ["online", "offline"])
+        reader.close()
+
+
+@needs_broker
+def test_passwords(tmp_path: Path) -> None:
+    port = free_port()
+    passwords = tmp_path / "passwords"
+    tool = shutil.which("mosquitto_passwd")
+    if tool is None:
+        pytest.skip("no mosquitto_passwd to make passwords with")
+    subprocess.run([tool, "-b", "-c", passwords, "me", "s%cret"], check=True, capture_output=True)
+    # The broker gives up root's rights before it reads.
+    passwords.chmod(0o644)
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    told: list[str] = []
+    with broker(tmp_path, port, "allow_anonymous false", f"password_file {passwords}"):
+        good = Mqtt(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
+        until(lambda: good.connected)
+        good.close()
+        bad = Mqtt(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=told.append)
+        until(lambda: told)
+        bad.take(served_of(0), None)
+        bad.close()
+        assert (
+            "Not authorized" in told[0]
+            and "wrong" not in told[0].replace("it refused", "")
+            and len(told) == 1
+        )
+        assert not bad.connected and bad.sent == 0
+
+
+@needs_broker
+def test_tls(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    command += " -addext subjectAltName=DNS:localhost"
+    ca, key = tmp_path / "ca.pem", tmp_path / "key.pem"
+    subprocess.run([*command.split(), "-keyout", key, "-out", ca], check=True, capture_output=True)
+    key.chmod(0o644)
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    port = free_port()
+    told: list[str] = []
+    lines = ("allow_anonymous true", f"certfile {ca}", f"keyfile {key}")
+    with broker(tmp_path, port, *lines):
+        sink = Mqtt(f"mqtts://localhost:{port}/cam?qos=1&ca={ca}")
+        until(lambda: sink.connected)
+        sink.take(served_of(0), None)
+        until(lambda: sink.sent == 1)
+        sink.close()
+        doubting = Mqtt(f"mqtts://localhost:{port}/cam", report=told.append)
+        until(lambda: told)
+        doubting.close()
+        assert not doubting.connected
+
+
+def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
+    told: list[str] = []
+    sink = Mqtt(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=told.append)
+    for number in range(100):
+        sink.take(served_of(number), None)
+    until(lambda: told)
+    sink.close()
+    assert sink.lost == 92 and len(told) == 1 and "cannot be reached" in told[0]
+
+
+def test_addresses() -> None:
+    found = parse_broker("mqtts://a%40b:p%3Aw@[::1]:99/x/y?qos=2&retain=1&client=c")
+    assert found == Broker("::1", 99, "x/y", True, "a@b", "p:w", 2, True, "c")
+    assert found.name == "mqtts://::1:99/x/y" and found.status == "x/y/status"
+    assert parse_broker("mqtt://h/t").port == 1883 and parse_broker("mqtts://h/t").port == 8883
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://h/t", "no mqtt://"),
+        ("mqtt:///t", "no mqtt://"),
+        ("mqtt://u:sesame@h", "topic ''"),
+        ("mqtt://u:sesame@h/a/%23", "topic 'a/#'"),
+        ("mqtt://u:sesame@h:99999/t", "malformed"),
+        ("mqtt://u:sesame/open@h/t", "malformed"),  # quoted by the library's own words
+        ("mqtt://u:sesame@h/t?qos=3", "qos=3"),
+        ("mqtt://u:sesame@h/t?colour=red", "unknown option 'colour'"),
+        ("mqtt://u:sesame@h/t?ca=/x", "'ca' without TLS"),
+        ("mqtts://u:sesame@h/t?ca=/no/such", "no file /no/such"),
+        (f"mqtts://u:sesame@h/t?key={__file__}", "key without a cert"),
+    ],
+)
+def test_addresses_that_are_wrong(url: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem) as error:
+        parse_broker(url)
+    assert "sesame" not in str(error.value)

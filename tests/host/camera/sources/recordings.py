@@ -1,0 +1,65 @@
+"""Uncompressed recordings written by hand: AVI, with or without an index, and YUV4MPEG2."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
+
+
+def avi(
+    frames: list[np.ndarray], fourcc: bytes, width: int, height: int, fps: int = 25, sound: bool = False
+) -> bytes:
+    """``frames``: uint8 each; ``sound``: a stream of sound first, whose chunks stand between the frames."""
+    size, video = frames[0].nbytes, int(sound)
+    avih = struct.pack(
+        "<14I",
+        1_000_000 // fps,
+        size * fps,
+        0,
+        0x10,
+        len(frames),
+        0,
+        1 + video,
+        size,
+        width,
+        height,
+        0,
+        0,
+        0,
+        0,
+    )
+    strh = (
+        b"vids"
+        + fourcc
+        + struct.pack("<IHHIIIIIIII4H", 0, 0, 0, 0, 1, fps, 0, len(frames), size, 0, 0, 0, 0, width, height)
+    )
+    strf = struct.pack("<IiiHH4sIiiII", 40, width, height, 1, 16, fourcc, size, 0, 0, 0, 0)
+    lists = b"hdrl" + _chunk(b"avih", avih)
+    if sound:
+        audio = (
+            b"auds" + bytes(4) + struct.pack("<IHHIIIIIIII4H", 0, 0, 0, 0, 1, 8000, 0, 0, 0, 0, 1, 0, 0, 0, 0)
+        )
+        format = struct.pack("<HHIIHH", 1, 1, 8000, 8000, 1, 8)
+        lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", audio) + _chunk(b"strf", format))
+    lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", strh) + _chunk(b"strf", strf))
+    body = b"AVI " + _chunk(b"LIST", lists) + b"LIST"
+    movi, index, at = b"movi", b"", 4
+    for frame in frames:
+        if sound:
+            movi += _chunk(b"00wb", bytes(range(7)))
+            at += 16
+        index += b"%02ddc" % video + struct.pack("<III", 0x10, at, size)
+        movi += _chunk(b"%02ddc" % video, frame.tobytes())
+        at += 8 + size + (size & 1)
+    body += struct.pack("<I", len(movi)) + movi + _chunk(b"idx1", index)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def y4m(frames: list[np.ndarray], sampling: str, width: int, height: int, fps: str = "25:1") -> bytes:
+    head = f"YUV4MPEG2 W{width} H{height} F{fps} Ip A1:1 C{sampling}\n".encode()
+    return head + b"".join(b"FRAME\n" + frame.tobytes() for frame in frames)

@@ -1,0 +1,178 @@
+"""A camera that goes away and comes back, with a clock that makes no test wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.sources import reconnect
+from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost
+from arenite.host.camera.sources.reconnect import Reconnecting
+
+SMALL, LARGE = (Format("grey", n, n, (n,), 30.0) for n in (2, 4))
+
+
+class Clock:
+    """Time passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Script:
+    """Does what it is told: a number is a frame, None a timeout, anything else is raised."""
+
+    name, live = "script", True
+
+    def __init__(self, clock: Clock, opens: list[object], reads: list[object]) -> None:
+        self.counters = Counters()
+        self.opens, self.reads, self.clock = opens, reads, clock
+        self.times: list[float] = []
+        self.rates: list[float] = []
+        self.closed = 0
+
+    def open(self) -> Format:
+        self.times.append(self.clock.now)
+        what = self.opens.pop(0)
+        if isinstance(what, Exception):
+            raise what
+        assert isinstance(what, Format)
+        self.format = what
+        return what
+
+    def read(self, timeout_s: float) -> Frame | None:
+        what = self.reads.pop(0)
+        if isinstance(what, Exception):
+            raise what
+        if what is None:
+            self.clock.sleep(timeout_s)
+            return None
+        self.counters.captured += 1
+        memory = np.zeros(16, np.uint8)
+        assert isinstance(what, int)
+        return Frame(self.format, (memory.ctypes.data,), memory, what, 0)
+
+    def set_rate(self, fps: float) -> float:
+        self.rates.append(fps)
+        return fps
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(reconnect, "time", made)
+    return made
+
+
+def gone() -> SourceLost:
+    return SourceLost("The camera is gone.", "Plug it in.")
+
+
+def until(source: Reconnecting, done: Callable[[], bool], limit: int = 10_000) -> list[Frame | None]:
+    frames: list[Frame | None] = []
+    for _ in range(limit):
+        if done():
+            return frames
+        frames.append(source.read(0.1))
+    raise AssertionError("it never came to that")
+
+
+def test_waits_double_up_to_a_limit(clock: Clock) -> None:
+    script = Script(clock, [SMALL, *[gone() for _ in range(12)], SMALL], [0, gone(), 1])
+    said: list[str] = []
+    source = Reconnecting(script, tell=said.append, first_s=0.25, most_s=8.0, seed=1)
+    source.open()
+    until(source, lambda: script.counters.reconnects == 1)
+    waits = np.diff(script.times[1:])
+    doubled = np.minimum(0.25 * 2.0 ** np.arange(1, 13), 8.0)
+    assert (np.abs(waits / doubled - 1) <= 0.25 + 1e-9).all()
+    assert len(set(np.round(waits / doubled, 6))) > 6  # not all cameras of a bus at the same moment
+    assert [line.split(".")[0] for line in said] == ["The camera is gone", "script is back"]
+    assert (source.counters.captured, source.counters.reconnects) == (2, 1)
+
+
+def test_the_next_loss_begins_with_a_short_wait_again(clock: Clock) -> None:
+    script = Script(clock, [SMALL, gone(), gone(), SMALL, SMALL], [0, gone(), 1, gone(), 2])
+    source = Reconnecting(script, first_s=0.25, seed=0)
+    source.open()
+    until(source, lambda: script.counters.reconnects == 2)
+    assert script.times[-1] - script.times[-2] < 0.6
+
+
+def test_read_never_takes_longer_than_it_may(clock: Clock) -> None:
+    script = Script(clock, [SMALL, *[gone() for _ in range(50)]], [gone()])
+    source = Reconnecting(script, seed=0)
+    source.open()
+    assert source.read(0.1) is None
+    for _ in range(200):
+        before = clock.now
+        assert source.read(0.1) is None
+        assert clock.now - before <= 0.1 + 1e-9
+
+
+def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None:
+    script = Script(clock, [SMALL, LARGE], [0, gone(), 1])
+    said: list[str] = []
+    source = Reconnecting(script, tell=said.append, seed=0)
+    source.open()
+    assert source.set_rate(12.0) == 12.0
+    frames = [frame for frame in until(source, lambda: not script.reads) if frame]
+    assert [frame.format for frame in frames] == [SMALL, LARGE]
+    assert script.rates == [12.0, 12.0]
+    assert said[-1] == "script is back with grey 4x4."
+
+
+def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:
+    script = Script(clock, [SMALL, SMALL], [gone(), 0])
+    source = Reconnecting(script, seed=0)
+    source.open()
+    source.read(0)
+    assert source.set_rate(7.0) == 7.0 and script.rates == []
+    until(source, lambda: not script.reads)
+    assert script.rates == [7.0]
+
+
+def test_a_silent_camera_is_opened_anew(clock: Clock) -> None:
+    script = Script(clock, [SMALL, SMALL], [0, *[None] * 60, 1])
+    source = Reconnecting(script, silent_s=5.0, seed=0)
+    source.open()
+    until(source, lambda: script.counters.reconnects == 1)
+    assert script.times[1] - script.times[0] == pytest.approx(5.0, abs=0.6)
+    # The new one has as long again.
+    assert source.read(0.1) is None or not script.reads
+
+
+def test_a_mistake_at_the_first_open_is_one(clock: Clock) -> None:
+    for error in (gone(), UsageError("No such camera.", "Look.")):
+        with pytest.raises(type(error)):
+            Reconnecting(Script(clock, [error], [])).open()
+
+
+def test_while_it_is_away_also_a_refusal_is_tried_again(clock: Clock) -> None:
+    """A device is there before its permissions are."""
+    script = Script(clock, [SMALL, UsageError("You may not.", ""), SMALL], [gone(), 0])
+    source = Reconnecting(script, seed=0)
+    source.open()
+    until(source, lambda: script.counters.reconnects == 1)
+
+
+def test_an_end_is_an_end(clock: Clock) -> None:
+    source = Reconnecting(Script(clock, [SMALL], [EndOfSource("x")]))
+    source.open()
+    with pytest.raises(EndOfSource):
+        source.read(0)
+    assert time.monotonic() != clock.now

@@ -1,0 +1,71 @@
+"""A network camera over RTSP, from a server of the tests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from arenite.host.camera.frame import Frame
+from arenite.host.camera.sources.open import open_source
+from tests.host.camera.sources.rtsp_server import Server
+
+cv2 = pytest.importorskip("cv2")
+WIDE, HIGH = 160, 96
+
+
+def picture(number: int) -> bytes:
+    grey = np.full((HIGH, WIDE, 3), 20 + 9 * (number % 24), np.uint8)
+    return cv2.imencode(".jpg", grey, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
+
+
+def number_of(frame: Frame) -> float:
+    return (float(frame.rows().mean()) - 20) / 9
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server(picture, WIDE, HIGH, 50.0)
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def test_pictures_come_in_their_order_and_the_newest_wins(server: Server) -> None:
+    source = open_source(f"rtsp://{server.url}")
+    try:
+        format = source.open()
+        assert (format.pixels, format.width, format.height) == ("bgr", WIDE, HIGH)
+        assert {"DESCRIBE", "SETUP", "PLAY"} <= set(server.asked)
+        first = source.read(10)
+        time.sleep(0.2)
+        second = source.read(10)
+        assert first is not None and second is not None and second.missed >= 3
+        found = [number_of(frame) for frame in (first, second)]
+        assert all(abs(number - round(number)) < 0.2 for number in found), found
+        # Numbers of pictures and of frames go on together.
+        assert (round(found[1]) - round(found[0])) % 24 == (second.sequence - first.sequence) % 24
+    finally:
+        source.close()
+
+
+def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
+    server.most = 40
+    said: list[str] = []
+    source = open_source(f"rtsp://user:secret@{server.url}", tell=said.append)
+    try:
+        source.open()
+        end = time.monotonic() + 30
+        while source.counters.reconnects < 1 and time.monotonic() < end:
+            frame = source.read(0.1)
+            if frame is not None:
+                frame.release()
+        assert source.counters.reconnects >= 1, said
+        assert server.asked.count("PLAY") >= 2
+        assert said and not any("secret" in line for line in said)
+    finally:
+        source.close()

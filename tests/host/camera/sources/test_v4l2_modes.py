@@ -1,0 +1,123 @@
+"""Which mode is asked for, of what cameras really offer."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.sources import v4l2_modes, v4l2_setup
+from arenite.host.camera.sources.v4l2_api import (
+    API,
+    CAP_TIMEPERFRAME,
+    CAPTURE,
+    PIXELS,
+    SIZE_DISCRETE,
+    fourcc,
+)
+from arenite.host.camera.sources.v4l2_modes import Mode, Wish, choose
+
+YUYV, MJPG, NV12, GREY = (fourcc(name) for name in ("YUYV", "MJPG", "NV12", "GREY"))
+
+#: A webcam at USB 2: uncompressed it is slow from a certain size on.
+WEBCAM = [
+    *[Mode(YUYV, w, h, fps) for w, h, fps in ((640, 480, 30), (1280, 720, 10), (1920, 1080, 5))],
+    *[Mode(MJPG, w, h, 30.0) for w, h in ((640, 480), (1280, 720), (1920, 1080))],
+]
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        (Wish(), "yuyv 640x480 at 30 fps"),  # large enough for a model, and nothing to decode
+        (Wish(1280, 720), "mjpeg 1280x720 at 30 fps"),
+        (Wish(1280, 720, 10), "yuyv 1280x720 at 10 fps"),
+        (Wish(1920, 1080, 5), "yuyv 1920x1080 at 5 fps"),
+        (Wish(1280, 720, pixels="yuyv"), "yuyv 1280x720 at 10 fps"),
+        (Wish(640, 480, pixels="rgb"), "mjpeg 640x480 at 30 fps"),
+        (Wish(600, 400), "yuyv 640x480 at 30 fps"),
+        (Wish(fps=5), "yuyv 1280x720 at 10 fps"),
+    ],
+)
+def test_webcam(wish: Wish, expected: str) -> None:
+    assert str(choose(WEBCAM, wish)) == expected
+
+
+def test_the_cheaper_format_of_equal_ones() -> None:
+    modes = [Mode(code, 640, 480, 30.0) for code in (MJPG, GREY, NV12, YUYV)]
+    assert choose(modes, Wish()).pixels == "yuyv"
+    assert choose(modes[:3], Wish()).pixels == "nv12"
+    assert choose(modes[:1], Wish()).pixels == "mjpeg"
+
+
+def test_pixels_that_the_camera_has_not() -> None:
+    with pytest.raises(UsageError, match="no hsv; it has mjpeg, yuyv"):
+        choose(WEBCAM, Wish(pixels="hsv"))
+    with pytest.raises(UsageError, match="none that can be read"):
+        choose([], Wish())
+
+
+modes = st.builds(
+    Mode,
+    st.sampled_from(sorted(PIXELS)),
+    st.sampled_from([160, 320, 640, 1280, 1920, 4056]),
+    st.sampled_from([120, 240, 480, 720, 1080, 3040]),
+    st.sampled_from([0.0, 5.0, 15.0, 30.0, 60.0]),
+)
+
+
+@given(st.lists(modes, min_size=1, max_size=20), st.data())
+def test_a_size_that_is_there_is_met(offered: list[Mode], data: st.DataObject) -> None:
+    one = data.draw(st.sampled_from(offered))
+    chosen = choose(offered, Wish(one.width, one.height))
+    assert (chosen.width, chosen.height) == (one.width, one.height)
+
+
+@given(st.lists(modes, min_size=1, max_size=20), st.sampled_from([None, 640]))
+def test_nothing_is_compressed_that_comes_as_large_and_as_fast_without(
+    offered: list[Mode], width: int | None
+) -> None:
+    chosen = choose(offered, Wish(width))
+    if chosen.pixels == "mjpeg":
+        assert not [
+            mode
+            for mode in offered
+            if mode.pixels != "mjpeg"
+            and (mode.width, mode.height, mode.fps) == (chosen.width, chosen.height, chosen.fps)
+        ]
+
+
+def test_no_rate_is_too_low_for_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that takes every rate."""
+
+    def ioctl(device: int, request: int, parm: Any, change: bool) -> int:
+        parm.parm.capture.capability = CAP_TIMEPERFRAME
+        return 0
+
+    monkeypatch.setattr(v4l2_setup, "ioctl", ioctl)
+    assert v4l2_setup.set_interval(-1, CAPTURE, 0.0001) == (pytest.approx(1 / 1001), True)
+    assert v4l2_setup.set_interval(-1, CAPTURE, 29.97) == (pytest.approx(29.97), True)
+
+
+def test_sizes_that_no_picture_has_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A camera that lists one format in three sizes, two of them empty."""
+    sizes = [(0, 480), (640, 480), (0, 0)]
+
+    def ioctl(device: int, request: int, item: Any, change: bool) -> int:
+        many = {API.ENUM_FMT: 1, API.ENUM_FRAMESIZES: len(sizes)}.get(request, 0)
+        if item.index >= many:
+            raise OSError(errno.EINVAL, "no more")
+        if request == API.ENUM_FMT:
+            item.pixelformat = YUYV
+        else:
+            item.type, place = SIZE_DISCRETE, getattr(item, "is").discrete
+            place.width, place.height = sizes[item.index]
+        return 0
+
+    monkeypatch.setattr(v4l2_modes, "ioctl", ioctl)
+    modes, _ = v4l2_modes.enumerate_modes(-1, CAPTURE, Wish())
+    assert [str(mode) for mode in modes] == ["yuyv 640x480"]

@@ -1,0 +1,236 @@
+"""Video files, and a network stream from a server of our own that speaks HTTP with JPEG parts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.camera.frame import Frame
+from arenite.host.camera.sources.base import EndOfSource, SourceLost
+from arenite.host.camera.sources.open import open_source
+
+cv2 = pytest.importorskip("cv2")
+WIDE, HIGH, COUNT, FPS = 160, 96, 24, 25.0
+
+
+def level(number: int) -> int:
+    """The brightness of a picture tells its number."""
+    return 20 + 9 * (number % 24)
+
+
+def number_of(frame: Frame) -> int:
+    return round((float(frame.rows().mean()) - 20) / 9)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("video") / "film.avi"
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (WIDE, HIGH))
+    assert writer.isOpened()
+    for k in range(COUNT):
+        writer.write(np.full((HIGH, WIDE, 3), level(k), np.uint8))
+    writer.release()
+    return path
+
+
+def test_every_frame_once(film: Path) -> None:
+    source = open_source(str(film))
+    format = source.open()
+    assert (format.pixels, format.width, format.height, format.strides) == ("bgr", WIDE, HIGH, (3 * WIDE,))
+    assert format.fps == FPS and not source.live
+    seen, planes = [], set()
+    while True:
+        try:
+            frame = source.read(0)
+        except EndOfSource:
+            break
+        assert frame is not None
+        seen.append(number_of(frame))
+        planes.add(frame.planes)
+        frame.release()
+    assert seen == list(range(COUNT))
+    assert len(planes) == 1  # the same memory, as every frame was released
+    assert (source.counters.captured, source.counters.dropped) == (COUNT, 0)
+    source.close()
+
+
+def test_held_frames_keep_their_picture(film: Path) -> None:
+    source = open_source(str(film))
+    source.open()
+    held = [frame for frame in (source.read(0) for _ in range(6)) if frame]
+    assert [number_of(frame) for frame in held] == list(range(6))
+    source.close()
+    assert [number_of(frame) for frame in held] == list(range(6))
+
+
+def test_over_and_over(film: Path) -> None:
+    source = open_source(str(film), loop=True)
+    source.open()
+    seen = []
+    for k in range(COUNT + 5):
+        frame = source.read(0)
+        assert frame is not None and frame.sequence == k
+        seen.append(number_of(frame))
+        frame.release()
+    assert seen == [*range(COUNT), *range(5)]
+
+
+def test_at_its_own_pace_late_frames_are_skipped(film: Path) -> None:
+    source = open_source(str(film), pace="live", fps=100.0)
+    source.open()
+    first = source.read(1)
+    time.sleep(0.08)
+    second = source.read(1)
+    assert first is not None and second is not None
+    assert second.missed == second.sequence - 1 >= 6
+    assert number_of(second) == second.sequence  # skipped in the film too
+    assert source.counters.captured == second.sequence + 1 and source.counters.dropped == second.missed
+    assert second.time_ns - first.time_ns == pytest.approx(second.sequence * 1e7, abs=2)
+
+
+def test_what_is_no_video(tmp_path: Path) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"nothing of the kind")
+    with pytest.raises(UsageError, match="no video"):
+        open_source(str(tmp_path / "film.mp4")).open()
+
+
+class Server(ThreadingHTTPServer):
+    """Sends JPEG parts without end, or ``most`` per connection."""
+
+    daemon_threads = True
+    most = 10**9
+    pause_s = 0.01
+    size = (WIDE, HIGH)
+    connections = 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.connections += 1
+        self.send_response(200)
+        self.send_header("Content-Type", "multipart/x-mixed-replace; boundary=part")
+        self.end_headers()
+        try:
+            for k in range(self.server.most):
+                wide, high = self.server.size
+                data = cv2.imencode(".jpg", np.full((high, wide, 3), level(k), np.uint8))[1].tobytes()
+                head = f"--part\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
+                self.wfile.write(head.encode() + data + b"\r\n")
+                time.sleep(self.server.pause_s)
+        except OSError:
+            return
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def url(server: Server, user: str = "") -> str:
+    return f"http://{user}127.0.0.1:{server.server_address[1]}/camera.mjpg"
+
+
+def test_the_newest_frame_of_a_stream(server: Server) -> None:
+    source = open_source(url(server))
+    try:
+        format = source.open()
+        assert (format.pixels, format.width, format.height) == ("bgr", WIDE, HIGH) and source.live
+        first = source.read(5)
+        assert first is not None
+        planes = first.rows().copy()
+        time.sleep(0.3)
+        second = source.read(5)
+        assert second is not None and second.missed >= 5
+        assert second.sequence == first.sequence + second.missed + 1
+        assert (first.rows() == planes).all()  # held, and not written over
+        assert source.counters.captured == second.sequence + 1
+        assert source.counters.dropped == first.missed + second.missed
+    finally:
+        source.close()
+
+
+def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
+    server.most = 12
+    said: list[str] = []
+    source = open_source(url(server, "user:secret@"), tell=said.append)
+    try:
+        source.open()
+        last, end = -1, time.monotonic() + 30
+        while source.counters.reconnects < 2 and time.monotonic() < end:
+            frame = source.read(0.1)
+            if frame is not None:
+                assert frame.sequence > last
+                last = frame.sequence
+                frame.release()
+        assert source.counters.reconnects >= 2 and server.connections >= 3
+        assert said and not any("secret" in line for line in said)
+    finally:
+        source.close()
+
+
+def test_a_stream_leaves_files_as_they_are(server: Server, film: Path) -> None:
+    """FFmpeg's options for streams, which OpenCV takes from the environment, cost a file its first frame."""
+    stream = open_source(url(server))
+    stream.open()
+    source = open_source(str(film))
+    source.open()
+    frame = source.read(0)
+    assert frame is not None and number_of(frame) == 0
+    stream.close()
+
+
+def test_a_stream_may_change_its_size(server: Server) -> None:
+    server.most = 12
+    source = open_source(url(server))
+    try:
+        source.open()
+        server.size = (200, 120)
+        sizes, end = set(), time.monotonic() + 30
+        while (200, 120) not in sizes and time.monotonic() < end:
+            frame = source.read(0.1)
+            if frame is not None:
+                sizes.add((frame.format.width, frame.format.height))
+                assert frame.rows().shape == (frame.format.height, 3 * frame.format.width)
+                frame.release()
+        assert (200, 120) in sizes
+    finally:
+        source.close()
+
+
+def test_fewer_frames_of_a_stream_are_not_dropped_ones(server: Server) -> None:
+    source = open_source(url(server))
+    try:
+        source.open()
+        assert source.set_rate(10) == 10
+        times = []
+        for _ in range(4):
+            frame = source.read(5)
+            assert frame is not None
+            times.append(frame.time_ns)
+            frame.release()
+        gaps = np.diff(times) / 1e9
+        assert gaps.min() > 0.04, gaps
+        assert source.counters.dropped <= 8, source.counters  # of some thirty
+    finally:
+        source.close()
+
+
+def test_nobody_answers() -> None:
+    with pytest.raises(SourceLost, match="does not answer"):
+        open_source("http://127.0.0.1:9/none.mjpg").open()

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from arenite.host.camera.frame import Frame, Window
+from arenite.host.camera.model import CameraModel, open_model
+from arenite.host.camera.options import CameraOptions
+from arenite.host.camera.realtime import normal_priority
+from arenite.host.camera.served import Served
+from arenite.host.camera.session import Session
+
+
+def least(models: list[CameraModel], crops: bool = False, **options) -> tuple[int, int] | None:
+    session = Session(CameraOptions(**options))
+    session.servers = SimpleNamespace(models=models, crops=crops)  # type: ignore[assignment]
+    return session._least()
+
+
+@pytest.fixture(scope="module")
+def model() -> CameraModel:
+    return open_model("blazeface")
+
+
+def test_jpeg_is_decoded_large_enough_for_every_model(model: CameraModel) -> None:
+    larger = replace(model, inputs=(replace(model.inputs[0], shape=(1, 200, 160, 3)),))
+    assert least([model]) == (128, 128)
+    assert least([model, larger]) == (160, 200)
+    channels_first = replace(model, inputs=(replace(model.inputs[0], shape=(1, 3, 200, 160)),))
+    assert least([channels_first]) == (160, 200)
+
+
+def test_jpeg_is_decoded_whole_where_a_model_sees_a_part(model: CameraModel) -> None:
+    assert least([model], crops=True) is None
+    assert least([model], window=Window(0, 0, 64, 64)) is None
+
+
+@pytest.mark.parametrize(("overlap", "slots"), [(None, 1), (True, 2)])
+def test_a_runtime_that_would_copy_has_one_slot_unless_frames_overlap(
+    overlap: bool | None, slots: int
+) -> None:
+    options = CameraOptions(sources=("synthetic",), runtime="litert-interpreter", overlap=overlap, frames=3)
+    with Session(options) as session:
+        made = session.run()
+    assert session.servers.server.slots == slots
+    assert any("copied once each" in note for note in made["notes"]) == (slots == 2)
+    assert made["frames"]["served"] == 3 and made["overlapped"] == (slots == 2)
+
+
+def test_a_camera_that_comes_and_goes_is_told_at_once_and_does_not_fill_the_memory() -> None:
+    """A pipeline of six pictures is lost each time, and opened again."""
+    if shutil.which("gst-launch-1.0") is None:
+        pytest.skip("gst-launch-1.0 is not installed")
+    said: list[str] = []
+    options = CameraOptions(sources=("gst:videotestsrc num-buffers=6",), frames=10)
+    with Session(options, said.append) as session:
+        made = session.run()
+        assert said[:2] == [note for note in made["notes"] if "again" in note or "back" in note][:2] != []
+        for number in range(1000):
+            session._told_by_source(f"It is back: {number}.")
+    assert len(session.notes) == 60 and session.notes[0] == made["notes"][0]
+    assert session.notes[-1] == "It is back: 999."
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="no real-time priorities here")
+def test_every_thread_that_frames_go_through_has_the_priority() -> None:
+    threads: dict[int, int] = {}
+
+    class Look:
+        def take(self, served: Served, frame: Frame | None) -> None:
+            for each in threading.enumerate():
+                if each.native_id is not None:
+                    threads[each.native_id] = os.sched_getscheduler(each.native_id) & ~os.SCHED_RESET_ON_FORK
+            names.update({each.native_id or 0: each.name for each in threading.enumerate()})
+
+        def close(self) -> None:
+            pass
+
+    names: dict[int, str] = {}
+    before = os.sched_getscheduler(0)
+    options = CameraOptions(sources=("synthetic",), realtime=5, overlap=True, frames=3)
+    try:
+        with Session(options) as session:
+            if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_FIFO:
+                pytest.skip("SCHED_FIFO is not granted here")
+            session.loop.sinks.append(Look())
+            session.run()
+    finally:
+        normal_priority()
+    assert os.sched_getscheduler(0) == before
+    fifo = {names[each] for each, policy in threads.items() if policy == os.SCHED_FIFO}
+    assert fifo == {"MainThread", "compute", "answer"}
