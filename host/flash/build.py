@@ -14,6 +14,8 @@ from typing import Any
 
 from arenite.converters.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.tree import MANIFEST
+from arenite.firmware.platformio.frameworks import next_steps
+from arenite.profiles.boards import load_board
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
 #: The same of a section whose address the script gives; the address told is the section's end.
@@ -155,6 +157,9 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     board = manifest["board"]
     if manifest.get("build") is not None:
         _require_compiler(manifest["build"])
+    elif load_board(board).platformio is None:
+        steps = " or ".join(next_steps(load_board(board), str(directory)))
+        raise UsageError(f"PlatformIO does not have {board}: Zephyr builds its firmware.", f"Run `{steps}`.")
     command = [
         sys.executable,
         "-m",

@@ -1,141 +1,178 @@
-"""Put a built firmware on a board: one command of the board's own tool, its failure turned into a sentence.
+"""Put a built firmware on a board by the tool of its profile, and ask the board whether it runs it.
 
-An emulated board has no flash of its own: starting the emulator is what flashes it.
+An emulated board has no flash of its own: starting the emulator is what flashes it, unless it is asked for over GDB.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from arenite.converters.errors import DeviceError, ToolError, UsageError
-from arenite.host.emulator.machine import start
+from arenite.converters.errors import UsageError
+from arenite.host.emulator.machine import command_line, start
+from arenite.host.flash.bootloader import in_bootloader
 from arenite.host.flash.build import read_manifest
-from arenite.host.link.client import DeviceClient
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.flash.image import read_program
+from arenite.host.flash.tools import UPLOADERS, choose, refuse_unused
+from arenite.host.flash.upload import Upload
+from arenite.host.flash.uploaders.gdb import flashed_emulator
+from arenite.host.flash.verify import COMES_BACK_S, Identity, NotBack, ask_again, compare, identify
+from arenite.host.link.ports import AUTO, find_port, resolve_port
 from arenite.profiles.boards import Board
 
-UPLOAD_TIMEOUT_S = 300.0
-_ESPTOOL_CHIPS = (("esp32c", 6), ("esp32s", 7), ("esp32p", 7), ("esp32", 5), ("esp8266", 7))
+__all__ = ["UPLOADERS", "Flashed", "Upload", "built_elf", "flash", "plan"]
+
+EMULATOR = "emulator"
 
 
 @dataclass(frozen=True)
-class Upload:
-    """What an uploader is told: the project, its image, the board, and the port where there is one."""
+class Flashed:
+    """What was done. ``verified``: the board was asked and runs the project's model; None when nobody could ask it."""
 
-    directory: Path
-    board: Board
-    elf: Path
+    tool: str
     port: str | None
+    nbytes: int
+    identity: Identity | None
+    verified: bool | None
+    note: str = ""
 
-    @property
-    def binary(self) -> Path:
-        """The raw image that PlatformIO leaves beside the ELF."""
-        return self.elf.with_suffix(".bin")
-
-
-def _with_platformio(upload: Upload) -> list[str]:
-    port = ["--upload-port", upload.port] if upload.port else []
-    project = ["--project-dir", str(upload.directory), "--environment", upload.board.name]
-    return [sys.executable, "-m", "platformio", "run", *project, "--target", "upload", *port]
-
-
-def _with_stlink(upload: Upload) -> list[str]:
-    """Of the open-source stlink tools; it wants a raw image and its address."""
-    return ["st-flash", "--reset", "write", str(upload.binary), hex(upload.board.flash[0].origin)]
-
-
-def _with_openocd(upload: Upload) -> list[str]:
-    family = upload.board.mcu.lower()
-    target = f"{family[:7]}x" if family.startswith("stm32") else family
-    program = f"program {upload.elf} verify reset exit"
-    return ["openocd", "-f", "interface/cmsis-dap.cfg", "-f", f"target/{target}.cfg", "-c", program]
+    def to_json(self) -> dict[str, Any]:
+        """The fields of ``arenite.flash/1`` beside directory and board."""
+        who = self.identity
+        return {
+            "tool": self.tool,
+            "port": self.port,
+            "bytes": self.nbytes,
+            "model": who.model if who else None,
+            "model_hash": who.model_hash if who else None,
+            "verified": self.verified,
+            "note": self.note or None,
+        }
 
 
-def _with_pyocd(upload: Upload) -> list[str]:
-    return ["pyocd", "load", "--target", upload.board.mcu.lower(), str(upload.elf)]
+def flash(
+    directory: Path,
+    board: Board,
+    port: str | None = None,
+    *,
+    tool: str | None = None,
+    probe: str | None = None,
+    extra: Sequence[str] = (),
+    check: bool = True,
+    root: Path | None = None,
+) -> Flashed:
+    """Upload the firmware in ``directory`` to ``board``, then ask the board what it runs.
 
-
-def _with_esptool(upload: Upload) -> list[str]:
-    mcu = upload.board.mcu.lower().replace("-", "")
-    chip = next((mcu[:length] for name, length in _ESPTOOL_CHIPS if mcu.startswith(name)), "auto")
-    port = ["--port", upload.port] if upload.port else []
-    return ["esptool", "--chip", chip, *port, "write-flash", "0x10000", str(upload.binary)]
-
-
-UPLOADERS: dict[str, tuple[Callable[[Upload], list[str]], str]] = {
-    "platformio": (_with_platformio, "pip install 'arenite[build]'"),
-    "stlink": (_with_stlink, "apt install stlink-tools"),
-    "openocd": (_with_openocd, "apt install openocd"),
-    "pyocd": (_with_pyocd, "pip install pyocd"),
-    "esptool": (_with_esptool, "pip install esptool"),
-}
-
-
-def upload_command(upload: Upload, tool: str | None = None) -> list[str]:
-    """The command that uploads with ``tool``, or with the first tool of the board's profile that is installed.
+    Args:
+        directory: a built project.
+        board: a real board, or an emulated one, which is started, asked and stopped.
+        port: serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; a folder for drives.
+        tool: a name of UPLOADERS; default: the first of the profile that is installed.
+        probe: serial number of the debug probe.
+        extra: more arguments for the tool.
+        check: ask a real board afterwards.
+        root: where ``sys``, ``dev`` and ``proc`` are.
 
     Raises:
-        UsageError: the board is emulated, or its profile does not list ``tool``.
-        ToolError: none of the tools is installed.
+        UsageError, ToolError: no such project, port or uploader.
+        DeviceError: the uploader ran and failed, or the board does not answer or runs another model.
     """
-    offered = [name for name in upload.board.upload_tools if name in UPLOADERS]
-    if not offered:
-        raise UsageError(
-            f"{upload.board.name} has no uploader that Arenite can run.", "Use the vendor's own tool."
-        )
-    if tool is not None and tool not in offered:
-        raise UsageError(
-            f"{upload.board.name} is not uploaded with '{tool}'.", f"It takes {', '.join(offered)}."
-        )
-    for name in [tool] if tool else offered:
-        command = UPLOADERS[name][0](upload)
-        if shutil.which(command[0]):
-            return command
-    missing = tool or offered[0]
-    raise ToolError(f"The uploader {missing} is not installed.", f"Install it: {UPLOADERS[missing][1]}")
+    upload, manifest = _upload(directory, board, port, tool, probe, extra, root)
+    if board.emulated and upload.port is None:
+        refuse_unused(board, tool or EMULATOR, probe, extra)
+        return _emulated(upload, manifest, tool)
+    uploader = choose(board, tool)
+    refuse_unused(board, uploader.name, probe, extra)
+    nbytes = uploader.run(upload)
+    if not check or board.emulated:
+        return Flashed(uploader.name, upload.port, nbytes, None, None, "not asked")
+    return _checked(uploader.name, upload, port, nbytes, manifest)
 
 
-def flash(directory: Path, board: Board, port: str | None = None, *, tool: str | None = None) -> None:
-    """Upload the firmware in ``directory`` to a real board; for an emulated one, start it once and greet it.
+def plan(
+    directory: Path,
+    board: Board,
+    port: str | None = None,
+    *,
+    tool: str | None = None,
+    probe: str | None = None,
+    extra: Sequence[str] = (),
+    root: Path | None = None,
+) -> list[str]:
+    """The commands that :func:`flash` would run, as lines for a shell; nothing is flashed."""
+    upload, _ = _upload(directory, board, port, tool, probe, extra, root)
+    if board.emulated and tool in (None, EMULATOR):
+        refuse_unused(board, EMULATOR, probe, extra)
+        words = command_line(board, upload.elf)
+        return [shlex.join(word for word in words if word not in ("-qmp", "stdio", "--preconfig"))]
+    uploader = choose(board, tool, installed=False)
+    refuse_unused(board, uploader.name, probe, extra)
+    return uploader.describe(upload)
 
-    Raises:
-        UsageError, ToolError: no such project or uploader.
-        DeviceError: the uploader ran and failed, or the emulated board does not answer.
-    """
+
+def _upload(
+    directory: Path,
+    board: Board,
+    port: str | None,
+    tool: str | None,
+    probe: str | None,
+    extra: Sequence[str],
+    root: Path | None,
+) -> tuple[Upload, dict[str, Any]]:
     directory = Path(directory)
+    manifest = read_manifest(directory)
     elf = built_elf(directory)
+    upload = Upload(directory, board, elf, None, probe, tuple(extra), root)
     if board.emulated:
-        greet(board, elf, read_manifest(directory)["protocol"])
-        return
-    command = upload_command(Upload(directory, board, elf, port), tool)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=UPLOAD_TIMEOUT_S)
-    except subprocess.TimeoutExpired as error:
-        raise ToolError(
-            f"{command[0]} did not finish within {UPLOAD_TIMEOUT_S:.0f} s.", "Unplug and replug."
-        ) from error
-    if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-        told = next((line.strip() for line in lines if "rror" in line), lines[-1].strip())
-        raise DeviceError(
-            f"Uploading to {board.name} failed: {told}", "Is the board plugged in, and --port right?"
+        if port is not None and tool != "gdb":
+            raise UsageError(
+                f"{board.name} is emulated and has no port.",
+                "Leave out --port, or load into a GDB server that runs: --tool gdb --port HOST:PORT.",
+            )
+        return replace(upload, port=port), manifest
+    if port == AUTO and tool in ("uf2", "dfu") and in_bootloader(upload):
+        return upload, manifest  # it has no port now, and needs none
+    return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
+
+
+def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Flashed:
+    if tool not in (None, EMULATOR, "gdb"):
+        raise UsageError(
+            f"{upload.board.name} is emulated: '{tool}' cannot flash it.", "Use --tool gdb, or none."
         )
-    time.sleep(1.0)  # a board that was just flashed restarts, and its USB port may come back late
+    program = read_program(upload.elf)
+    way = flashed_emulator(upload) if tool == "gdb" else start(upload.board, upload.elf)
+    with way as machine:
+        identity = identify(machine.transport, manifest["protocol"])
+        known = compare(identity, manifest, machine.port)
+    return Flashed(tool or EMULATOR, None, program.nbytes, identity, known or None)
 
 
-def greet(board: Board, elf: Path, protocol: str) -> None:
-    """Start an emulated board with ``elf``, make sure that it answers, and stop it."""
-    with start(board, elf) as machine:
-        if protocol == "mlperf":
-            MonitorClient(machine.transport).connect()
-        else:
-            DeviceClient(machine.transport).hello()
+def _checked(tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]) -> Flashed:
+    """Ask the board on the port that was named, else on the only one that can be its.
+
+    A board whose port nobody named may have none: then it is not asked, and that is said.
+    """
+    board, named = upload.board, upload.port
+    fixed = named is not None and asked != AUTO and not Path(named).is_dir() and ":" not in named
+
+    def port() -> str:
+        """Of a board with USB of its own the name may change: "auto" looks again."""
+        return named if fixed and named is not None else find_port(board, upload.root)
+
+    # Only a board with USB of its own comes late: what hangs on a probe or an adapter is there all the time.
+    patience = COMES_BACK_S if fixed or asked == AUTO or board.targets.enter else 0.0
+    try:
+        path, identity, known = ask_again(port, manifest.get("baud", board.uart.baud), manifest, patience)
+    except NotBack as error:
+        if fixed or asked == AUTO:
+            raise
+        note = f"Not asked what it runs: {error.problem.splitlines()[0]}"
+        return Flashed(tool, None, nbytes, None, None, note)
+    return Flashed(tool, path, nbytes, identity, known or None)
 
 
 def built_elf(directory: Path) -> Path:

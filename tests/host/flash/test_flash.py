@@ -1,23 +1,31 @@
-"""Uploading: the right command for each board, and its failure as a sentence."""
+"""Flashing: the right tool for each board, the board asked afterwards, and failures as sentences."""
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arenite.converters.errors import DeviceError, ToolError, UsageError
 from arenite.firmware.generator.project import write_project
-from arenite.host.flash.build import direct_build
-from arenite.host.flash.flash import UPLOADERS, Upload, built_elf, flash, upload_command
-from arenite.profiles.boards import load_board
+from arenite.host.cli.main import main
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build, read_manifest
+from arenite.host.flash.flash import built_elf, flash, plan
+from arenite.host.flash.tools import UPLOADERS, choose
+from arenite.host.flash.upload import Upload
+from arenite.host.flash.verify import Identity, compare
+from arenite.profiles.boards import all_boards, load_board
 from tests import toy_model
+from tests.host.flash.projects import IMAGE_SHA256, built, project
+from tests.host.link.usb_tree import UsbTree
 
-
-def project(directory: Path, board: str, **options: object) -> Path:
-    return write_project(directory, toy_model.sources(), [], load_board(board), **options)  # type: ignore[arg-type]
+NUCLEO = load_board("nucleo_l4r5zi")
+HASH = IMAGE_SHA256[:16]
 
 
 def tool(folder: Path, name: str, script: str) -> None:
@@ -26,12 +34,80 @@ def tool(folder: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
+def with_st_flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A built project, and a st-flash that does as ``script`` says."""
+    tool(tmp_path, "st-flash", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return built(tmp_path / "p", "nucleo_l4r5zi")
+
+
 @pytest.mark.qemu
+@pytest.mark.parametrize("way", ["emulator", "gdb", None])
 @pytest.mark.parametrize("options", [{}, {"protocol": "mlperf", "input_bytes": 8}])
-def test_flashing_an_emulated_board_starts_it(tmp_path: Path, options: dict[str, object]) -> None:
+def test_flashing_an_emulated_board_starts_it_and_asks_it(
+    tmp_path: Path, options: dict[str, object], way: str | None
+) -> None:
     directory = project(tmp_path / "p", "qemu_mps2_an386", **options)
     direct_build(directory)
-    flash(directory, load_board("qemu_mps2_an386"))
+    done = flash(directory, load_board("qemu_mps2_an386"), tool=way)
+    assert done.verified and done.identity is not None
+    assert done.identity.model == "toy"
+    assert done.identity.model_hash == (HASH if not options else None)
+    assert done.tool == (way or "emulator")
+
+
+@pytest.mark.qemu
+def test_another_model_is_refused_with_both_hashes(tmp_path: Path) -> None:
+    directory = project(tmp_path / "p", "qemu_mps2_an386", manifest={"image_sha256": "ab" * 32})
+    direct_build(directory)
+    with pytest.raises(DeviceError, match=f"it says {HASH} .*'toy'.* has {'ab' * 8}"):
+        flash(directory, load_board("qemu_mps2_an386"))
+
+
+@pytest.mark.qemu
+def test_a_real_board_is_asked_on_the_port_that_its_usb_id_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board behind the port is an emulated one that says it is a Nucleo; everything else is as at the bench."""
+    said = tmp_path / "said"
+    directory = with_st_flash(tmp_path, monkeypatch, f'echo "$@" > {said}')
+    tree = UsbTree(tmp_path / "root")
+    serial = "066AFF123456"
+    tree.plug("0483:374b", ("ttyACM0",), product="STM32 STLink", serial=serial)
+    acting = replace(load_board("qemu_mps2_an386"), name="nucleo_l4r5zi")
+    elf = direct_build(write_project(tmp_path / "acting", toy_model.sources(), [], acting))
+    with start(acting, elf) as machine:
+        tree.link_port("ttyACM0", machine.port)
+        done = flash(directory, NUCLEO, "auto", tool="stlink", root=tree.root)
+        assert (done.tool, done.port, done.verified) == ("stlink", str(tree.root / "dev/ttyACM0"), True)
+        assert done.identity == Identity("toy", HASH, "nucleo_l4r5zi")
+        assert done.nbytes == 1000
+        # The probe that the port belongs to is the one that flashes.
+        assert said.read_text().split()[:4] == ["--reset", "--serial", serial, "write"]
+        other = directory / "arenite.json"
+        other.write_text(json.dumps({**read_manifest(directory), "image_sha256": "cd" * 32}))
+        with pytest.raises(DeviceError, match=f"it says {HASH}"):
+            flash(directory, NUCLEO, "auto", tool="stlink", root=tree.root)
+
+
+def test_a_board_that_cannot_be_asked_is_flashed_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = with_st_flash(tmp_path, monkeypatch, "exit 0")
+    done = flash(directory, NUCLEO, tool="stlink", root=UsbTree(tmp_path / "root").root)
+    assert done.verified is None and done.port is None
+    assert "nothing with a serial port" in done.note
+
+
+def test_what_devices_say_is_compared() -> None:
+    manifest: dict[str, Any] = {"image_sha256": IMAGE_SHA256, "board": "a", "model": {"name": "toy"}}
+    assert compare(Identity("toy", HASH, "a"), manifest, "P")
+    assert compare(Identity("toy", None, "a"), manifest, "P")
+    assert not compare(Identity("toy", HASH, "a"), {"board": "a"}, "P")
+    with pytest.raises(DeviceError, match="says that it is b; the project is for a"):
+        compare(Identity("toy", HASH, "b"), manifest, "P")
+    with pytest.raises(DeviceError, match="runs the model 'boy', the project has 'toy'"):
+        compare(Identity("boy", None, "a"), manifest, "P")
 
 
 def test_a_project_that_is_not_built_is_a_mistake(tmp_path: Path) -> None:
@@ -39,60 +115,119 @@ def test_a_project_that_is_not_built_is_a_mistake(tmp_path: Path) -> None:
         built_elf(project(tmp_path / "p", "qemu_mps2_an386"))
 
 
-@pytest.mark.parametrize("name", sorted(UPLOADERS))
-def test_each_uploader_gets_image_and_port(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    board = replace(load_board("nucleo_l4r5zi"), upload_tools=(name,))
-    upload = Upload(tmp_path, board, tmp_path / "firmware.elf", "/dev/ttyACM7")
-    for program in ("st-flash", "openocd", "pyocd", "esptool"):
-        tool(tmp_path, program, "exit 0")
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    command = " ".join(upload_command(upload))
-    if name == "platformio":
-        assert f"--project-dir {tmp_path} --environment nucleo_l4r5zi --target upload" in command
-        assert "--upload-port /dev/ttyACM7" in command
-    elif name == "stlink":
-        assert f"write {tmp_path}/firmware.bin 0x8000000" in command
-    elif name == "esptool":
-        assert "--port /dev/ttyACM7" in command
-    else:
-        assert str(tmp_path / "firmware.elf") in command
-
-
-def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
-    directory = project(tmp_path / "p", "nucleo_l4r5zi")
-    elf = directory / ".pio/build/nucleo_l4r5zi/firmware.elf"
-    elf.parent.mkdir(parents=True)
-    elf.write_bytes(b"")
-    tool(tmp_path, "st-flash", script)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    return directory
-
-
 def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = prepared(tmp_path, monkeypatch, "echo 'Error: no ST-LINK found' >&2; exit 1")
-    with pytest.raises(DeviceError, match="Uploading to nucleo_l4r5zi failed: Error: no ST-LINK found"):
-        flash(directory, load_board("nucleo_l4r5zi"), tool="stlink")
+    directory = with_st_flash(tmp_path, monkeypatch, "echo 'Error: the moon is full' >&2; exit 1")
+    with pytest.raises(DeviceError, match="Uploading to nucleo_l4r5zi failed: Error: the moon is full"):
+        flash(directory, NUCLEO, tool="stlink")
 
 
-def test_an_uploader_that_works_got_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = prepared(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/said')
-    flash(directory, load_board("nucleo_l4r5zi"), tool="stlink")
-    assert (tmp_path / "said").read_text().split()[:2] == ["--reset", "write"]
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("libusb: error [get_usbfs_fd] LIBUSB_ERROR_ACCESS", "No permission to use the USB device"),
+        ("libusb: LIBUSB_ERROR_BUSY", "Another program holds the USB device"),
+        ("ERROR common.c: unknown chip id! 0xdead", "finds no chip that it knows"),
+    ],
+)
+def test_known_failures_say_what_to_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, sentence: str
+) -> None:
+    directory = with_st_flash(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    with pytest.raises(DeviceError, match=sentence) as caught:
+        flash(directory, NUCLEO, tool="stlink")
+    assert caught.value.hint
 
 
 def test_an_uploader_that_is_missing_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = load_board("nucleo_l4r5zi")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="stlink is not installed") as caught:
-        upload_command(Upload(tmp_path, board, tmp_path / "firmware.elf", None), "stlink")
+        choose(NUCLEO, "stlink")
     assert "apt install stlink-tools" in caught.value.hint
 
 
-def test_a_tool_that_the_profile_does_not_list_is_refused(tmp_path: Path) -> None:
-    board = replace(load_board("nucleo_l4r5zi"), upload_tools=("pyocd",))
+def test_a_tool_that_the_profile_does_not_list_is_refused() -> None:
     with pytest.raises(UsageError, match="is not uploaded with 'esptool'"):
-        upload_command(Upload(tmp_path, board, tmp_path / "firmware.elf", None), "esptool")
+        choose(NUCLEO, "esptool")
+    with pytest.raises(UsageError, match="is not uploaded with 'stlink'"):
+        choose(load_board("qemu_microbit"), "stlink")
+
+
+@pytest.mark.parametrize("board", [b for b in all_boards() if not b.emulated], ids=lambda b: b.name)
+def test_every_tool_of_every_profile_has_a_command(tmp_path: Path, board: Any) -> None:
+    directory = built(tmp_path / "p", board.name)
+    elf = built_elf(directory)
+    elf.with_suffix(".bin").write_bytes(b"\xe9" + bytes(100))
+    for name in board.upload_tools:
+        lines = UPLOADERS[name].describe(Upload(directory, board, elf, "/dev/ttyACM7", root=tmp_path))
+        text = " ".join(lines)
+        assert text and "None" not in text
+        assert str(directory) in text, name
+
+
+def test_an_emulated_board_has_no_port(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", "qemu_mps2_an386")
+    with pytest.raises(UsageError, match="is emulated and has no port"):
+        flash(directory, load_board("qemu_mps2_an386"), "/dev/ttyACM0")
+
+
+@pytest.mark.parametrize(
+    ("board", "tool", "options", "taken"),
+    [
+        ("qemu_mps2_an386", None, {"probe": "066A"}, None),
+        ("qemu_mps2_an386", None, {"extra": ["--x"]}, None),
+        ("nucleo_l4r5zi", "platformio", {"probe": "066A"}, "stlink or openocd"),
+        ("nucleo_l4r5zi", "stlink", {"probe": "066A", "extra": ["--freq=4M"]}, ""),
+    ],
+)
+def test_an_option_that_the_tool_does_not_take_is_refused(
+    tmp_path: Path, board: str, tool: str | None, options: dict[str, Any], taken: str | None
+) -> None:
+    directory = built(tmp_path / "p", board)
+    if taken == "":
+        (line,) = plan(directory, load_board(board), tool=tool, **options)
+        assert "066A" in line and "--freq=4M" in line
+        return
+    with pytest.raises(UsageError, match=f"'{tool or 'emulator'}' takes no --") as refused:
+        plan(directory, load_board(board), tool=tool, **options)
+    assert taken is None or taken in refused.value.hint
+    with pytest.raises(UsageError, match="takes no --"):
+        flash(directory, load_board(board), tool=tool, **options)
+
+
+def test_printing_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    directory = with_st_flash(tmp_path, monkeypatch, f"touch {tmp_path / 'ran'}")
+    assert main(["flash", str(directory), "--tool", "stlink", "--print"]) == 0
+    line = capsys.readouterr().out.strip()
+    assert line.startswith("st-flash --reset write ") and line.endswith(" 0x8000000")
+    assert Path(line.split()[3]).read_bytes() == bytes(range(250)) * 4
+    assert main(["flash", str(directory), "--tool", "stlink", "--print", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["commands"] == [line]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.qemu
+def test_the_json_of_a_flash(tmp_path: Path, capsys: Any) -> None:
+    directory = project(tmp_path / "p", "qemu_riscv32")
+    elf = direct_build(directory)
+    assert main(["flash", str(directory), "--tool", "gdb", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "arenite.flash/1"
+    assert (told["tool"], told["board"], told["model_hash"], told["verified"]) == (
+        "gdb",
+        "qemu_riscv32",
+        HASH,
+        True,
+    )
+    assert 1000 < told["bytes"] < elf.stat().st_size
+
+
+def test_a_plan_for_an_emulated_board_is_qemus_command_line(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", "qemu_mps2_an386")
+    board = load_board("qemu_mps2_an386")
+    (line,) = plan(directory, board)
+    assert line.startswith("qemu-system-arm") and "-kernel" in line and "preconfig" not in line
+    lines = plan(directory, board, tool="gdb")
+    assert "-S -gdb" in lines[0] and "-kernel" not in lines[0]
+    assert lines[1].startswith("gdb-multiarch")

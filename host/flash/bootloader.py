@@ -1,0 +1,35 @@
+"""Into the bootloader: boards with USB of their own are asked over the port of the program that runs."""
+
+from __future__ import annotations
+
+import time
+
+from arenite.host.flash.upload import Upload, moved
+from arenite.host.link.ports import matches
+from arenite.host.link.reset import touch_1200
+from arenite.host.link.usb import serial_ports, usb_devices
+
+_COMES_S = 8.0
+
+
+def in_bootloader(upload: Upload) -> bool:
+    """Whether a device with one of the board's bootloader ids is on USB."""
+    return any(device.id in upload.board.usb.boot for device in usb_devices(upload.root))
+
+
+def enter(upload: Upload) -> Upload:
+    """Ask a board whose profile says how (``enter``) into its bootloader, and wait until it is there.
+
+    A board that is in its bootloader already is left alone, as is one whose port was not named.  The port is gone
+    afterwards.  Raises DeviceError when the board does not follow.
+    """
+    if upload.board.targets.enter != "1200bps" or upload.port is None:
+        return upload
+    port = next((p for p in serial_ports(upload.root) if p.path == upload.port), None)
+    if port is not None and not matches(upload.board, port):
+        return upload
+    touch_1200(upload.port)
+    end = time.monotonic() + _COMES_S
+    while time.monotonic() < end and not in_bootloader(upload):
+        time.sleep(0.1)
+    return moved(upload, None)

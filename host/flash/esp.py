@@ -1,0 +1,111 @@
+"""What goes where in the flash of an ESP chip: bootloader, partition table, and the application where the table says.
+
+Sources: ESP-IDF, "Partition Tables" (32-byte entries, magic 0x50AA) and "OTA" (two sectors of otadata, each with a
+sequence number and its CRC); esptool's chip classes for the bootloader's offset.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import UsageError
+from arenite.profiles.boards import Board
+
+CHIPS = ("esp32c2", "esp32c3", "esp32c5", "esp32c6", "esp32c61", "esp32h2", "esp32p4", "esp32s2", "esp32s3")
+BOOTLOADER_AT = {"esp32": 0x1000, "esp32s2": 0x1000, "esp32p4": 0x2000, "esp32c5": 0x2000}
+TABLE_AT = 0x8000
+APPLICATION_AT = 0x10000
+IMAGE_MAGIC = 0xE9
+_ENTRY = struct.Struct("<HBBII16sI")
+_MAGIC = 0x50AA
+_APP, _DATA, _OTADATA = 0, 1, 0
+_FACTORY, _OTA_0 = 0x00, 0x10
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file and the flash address that it is written to."""
+
+    address: int
+    path: Path
+
+
+def chip_of(board: Board) -> str:
+    """The chip as esptool's --chip wants it.  Raises UsageError for one that is none of Espressif's."""
+    if board.espressif is not None:
+        return board.espressif.chip
+    name = board.mcu.lower().replace("-", "")
+    if name.startswith("esp8266"):
+        return "esp8266"
+    found = [chip for chip in CHIPS if name.startswith(chip)]
+    if found:
+        return max(found, key=len)
+    if name.startswith("esp32"):
+        return "esp32"
+    raise UsageError(
+        f"esptool is for Espressif's chips; {board.name} has a {board.mcu}.", "Choose another --tool."
+    )
+
+
+def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
+    """Type and subtype to offset and size, in bytes, of each entry of a partition table."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for at in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
+        magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, at)
+        if magic != _MAGIC:
+            break
+        found.setdefault((kind, subtype), (offset, size))
+    return found
+
+
+def first_slot() -> bytes:
+    """The contents of otadata that start the first application slot: sequence number 1 in the first of two sectors."""
+    number = struct.pack("<I", 1)
+    entry = number + b"\xff" * 24 + struct.pack("<I", zlib.crc32(number, 0xFFFFFFFF))
+    return entry.ljust(0x2000, b"\xff")
+
+
+def parts(board: Board, image: Path) -> list[Part]:
+    """What is to be written: the application at ``image``, and what PlatformIO or ESP-IDF left beside it.
+
+    Raises:
+        UsageError: ``image`` is missing or no ESP image, or the table beside it has no place for it.
+    """
+    chip = chip_of(board)
+    try:
+        content = image.read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"There is no {image}: an ESP chip does not run a bare ELF.", "Build it with `arenite build`."
+        ) from error
+    if content[:1] != bytes([IMAGE_MAGIC]):
+        raise UsageError(f"{image} is no image for an ESP chip.", "Build it again with `arenite build`.")
+    if chip == "esp8266":
+        return [Part(0, image)]
+    boot, table = image.with_name("bootloader.bin"), image.with_name("partitions.bin")
+    found: list[Part] = []
+    if boot.is_file():
+        found.append(Part(BOOTLOADER_AT.get(chip, 0), boot))
+    address = APPLICATION_AT
+    if table.is_file():
+        found.append(Part(TABLE_AT, table))
+        entries = partitions(table.read_bytes())
+        slot = entries.get((_APP, _FACTORY)) or entries.get((_APP, _OTA_0))
+        if slot is None:
+            raise UsageError(f"{table} has no partition for an application.", "Build it again.")
+        address, size = slot
+        if len(content) > size:
+            raise UsageError(
+                f"The application has {len(content):,} bytes; its partition holds {size:,}.",
+                "Try --optimise flash.",
+            )
+        if (_APP, _FACTORY) not in entries and (ota := entries.get((_DATA, _OTADATA))) is not None:
+            # What an earlier update over the air left there might start the other slot.
+            data = image.with_name("otadata.bin")
+            write_atomic(data, first_slot())
+            found.append(Part(ota[0], data))
+    return [*found, Part(address, image)]

@@ -1,0 +1,73 @@
+"""All uploaders by name, and which one a board takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.host.flash.upload import Uploader
+from arenite.host.flash.uploaders import (
+    copy,
+    dfu,
+    esptool,
+    gdb,
+    jlink,
+    openocd,
+    platformio,
+    pyocd,
+    stlink,
+    uf2,
+)
+from arenite.profiles.boards import Board
+
+UPLOADERS: dict[str, Uploader] = {
+    tool.name: tool
+    for tool in (
+        platformio.UPLOADER,
+        esptool.UPLOADER,
+        stlink.UPLOADER,
+        openocd.UPLOADER,
+        pyocd.UPLOADER,
+        jlink.UPLOADER,
+        dfu.UPLOADER,
+        uf2.UPLOADER,
+        copy.UPLOADER,
+        gdb.UPLOADER,
+    )
+}
+#: For any board: its profile need not name them.
+ANYWHERE = ("gdb",)
+#: What is told the serial number of a debug probe, and what is a program that takes further arguments.
+TAKE_PROBE = ("stlink", "openocd", "pyocd", "jlink", "dfu")
+TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
+
+
+def refuse_unused(board: Board, tool: str, probe: str | None, extra: Sequence[str]) -> None:
+    """Raises UsageError where ``tool`` would not look at ``probe`` or ``extra``: no option is dropped silently."""
+    for option, given, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
+        if given and tool not in takers:
+            able = [name for name in board.upload_tools if name in takers]
+            raise UsageError(
+                f"'{tool}' takes no {option}.",
+                f"Leave it out, or choose --tool {' or '.join(able)}." if able else "Leave it out.",
+            )
+
+
+def choose(board: Board, tool: str | None = None, *, installed: bool = True) -> Uploader:
+    """``tool``, or the first of the board's profile that is there; with ``installed`` false, the first at all.
+
+    Raises:
+        UsageError: the board is emulated and takes gdb only, or its profile does not list ``tool``.
+        ToolError: none of the tools is installed.
+    """
+    offered = [name for name in board.upload_tools if name in UPLOADERS]
+    known = [*offered, *(name for name in ANYWHERE if name not in offered)]
+    if tool is not None and tool not in known:
+        raise UsageError(f"{board.name} is not uploaded with '{tool}'.", f"It takes {', '.join(known)}.")
+    if tool is None and not offered:
+        raise UsageError(f"{board.name} has no uploader that Arenite can run.", "Use the vendor's own tool.")
+    for name in [tool] if tool else offered:
+        if not installed or UPLOADERS[name].missing() is None:
+            return UPLOADERS[name]
+    missing = UPLOADERS[tool or offered[0]]
+    raise ToolError(f"The uploader {missing.name} is not installed.", f"Install it: {missing.missing()}")

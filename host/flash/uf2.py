@@ -1,0 +1,41 @@
+"""The UF2 format: a program as 512-byte blocks that a mass-storage bootloader takes in any order.
+
+Source of the layout and the flags: the UF2 specification, https://github.com/microsoft/uf2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from arenite.host.flash.image import Segment
+
+BLOCK = 512
+PAYLOAD = 256  # what every bootloader takes: a page of the RP2040, whole rows of the SAM chips
+MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
+FAMILY_PRESENT = 0x2000
+_HEAD = struct.Struct("<8I")
+
+
+def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
+    """Address to contents of every page (PAYLOAD bytes, aligned) that a segment touches; the rest of it is erased."""
+    found: dict[int, bytearray] = {}
+    for segment in segments:
+        at = segment.address
+        while at < segment.end:
+            page = at - at % PAYLOAD
+            stop = min(page + PAYLOAD, segment.end)
+            kept = found.setdefault(page, bytearray(b"\xff" * PAYLOAD))
+            kept[at - page : stop - page] = segment.data[at - segment.address : stop - segment.address]
+            at = stop
+    return {page: bytes(found[page]) for page in sorted(found)}
+
+
+def make_uf2(segments: Iterable[Segment], family: int) -> bytes:
+    """``segments`` as a UF2 file for chips of ``family``; every block names it, so that others ignore them."""
+    contents = pages(segments)
+    blocks = []
+    for number, (address, data) in enumerate(contents.items()):
+        head = _HEAD.pack(*MAGIC[:2], FAMILY_PRESENT, address, PAYLOAD, number, len(contents), family)
+        blocks.append((head + data).ljust(BLOCK - 4, b"\0") + struct.pack("<I", MAGIC[2]))
+    return b"".join(blocks)

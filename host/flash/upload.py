@@ -1,0 +1,165 @@
+"""One upload: what every uploader is told, how its program is run, and how its failure becomes a sentence."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from arenite.converters.errors import ArenaError, DeviceError, ToolError
+from arenite.profiles.boards import Board
+
+UPLOAD_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The project, its image, the board, and where it is.
+
+    ``port``: a serial port, for gdb HOST:PORT, for drives a folder.  ``probe``: serial number of the debug probe.
+    ``extra``: more arguments for the tool.  ``root``: where ``sys``, ``dev`` and ``proc`` are.
+    """
+
+    directory: Path
+    board: Board
+    elf: Path
+    port: str | None = None
+    probe: str | None = None
+    extra: tuple[str, ...] = ()
+    root: Path | None = None
+
+    @property
+    def binary(self) -> Path:
+        """The image that PlatformIO leaves beside the ELF."""
+        return self.elf.with_suffix(".bin")
+
+
+class Uploader(Protocol):
+    """A way to get a program into a chip."""
+
+    @property
+    def name(self) -> str:
+        """As --tool has it."""
+
+    def missing(self) -> str | None:
+        """How to install its program; None when it is there."""
+
+    def describe(self, upload: Upload) -> list[str]:
+        """What would be done, as lines for a shell."""
+
+    def run(self, upload: Upload) -> int:
+        """Do it; the bytes that were written.  Raises ToolError, DeviceError, UsageError."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A tool's words, and what they mean; ``{board}``, ``{port}``, ``{found}`` (first group) stand for themselves."""
+
+    pattern: str
+    problem: str
+    hint: str
+    kind: type[ArenaError] = DeviceError
+
+
+#: What any of them may say.
+COMMON = (
+    Failure(
+        r"LIBUSB_ERROR_ACCESS|insufficient permissions|[Aa]ccess denied|Permission denied|Cannot open DFU device",
+        "No permission to use the USB device of {board}.",
+        "Run `arenite boards --udev | sudo tee /etc/udev/rules.d/70-arenite.rules`, then replug.",
+    ),
+    Failure(
+        r"LIBUSB_ERROR_BUSY|[Rr]esource busy|unable to claim interface|could not claim interface",
+        "Another program holds the USB device of {board}.",
+        "Close the debugger, the IDE or the monitor that uses it.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CommandUploader:
+    """An uploader that is a program: ``command`` makes its arguments, ``failures`` explain what it says."""
+
+    name: str
+    install: str
+    command: Callable[[Upload], list[str]]
+    nbytes: Callable[[Upload], int]
+    failures: tuple[Failure, ...] = ()
+    before: Callable[[Upload], Upload] | None = (
+        None  # gets the board ready, and may find it elsewhere afterwards
+    )
+    succeeded: str = ""  # words that mean success, whatever the exit code
+
+    def missing(self) -> str | None:
+        """See :class:`Uploader`."""
+        return None if installed(PROGRAMS.get(self.name, self.name)) else self.install
+
+    def describe(self, upload: Upload) -> list[str]:
+        """See :class:`Uploader`."""
+        return [shlex.join(self.command(upload))]
+
+    def run(self, upload: Upload) -> int:
+        """See :class:`Uploader`."""
+        if self.before is not None:
+            upload = self.before(upload)
+        command = self.command(upload)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=UPLOAD_TIMEOUT_S
+            )
+        except FileNotFoundError as error:
+            raise ToolError(
+                f"The uploader {self.name} is not installed.", f"Install it: {self.install}"
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(
+                f"{command[0]} did not finish within {UPLOAD_TIMEOUT_S:.0f} s.",
+                "Unplug and replug the board.",
+            ) from error
+        output = f"{done.stdout}\n{done.stderr}"
+        if done.returncode and not (self.succeeded and self.succeeded in output):
+            raise explain(self, upload, output)
+        return self.nbytes(upload)
+
+
+#: Programs whose name is not that of the tool.
+PROGRAMS = {"stlink": "st-flash", "dfu": "dfu-util", "jlink": "JLinkExe"}
+
+
+def installed(program: str) -> str | None:
+    """The path of ``program``: on PATH, or beside this Python, where pip puts it without the environment being
+    activated; None where it is not."""
+    return shutil.which(program) or shutil.which(program, path=str(Path(sys.executable).parent))
+
+
+def program(name: str) -> str:
+    """What to call ``name`` by: itself where the shell finds it."""
+    return name if shutil.which(name) else installed(name) or name
+
+
+def explain(tool: CommandUploader, upload: Upload, output: str) -> ArenaError:
+    """The one sentence that matters in what a failed ``tool`` said."""
+    for failure in (*tool.failures, *COMMON):
+        if found := re.search(failure.pattern, output, re.MULTILINE):
+            facts = {
+                "board": upload.board.name,
+                "port": upload.port or "its port",
+                "found": next((text for text in found.groups() if text), found.group()).strip(),
+            }
+            return failure.kind(failure.problem.format(**facts), failure.hint.format(**facts))
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no output"]
+    told = next((line for line in lines if "rror" in line), lines[-1])
+    return DeviceError(
+        f"Uploading to {upload.board.name} failed: {told}", "Is the board plugged in, and --port right?"
+    )
+
+
+def moved(upload: Upload, port: str | None) -> Upload:
+    """The same upload on another port."""
+    return replace(upload, port=port)

@@ -1,0 +1,88 @@
+"""The drive of a DAPLink debug probe: a raw image or a hex file copied to it is written to the chip."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.flash.drives import Drive, drive_at, find_drives, put
+from arenite.host.flash.image import raw_image, read_program
+from arenite.host.flash.upload import Upload
+
+DETAILS = "DETAILS.TXT"
+FAILED = "FAIL.TXT"
+SETTLES_S = 30.0
+
+
+class CopyUploader:
+    """See ``Uploader``. ``port`` may be the drive's folder."""
+
+    name = "copy"
+
+    def missing(self) -> str | None:
+        """See ``Uploader``: it needs no program."""
+        return None
+
+    def describe(self, upload: Upload) -> list[str]:
+        """See ``Uploader``."""
+        image, _ = raw_image(upload.elf)
+        return [f"cp {shlex.quote(str(image))} <the drive with {DETAILS}>/", "sync"]
+
+    def run(self, upload: Upload) -> int:
+        """See ``Uploader``."""
+        image, address = raw_image(upload.elf)
+        if address != upload.board.flash[0].origin:
+            raise UsageError(
+                f"The program begins at {address:#x}, and {upload.board.name}'s flash at"
+                f" {upload.board.flash[0].origin:#x}: its drive takes whole images only.",
+                "Use --tool pyocd.",
+            )
+        drive = self._find(upload)
+        put(drive, "ARENITE.BIN", image.read_bytes())
+        self._settle(upload, drive)
+        return read_program(upload.elf).nbytes
+
+    def _find(self, upload: Upload) -> Drive:
+        if upload.port and Path(upload.port).is_dir():
+            return drive_at(Path(upload.port), DETAILS, upload.root)
+        serials = tuple(text.lower() for text in upload.board.usb.serials)
+        drives = find_drives(DETAILS, upload.root)
+        fitting = [
+            d for d in drives if not serials or d.facts.get("unique id", "").lower().startswith(serials)
+        ]
+        if len(fitting) > 1:
+            names = ", ".join(str(d.folder) for d in fitting)
+            raise UsageError(f"Several DAPLink drives are here: {names}.", "Name one: --port FOLDER.")
+        if fitting:
+            return fitting[0]
+        others = f" ({', '.join(str(d.folder) for d in drives)} is another board's)" if drives else ""
+        raise DeviceError(
+            f"No DAPLink drive of {upload.board.name} is mounted here{others}.",
+            "Plug it in; where drives are not mounted by themselves: udisksctl mount -b /dev/disk/by-label/LABEL.",
+        )
+
+    def _settle(self, upload: Upload, drive: Drive) -> None:
+        """The probe takes its drive away while it writes and brings it back, with FAIL.TXT if it could not."""
+        end = time.monotonic() + SETTLES_S
+        image = drive.folder / "ARENITE.BIN"
+        while time.monotonic() < end:
+            # A FAIL.TXT beside the image is of an earlier time: the probe has not brought its drive back yet.
+            if (drive.folder / DETAILS).is_file() and not image.exists():
+                failed = drive.folder / FAILED
+                if not failed.is_file():
+                    return
+                text = failed.read_text("ascii", "replace").strip().splitlines()
+                raise DeviceError(
+                    f"The probe of {upload.board.name} refused the program: {text[0] if text else 'no reason'}.",
+                    "Unplug and replug it, and flash again; or use --tool pyocd.",
+                )
+            time.sleep(0.1)
+        raise DeviceError(
+            f"The drive {drive.folder} did not come back within {SETTLES_S:.0f} s.",
+            "Unplug and replug the board.",
+        )
+
+
+UPLOADER = CopyUploader()

@@ -1,0 +1,46 @@
+"""``dfu-util``: the DFU bootloaders of ST's ROMs (DfuSe, with addresses) and of Arduino boards."""
+
+from __future__ import annotations
+
+from arenite.converters.errors import UsageError
+from arenite.host.flash.bootloader import enter
+from arenite.host.flash.image import raw_image, read_program
+from arenite.host.flash.upload import CommandUploader, Failure, Upload
+
+
+def command(upload: Upload) -> list[str]:
+    """``dfu-util --download``.  Raises UsageError for a board without a DFU bootloader."""
+    dfu = upload.board.targets.dfu
+    if dfu is None:
+        raise UsageError(f"{upload.board.name} has no DFU bootloader.", "Choose another --tool.")
+    image, address = raw_image(upload.elf)
+    where = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
+    chosen = ["--serial", upload.probe] if upload.probe else []
+    return [
+        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *where),
+        *upload.extra,
+        *("--download", str(image)),
+    ]
+
+
+UPLOADER = CommandUploader(
+    "dfu",
+    "apt install dfu-util",
+    command,
+    lambda upload: read_program(upload.elf).nbytes,
+    (
+        Failure(
+            r"No DFU capable USB device available",
+            "{board} is not in its DFU bootloader.",
+            "Press reset twice, or hold BOOT (BOOT0) during reset; --port auto lets Arenite ask a running board.",
+        ),
+        Failure(
+            r"More than one DFU capable USB device found",
+            "Several boards are in their DFU bootloader.",
+            "Unplug all but one, or name its serial number: --probe SERIAL (`dfu-util --list` shows it).",
+        ),
+    ),
+    before=enter,
+    # After ":leave" the board is gone before it answers the last question.
+    succeeded="File downloaded successfully",
+)

@@ -1,0 +1,79 @@
+"""esptool, as a command (it is under the GPL): every part of the flash at its address, each checked by its MD5."""
+
+from __future__ import annotations
+
+from arenite.host.flash.esp import chip_of, parts
+from arenite.host.flash.upload import CommandUploader, Failure, Upload, installed, program
+
+
+def command(upload: Upload) -> list[str]:
+    """``esptool write-flash ADDRESS FILE...``; esptool resets the chip before and after."""
+    # Version 4 is called esptool.py and writes its commands with an underscore; version 5 takes both.
+    old = not installed("esptool") and installed("esptool.py")
+    port = ["--port", upload.port] if upload.port else []
+    files = [
+        text for part in parts(upload.board, upload.binary) for text in (hex(part.address), str(part.path))
+    ]
+    write = "write_flash" if old else "write-flash"
+    return [
+        program("esptool.py" if old else "esptool"),
+        "--chip",
+        chip_of(upload.board),
+        *port,
+        *upload.extra,
+        write,
+        *files,
+    ]
+
+
+class Esptool(CommandUploader):
+    """Under either of its names."""
+
+    def missing(self) -> str | None:
+        """See ``Uploader``."""
+        return None if installed("esptool") or installed("esptool.py") else self.install
+
+
+UPLOADER = Esptool(
+    "esptool",
+    "pip install esptool",
+    command,
+    lambda upload: sum(part.path.stat().st_size for part in parts(upload.board, upload.binary)),
+    (
+        Failure(
+            r"This chip is (\S+?),? not|chip is (ESP\S+)[^.]*\. Wrong",
+            "On {port} is an {found}, and the project is for {board}.",
+            "Choose the right board or port; generate the project again for another chip.",
+        ),
+        Failure(
+            r"No such file or directory: '(/dev/[^']+)'|could not open port '?(/dev/\S+?)'?:.*No such file",
+            "There is no serial port {port}.",
+            "Plug the board in, or let --port auto find it.",
+        ),
+        Failure(
+            r"[Pp]ermission denied|\[Errno 13\]",
+            "No permission to open {port}.",
+            "Add yourself to the group 'dialout' and log in again.",
+        ),
+        Failure(
+            r"port is busy|[Rr]esource busy|\[Errno 16\]|Could not exclusively lock",
+            "Another program holds {port}.",
+            "Close the monitor that uses it.",
+        ),
+        Failure(
+            r"No serial data received|Failed to connect|Timed out waiting for packet|Wrong boot mode",
+            "The chip on {port} does not answer: it is not in its ROM loader.",
+            "Hold BOOT, press RESET and release BOOT, then try again; check cable and port.",
+        ),
+        Failure(
+            r"MD5 of file does not match|digest does not match|File md5",
+            "What esptool read back from {board} differs from the program.",
+            "Flash again, slower: --extra=--baud --extra=115200; check cable and supply.",
+        ),
+        Failure(
+            r"(?:Could not|No) (?:auto-)?(?:detect|find).*port|No serial ports found",
+            "esptool does not find the port of {board}.",
+            "Give it: --port auto, or the port's name.",
+        ),
+    ),
+)

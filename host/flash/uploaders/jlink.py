@@ -1,0 +1,51 @@
+"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and goes."""
+
+from __future__ import annotations
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import UsageError
+from arenite.host.flash.image import read_program
+from arenite.host.flash.probes import probe_serial
+from arenite.host.flash.upload import CommandUploader, Failure, Upload
+
+
+def command(upload: Upload) -> list[str]:
+    """``JLinkExe -CommandFile``; the script is written beside the ELF.  Raises UsageError without a device name."""
+    device = upload.board.targets.jlink
+    if not device:
+        raise UsageError(f"J-Link has no name for the chip of {upload.board.name}.", "Choose another --tool.")
+    script = upload.elf.with_suffix(".jlink")
+    write_atomic(script, f'loadfile "{upload.elf}"\nr\ng\nexit\n')
+    serial = probe_serial(upload)
+    chosen = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
+    line = "JTAG" if upload.board.core.startswith("rv") else "SWD"
+    return [
+        *("JLinkExe", "-NoGui", "1", "-ExitOnError", "1", *chosen, *upload.extra),
+        *("-Device", device, "-If", line, *(("-JTAGConf", "-1,-1") if line == "JTAG" else ())),
+        *("-Speed", "4000", "-AutoConnect", "1", "-CommandFile", str(script)),
+    ]
+
+
+UPLOADER = CommandUploader(
+    "jlink",
+    "the J-Link software from https://www.segger.com/downloads/jlink",
+    command,
+    lambda upload: read_program(upload.elf).nbytes,
+    (
+        Failure(
+            r"Connecting to J-Link.*FAILED|No emulators connected|Cannot connect to J-Link",
+            "No J-Link is plugged in for {board}.",
+            "Plug the board or the probe in; the cable must carry data.",
+        ),
+        Failure(
+            r"Cannot connect to (?:the )?(?:target|CPU)|Could not connect to (?:the )?target",
+            "The J-Link is there, but finds no chip of {board}.",
+            "Check power, jumpers and the wires to SWDIO and SWCLK.",
+        ),
+        Failure(
+            r"Unknown device|is unknown to this software version",
+            "This J-Link software does not know the chip of {board}.",
+            "Install a newer one.",
+        ),
+    ),
+)

@@ -1,0 +1,76 @@
+"""OpenOCD: the script of the probe that is plugged in, the script of the chip, and its ``program`` with verify."""
+
+from __future__ import annotations
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.host.flash.image import read_program
+from arenite.host.flash.probes import probe_kind, probe_serial
+from arenite.host.flash.upload import CommandUploader, Failure, Upload
+
+_INTERFACES = {"cmsis-dap": "cmsis-dap", "stlink": "stlink", "jlink": "jlink", "icdi": "ti-icdi"}
+
+
+def _tcl(text: object) -> str:
+    """A word of OpenOCD's language, whatever is in it."""
+    return "{" + str(text) + "}"
+
+
+def command(upload: Upload) -> list[str]:
+    """``openocd -f interface -f target -c program``.  Raises UsageError for a chip that it has no script for."""
+    script = upload.board.targets.openocd
+    if not script:
+        raise UsageError(f"OpenOCD has no script for {upload.board.name}.", "Choose another --tool.")
+    serial = probe_serial(upload)
+    chosen = ["-c", f"adapter serial {serial}"] if serial else []
+    if script.startswith("board/"):
+        return ["openocd", "-f", f"{script}.cfg", *chosen, *upload.extra, "-c", _program(upload)]
+    kind = probe_kind(upload)
+    line = "jtag" if upload.board.core.startswith("rv") else "swd"
+    # The script of the ST-LINK chooses its own transport.
+    transport = [] if kind == "stlink" else ["-c", f"transport select {line}"]
+    return [
+        "openocd",
+        *("-f", f"interface/{_INTERFACES[kind]}.cfg"),
+        *chosen,
+        *transport,
+        *("-f", f"target/{script}.cfg"),
+        *upload.extra,
+        *("-c", _program(upload)),
+    ]
+
+
+def _program(upload: Upload) -> str:
+    return f"program {_tcl(upload.elf)} verify reset exit"
+
+
+UPLOADER = CommandUploader(
+    "openocd",
+    "apt install openocd",
+    command,
+    lambda upload: read_program(upload.elf).nbytes,
+    (
+        Failure(
+            r"Can't find (target/\S+|board/\S+)",
+            "This OpenOCD does not know the chip of {board}: it has no {found}.",
+            "Install a newer OpenOCD, or choose another --tool.",
+            ToolError,
+        ),
+        Failure(
+            r"Error: open failed|unable to find a matching CMSIS-DAP device|No J-Link device found|"
+            r"no device found|unable to open ftdi device",
+            "No debug probe is plugged in for {board}.",
+            "Plug the board or the probe in; the cable must carry data.",
+        ),
+        Failure(
+            r"target voltage may be too low|init mode failed|Error connecting DP|[Cc]annot read IDR|"
+            r"UNEXPECTED idcode|Failed to read memory",
+            "The probe is there, but finds no chip of {board}.",
+            "Check power, jumpers and the wires to SWDIO and SWCLK.",
+        ),
+        Failure(
+            r"\*\* Verify Failed|checksum mismatch",
+            "What OpenOCD read back from {board} differs from the program.",
+            "Flash again; if it happens again, the flash is worn or protected.",
+        ),
+    ),
+)

@@ -1,0 +1,45 @@
+"""PlatformIO's own upload target: it knows each platform's tool, and downloads it."""
+
+from __future__ import annotations
+
+import sys
+
+from arenite.host.flash.image import read_program
+from arenite.host.flash.upload import CommandUploader, Failure, Upload
+
+
+def command(upload: Upload) -> list[str]:
+    """``pio run --target upload``, by the PlatformIO beside this Python."""
+    port = ["--upload-port", upload.port] if upload.port else []
+    project = ["--project-dir", str(upload.directory), "--environment", upload.board.name]
+    return [sys.executable, "-m", "platformio", "run", *project, "--target", "upload", *port, *upload.extra]
+
+
+class PlatformIO(CommandUploader):
+    """It is a module of this Python, not a program."""
+
+    def missing(self) -> str | None:
+        """See ``Uploader``."""
+        from importlib.util import find_spec
+
+        return None if find_spec("platformio") else self.install
+
+
+UPLOADER = PlatformIO(
+    "platformio",
+    "pip install 'arenite[build]'",
+    command,
+    lambda upload: read_program(upload.elf).nbytes,
+    (
+        Failure(
+            r"^(?:HTTPClientError|InternetConnectionError)",
+            "PlatformIO could not download the uploader of {board}.",
+            "Connect to the network, or choose an installed tool with --tool.",
+        ),
+        Failure(
+            r"[Pp]lease specify `?upload_port",
+            "PlatformIO does not find the port of {board}.",
+            "Give it: --port auto, or the port's name.",
+        ),
+    ),
+)

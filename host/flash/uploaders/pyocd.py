@@ -1,0 +1,54 @@
+"""pyOCD: loads the ELF over any probe that it knows; chips beyond its own list come from CMSIS packs."""
+
+from __future__ import annotations
+
+from arenite.converters.errors import ToolError, UsageError
+from arenite.host.flash.image import read_program
+from arenite.host.flash.probes import probe_serial
+from arenite.host.flash.upload import CommandUploader, Failure, Upload, program
+
+
+def command(upload: Upload) -> list[str]:
+    """``pyocd load --target T ELF``, which does not wait for a probe.  Raises UsageError without a target."""
+    target = upload.board.targets.pyocd
+    if not target:
+        raise UsageError(f"pyOCD does not know the chip of {upload.board.name}.", "Choose another --tool.")
+    serial = probe_serial(upload)
+    chosen = ["--uid", serial] if serial else []
+    return [
+        program("pyocd"),
+        "load",
+        "--no-wait",
+        "--target",
+        target,
+        *chosen,
+        *upload.extra,
+        str(upload.elf),
+    ]
+
+
+UPLOADER = CommandUploader(
+    "pyocd",
+    "pip install pyocd",
+    command,
+    lambda upload: read_program(upload.elf).nbytes,
+    (
+        Failure(
+            r"Target type '?([^\s']+)'? (?:is )?not recognized|No target type '?([^\s']+)'?",
+            "pyOCD does not know the chip {found} without its pack.",
+            "Install the pack once: pyocd pack install {found}.",
+            ToolError,
+        ),
+        Failure(
+            r"No (?:connected debug probes|available debug probes|target device available)",
+            "No debug probe is plugged in for {board}.",
+            "Plug the board or the probe in; the cable must carry data.",
+        ),
+        Failure(
+            r"No ACK|DAP(?:Access)?.*(?:Timeout|Error)|SWD/JTAG [Cc]ommunication [Ff]ailure|TransferFaultError|"
+            r"[Mm]emory transfer fault|Unable to (?:open|connect)",
+            "The probe is there, but finds no chip of {board}.",
+            "Check power, jumpers and the wires to SWDIO and SWCLK.",
+        ),
+    ),
+)

@@ -1,0 +1,101 @@
+"""After flashing: the device itself is asked what it runs, and that is compared with the project."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.converters.errors import ArenaError, DeviceError
+from arenite.firmware.generator.monitor import MONITORS
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.transport import SerialTransport, Transport
+
+_HASH_BYTES = 8  # of the image's SHA-256, as HELLO tells it
+COMES_BACK_S = 12.0  # a board that was just flashed restarts, and its USB port may come back late
+
+
+class NotBack(DeviceError):
+    """No port of the board came (back) after flashing: it could not be asked."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a device says that it runs; the MLPerf monitor knows names only."""
+
+    model: str
+    model_hash: str | None  # hexadecimal
+    board: str
+
+
+def identify(line: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
+    """Ask the device on ``line``.  Raises DeviceError when nothing answers."""
+    if protocol in MONITORS:
+        told = MonitorClient(line).connect(timeout_s)
+        return Identity(told.model, None, told.device)
+    info = DeviceClient(line).hello(timeout_s)
+    return Identity(info.model, info.model_hash.hex(), info.board)
+
+
+def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
+    """Whether the manifest says which model the project has; the device then runs it.
+
+    Raises:
+        DeviceError: the device runs something else than the project of ``manifest``.
+    """
+    want = str(manifest.get("image_sha256") or "")[: 2 * _HASH_BYTES]
+    if identity.model_hash is not None and want and identity.model_hash != want:
+        raise DeviceError(
+            f"The device on {port} runs another model: it says {identity.model_hash} ('{identity.model}'), the project"
+            f" has {want}.",
+            "Is this the board that was flashed? Build again, and flash it with --tool by another way.",
+        )
+    if identity.board and identity.board != manifest["board"]:
+        raise DeviceError(
+            f"The device on {port} says that it is {identity.board}; the project is for {manifest['board']}.",
+            "Is this the right port?",
+        )
+    name = (manifest.get("model") or {}).get("name")
+    if identity.model_hash is None and name and identity.model != name:
+        raise DeviceError(
+            f"The device on {port} runs the model '{identity.model}', the project has '{name}'.",
+            "Is this the board that was flashed?",
+        )
+    return bool(want if identity.model_hash is not None else name)
+
+
+def ask_again(
+    port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = COMES_BACK_S
+) -> tuple[str, Identity, bool]:
+    """Wait for a board that was just flashed, ask it, and compare; the port, what it said, and :func:`compare`.
+
+    Args:
+        port: finds the port; asked anew as long as the board is away, because USB may name it anew.
+        baud: speed of the port.
+        manifest: ``arenite.json`` of the project.
+        timeout_s: for the board to come back and answer.
+
+    Raises:
+        NotBack: its port did not come.
+        DeviceError: it does not answer, or runs something else.
+    """
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            path = port()
+        except ArenaError as error:
+            if time.monotonic() > end:
+                raise NotBack(error.problem, error.hint) from error
+            time.sleep(0.2)
+            continue
+        try:
+            with SerialTransport(path, baud) as line:
+                identity = identify(line, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic())))
+        except ArenaError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+            continue
+        return path, identity, compare(identity, manifest, path)

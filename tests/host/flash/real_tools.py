@@ -1,0 +1,41 @@
+"""Real uploaders: from the path, or installed once into an environment of their own in the cache.
+
+esptool is under the GPL and is a program here, never imported.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arenite.host.flash.upload import installed
+from arenite.models.pictures import cache_directory
+
+
+def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = None) -> None:
+    """Put ``program`` on the path, or skip: ``package`` is what pip calls it, None for one of the system's."""
+    if installed(program):
+        return
+    if package is None:
+        pytest.skip(f"{program} is not installed")
+    folder = cache_directory() / "flash-tools"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+        if not (folder / "bin" / program).is_file():
+            _install(folder, package)
+    if not (folder / "bin" / program).is_file():
+        pytest.skip(f"{package} cannot be installed here")
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
+def _install(folder: Path, package: str) -> None:
+    if not (folder / "bin").is_dir():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", package]
+    subprocess.run(command, capture_output=True, timeout=300)

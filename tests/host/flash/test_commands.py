@@ -1,0 +1,201 @@
+"""The real st-flash, OpenOCD, pyOCD and dfu-util: they take our arguments, and what they say becomes a sentence.
+
+No probe hangs on the machine that runs the tests; where one does, only the arguments are looked at.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import DeviceError, ToolError, UsageError
+from arenite.host.flash.flash import built_elf, flash
+from arenite.host.flash.image import flat_image, raw_image, read_program
+from arenite.host.flash.probes import kind_of, probe_kind, probe_serial
+from arenite.host.flash.tools import UPLOADERS, choose
+from arenite.host.flash.upload import CommandUploader, Upload, explain
+from arenite.host.link.usb import usb_devices
+from arenite.profiles.boards import all_boards, load_board
+from tests.host.flash.elf_file import write_elf
+from tests.host.flash.projects import built
+from tests.host.flash.real_tools import need
+from tests.host.link.usb_tree import UsbTree
+
+if any(kind_of(device) for device in usb_devices()):
+    pytest.skip("a debug probe is plugged in here", allow_module_level=True)
+
+NUCLEO, NRF, NETDUINO = (load_board(name) for name in ("nucleo_l4r5zi", "nrf52840_dk", "netduino2plus"))
+MINIMA = load_board("uno_r4_minima")
+
+
+def test_st_flash_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("st-flash", monkeypatch)
+    with pytest.raises(DeviceError, match="No ST-LINK is plugged in for nucleo_l4r5zi"):
+        flash(built(tmp_path / "p", "nucleo_l4r5zi"), NUCLEO, tool="stlink", probe="066AFF", root=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["stlink", "cmsis-dap", "jlink"])
+def test_openocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    need("openocd", monkeypatch)
+    board = replace(NUCLEO, usb=replace(NUCLEO.usb, probe=kind))
+    with pytest.raises(DeviceError, match="No debug probe is plugged in for nucleo_l4r5zi"):
+        flash(built(tmp_path / "a b [c] $d", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
+
+
+def test_openocd_that_does_not_know_the_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("openocd", monkeypatch)
+    board = replace(NUCLEO, targets=replace(NUCLEO.targets, openocd="stm32q9x"))
+    with pytest.raises(ToolError, match=r"it has no target/stm32q9x\.cfg"):
+        flash(built(tmp_path / "p", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
+
+
+def test_openocds_own_parser_takes_every_boards_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every script that this OpenOCD has is read up to where a probe is needed; one it lacks is told as lacking."""
+    need("openocd", monkeypatch)
+    checked = 0
+    seen = set()
+    elf = write_elf(tmp_path / "firmware.elf", [(0, b"x")])
+    for board in all_boards():
+        key = (board.targets.openocd, board.usb.probe)
+        if "openocd" not in board.upload_tools or key in seen:
+            continue
+        seen.add(key)
+        upload = Upload(tmp_path, board, elf, root=tmp_path)
+        command = UPLOADERS["openocd"].describe(upload)[0]
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=30)
+        tool = UPLOADERS["openocd"]
+        assert isinstance(tool, CommandUploader) and done.returncode
+        error = explain(tool, upload, done.stdout + done.stderr)
+        assert "No debug probe" in error.problem or "does not know the chip" in error.problem, (
+            board.name,
+            done.stderr,
+        )
+        checked += "No debug probe" in error.problem
+    assert checked >= 10
+
+
+def test_pyocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("pyocd", monkeypatch, "pyocd")
+    with pytest.raises(DeviceError, match="No debug probe is plugged in for nrf52840_dk"):
+        flash(built(tmp_path / "p", "nrf52840_dk"), NRF, tool="pyocd", root=tmp_path)
+
+
+def test_dfu_util_without_a_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("dfu-util", monkeypatch)
+    for board in (NETDUINO, MINIMA):
+        directory = built(tmp_path / board.name, board.name)
+        with pytest.raises(DeviceError, match=f"{board.name} is not in its DFU bootloader"):
+            flash(directory, board, tool="dfu", probe="1234", root=tmp_path)
+
+
+def test_the_dfu_command_knows_both_kinds_of_bootloader(tmp_path: Path) -> None:
+    (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "netduino2plus"))
+    assert "--device 0483:df11" in line and "--dfuse-address 0x08000000:leave" in line
+    (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "uno_r4_minima"))
+    assert "--device 2341:0069,2341:0369" in line and "--reset" in line and "dfuse" not in line
+
+
+def test_jlinks_script_loads_resets_and_goes(tmp_path: Path) -> None:
+    (line,) = UPLOADERS["jlink"].describe(_upload(tmp_path, "nrf52840_dk"))
+    assert line.startswith("JLinkExe ") and "-Device nRF52840_xxAA -If SWD" in line
+    script = Path(line.split()[-1]).read_text().splitlines()
+    assert script == [
+        f'loadfile "{tmp_path}/nrf52840_dk/.pio/build/nrf52840_dk/firmware.elf"',
+        "r",
+        "g",
+        "exit",
+    ]
+
+
+def _upload(folder: Path, name: str, **more: object) -> Upload:
+    directory = built(folder / name, name)
+    return Upload(directory, load_board(name), built_elf(directory), root=folder, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "sentence"),
+    [
+        (
+            "0000390 C Target type 'stm32l4r5zitx' not recognized. Use 'pyocd list'",
+            "pyocd",
+            "pack install stm32l4r5",
+        ),
+        ("Error: init mode failed (unable to connect to the target)", "openocd", "finds no chip"),
+        ("** Verify Failed **", "openocd", "differs from the program"),
+        ("dfu-util: More than one DFU capable USB device found!", "dfu", "Several boards"),
+        (
+            "dfu-util: Cannot open DFU device 0483:df11 found on devnum 6 (LIBUSB_ERROR_ACCESS)",
+            "dfu",
+            "No permission",
+        ),
+        ("Connecting to J-Link via USB...FAILED: Failed to open DLL", "jlink", "No J-Link is plugged in"),
+    ],
+)
+def test_what_the_tools_say_of_hardware_that_is_not_here(
+    tmp_path: Path, said: str, tool: str, sentence: str
+) -> None:
+    uploader = UPLOADERS[tool]
+    assert isinstance(uploader, CommandUploader)
+    assert sentence in str(explain(uploader, _upload(tmp_path, "nucleo_l4r5zi"), f"hello\n{said}\n"))
+
+
+def test_the_probe_is_the_boards_own_unless_only_another_is_here(tmp_path: Path) -> None:
+    tree = UsbTree(tmp_path / "usb")
+    upload = replace(_upload(tmp_path, "nucleo_l4r5zi"), root=tree.root)
+    assert probe_kind(upload) == "stlink"
+    tree.plug("1366:0105", product="J-Link", serial="000050", location="1-1")
+    assert probe_kind(upload) == "jlink"
+    tree.plug("2e8a:000c", ("ttyACM1",), product="Debug Probe (CMSIS-DAP)", serial="E66", location="1-2")
+    with pytest.raises(UsageError, match="Probes of several kinds"):
+        probe_kind(upload)
+    assert probe_kind(replace(upload, probe="e66")) == "cmsis-dap"
+    tree.plug("0483:374b", ("ttyACM2",), serial="066A", location="1-3")
+    assert probe_kind(upload) == "stlink"
+    # The port tells the probe.
+    assert probe_serial(replace(upload, port=str(tree.root / "dev/ttyACM2"))) == "066A"
+    assert probe_serial(upload) is None
+
+
+def test_a_profile_without_the_fact_is_told(tmp_path: Path) -> None:
+    board = replace(NUCLEO, targets=replace(NUCLEO.targets, pyocd="", openocd="", jlink=""))
+    upload = replace(_upload(tmp_path, "nucleo_l4r5zi"), board=board)
+    for tool in ("pyocd", "openocd", "jlink", "dfu"):
+        with pytest.raises(UsageError, match=r"Choose another --tool"):
+            UPLOADERS[tool].describe(upload)
+    assert choose(board, "gdb").missing() is None
+
+
+def test_a_tool_beside_this_python_is_found_without_being_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip installs it into an environment that nobody activated."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pyocd").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "bin/pyocd").chmod(0o755)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
+    assert UPLOADERS["pyocd"].missing() is None
+    (line,) = UPLOADERS["pyocd"].describe(_upload(tmp_path, "nrf52840_dk"))
+    assert line.startswith(f"{tmp_path}/bin/pyocd load ")
+
+
+def test_raw_images_are_the_segments_with_gaps_erased(tmp_path: Path) -> None:
+    elf = write_elf(tmp_path / "a.elf", [(0x08000010, b"second"), (0x08000000, b"first")])
+    path, address = raw_image(elf)
+    assert (path.read_bytes(), address) == (b"first" + b"\xff" * 11 + b"second", 0x08000000)
+    far = read_program(write_elf(tmp_path / "b.elf", [(0, b"a"), (0x20000000, b"b")]))
+    with pytest.raises(UsageError, match="no single image"):
+        flat_image(far)
+    with pytest.raises(UsageError, match="overlap at 0x4"):
+        read_program(write_elf(tmp_path / "c.elf", [(0, b"abcdef"), (4, b"x")]))
+    (tmp_path / "d.elf").write_bytes(b"no ELF at all")
+    with pytest.raises(UsageError, match="is no ELF file"):
+        read_program(tmp_path / "d.elf")
+    with pytest.raises(UsageError, match="nothing to load"):
+        read_program(write_elf(tmp_path / "e.elf", []))

@@ -1,0 +1,123 @@
+"""The drive of a DAPLink probe: the image is taken, refused with a reason, or the drive is another board's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.flash.flash import flash, plan
+from arenite.host.flash.uploaders import copy
+from arenite.profiles.boards import load_board
+from tests.host.flash.projects import built
+
+MICROBIT = load_board("bbcmicrobit_v2")
+
+
+@contextmanager
+def probe(
+    root: Path, unique_id: str, *, label: str = "MICROBIT", refuses: str = "", deaf: bool = False
+) -> Iterator[list[bytes]]:
+    """A drive as DAPLink shows it; what it wrote to its chip. Its files vanish when it has taken one."""
+    drive = root / "media" / label
+    drive.mkdir(parents=True)
+    (root / "proc").mkdir(exist_ok=True)
+    with (root / "proc/mounts").open("a") as mounts:
+        mounts.write(f"/dev/sdc /media/{label} vfat rw 0 0\n")
+    (drive / "DETAILS.TXT").write_bytes(f"# DAPLink Firmware\r\nUnique ID: {unique_id}\r\n".encode())
+    written: list[bytes] = []
+    ended = threading.Event()
+
+    def serve() -> None:
+        image = drive / "ARENITE.BIN"
+        size = -1
+        while not ended.wait(0.02):
+            if deaf or not image.is_file():
+                continue
+            if image.stat().st_size != size or not size:  # still growing
+                size = image.stat().st_size
+                continue
+            data = image.read_bytes()
+            failed = drive / "FAIL.TXT"
+            failed.unlink(missing_ok=True)
+            if refuses:
+                failed.write_text(f"error: {refuses}\r\ntype: target\r\n")
+            else:
+                written.append(data)
+            image.unlink()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield written
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_the_image_arrives(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name, [(0, b"vectors!" * 20), (0x200, b"code")])
+    root = tmp_path / "root"
+    with probe(root, "9904360254534e45") as written, probe(root, "9901000051114e45", label="OLD") as other:
+        done = flash(directory, MICROBIT, tool="copy", check=False, root=root)
+        assert written == [b"vectors!" * 20 + b"\xff" * (0x200 - 160) + b"code"] and not other
+    assert (done.tool, done.nbytes) == ("copy", 164)
+
+
+def test_a_refusal_has_the_probes_reason(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name)
+    root = tmp_path / "root"
+    with (
+        probe(root, "9904", refuses="The hex file cannot be decoded."),
+        pytest.raises(DeviceError, match="refused the program: error: The hex file cannot"),
+    ):
+        flash(directory, MICROBIT, tool="copy", root=root)
+
+
+def test_an_earlier_refusal_is_not_this_one(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name)
+    root = tmp_path / "root"
+    with probe(root, "9904") as written:
+        (root / "media/MICROBIT/FAIL.TXT").write_text("error: of yesterday\r\n")
+        flash(directory, MICROBIT, tool="copy", check=False, root=root)
+        assert written
+
+
+def test_a_drive_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy, "SETTLES_S", 0.3)
+    directory = built(tmp_path / "p", MICROBIT.name)
+    root = tmp_path / "root"
+    with probe(root, "9904", deaf=True), pytest.raises(DeviceError, match="did not come back"):
+        flash(directory, MICROBIT, tool="copy", root=root)
+
+
+def test_only_another_boards_drive_is_here(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name)
+    root = tmp_path / "root"
+    with (
+        probe(root, "0240000032044e45", label="K64F") as written,
+        pytest.raises(DeviceError, match=r"No DAPLink drive of bbcmicrobit_v2 .*K64F is another board's"),
+    ):
+        flash(directory, MICROBIT, tool="copy", root=root)
+    assert not written
+
+
+def test_two_of_a_kind_are_the_users_to_choose(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name)
+    root = tmp_path / "root"
+    with probe(root, "99040001", label="A") as a, probe(root, "99040002", label="B") as b:
+        with pytest.raises(UsageError, match="Several DAPLink drives"):
+            flash(directory, MICROBIT, tool="copy", root=root)
+        flash(directory, MICROBIT, str(root / "media/B"), tool="copy", check=False, root=root)
+        assert b and not a
+
+
+def test_a_program_that_does_not_begin_where_flash_does(tmp_path: Path) -> None:
+    directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"behind a SoftDevice")])
+    with pytest.raises(UsageError, match="takes whole images only"):
+        flash(directory, MICROBIT, tool="copy", root=tmp_path)
+    assert "DETAILS.TXT" in plan(directory, MICROBIT, tool="copy", root=tmp_path)[0]

@@ -1,0 +1,166 @@
+"""esptool itself, against a ROM loader on a pseudo-terminal: what arrives in its flash is what was built."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.host.flash.esp import chip_of, first_slot, partitions, parts
+from arenite.host.flash.flash import flash, plan
+from arenite.profiles.boards import all_boards, load_board
+from tests.host.flash.esp_rom import EspRom
+from tests.host.flash.projects import built
+from tests.host.flash.real_tools import need
+
+#: A pseudo-terminal has no lines to reset a chip with, and this ROM takes no stub.
+PTY = ("--no-stub", "--before", "no-reset", "--after", "no-reset", "--connect-attempts", "1")
+
+
+@pytest.fixture
+def esptool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    need("esptool", monkeypatch, "esptool")
+    yield
+
+
+def entry(kind: int, subtype: int, offset: int, size: int, label: str) -> bytes:
+    return struct.pack("<HBBII16sI", 0x50AA, kind, subtype, offset, size, label.encode(), 0)
+
+
+TABLE = (
+    entry(1, 2, 0x9000, 0x5000, "nvs")
+    + entry(1, 0, 0xE000, 0x2000, "otadata")
+    + entry(0, 0x10, 0x20000, 0x140000, "app0")
+    + entry(0, 0x11, 0x160000, 0x140000, "app1")
+).ljust(0xC00, b"\xff")
+
+
+def esp_project(folder: Path, board: str, size: int = 30_001) -> tuple[Path, dict[int, bytes]]:
+    """A project, and what must stand at which address of the flash afterwards."""
+    made = built(folder, board)
+    output = made / ".pio" / "build" / board
+    boot = b"\xe9" + os.urandom(9_000)
+    app = b"\xe9" + os.urandom(size - 1)
+    for name, data in (("bootloader.bin", boot), ("partitions.bin", TABLE), ("firmware.bin", app)):
+        (output / name).write_bytes(data)
+    at = {"esp32": 0x1000}.get(chip_of(load_board(board)), 0)
+    return made, {at: boot, 0x8000: TABLE, 0xE000: first_slot(), 0x20000: app}
+
+
+@pytest.mark.parametrize(("board", "chip"), [("esp32dev", "esp32"), ("esp32-c3-devkitm-1", "esp32c3")])
+def test_every_part_arrives_where_the_chip_looks_for_it(
+    tmp_path: Path, esptool: None, board: str, chip: str
+) -> None:
+    made, wanted = esp_project(tmp_path / "p", board)
+    with EspRom(chip) as rom:
+        done = flash(made, load_board(board), rom.port, tool="esptool", extra=PTY, check=False)
+        for address, data in wanted.items():
+            assert bytes(rom.flash[address : address + len(data)]) == data, hex(address)
+        assert {address for address, _ in rom.begun} == set(wanted)
+    assert done.nbytes == sum(map(len, wanted.values()))
+    assert (done.tool, done.port, done.verified) == ("esptool", rom.port, None)
+
+
+def test_the_wrong_chip_is_named(tmp_path: Path, esptool: None) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32-c3-devkitm-1")
+    with (
+        EspRom("esp32") as rom,
+        pytest.raises(DeviceError, match="is an ESP32, and the project is for esp32-c3"),
+    ):
+        flash(made, load_board("esp32-c3-devkitm-1"), rom.port, tool="esptool", extra=PTY)
+    assert rom.begun == []
+
+
+def test_a_byte_that_the_flash_keeps_wrongly_is_found(tmp_path: Path, esptool: None) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    with (
+        EspRom("esp32", spoil=0x20010) as rom,
+        pytest.raises(DeviceError, match="read back from esp32dev differs"),
+    ):
+        flash(made, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
+
+
+def test_a_chip_that_is_not_in_its_loader(tmp_path: Path, esptool: None) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    with (
+        EspRom("esp32", deaf=True) as rom,
+        pytest.raises(DeviceError, match="not in its ROM loader") as caught,
+    ):
+        flash(made, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
+    assert "BOOT" in caught.value.hint
+
+
+def test_a_port_that_is_not_there(tmp_path: Path, esptool: None) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    with pytest.raises(DeviceError, match="There is no serial port /dev/ttyNOPE"):
+        flash(made, load_board("esp32dev"), "/dev/ttyNOPE", tool="esptool")
+
+
+def test_the_printed_command_names_chip_port_and_addresses(tmp_path: Path) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32-s3-devkitc-1", 5_000)
+    (line,) = plan(made, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
+    words = line.split()
+    assert Path(words[0]).name in (
+        "esptool",
+        "esptool.py",
+    )  # with its folder where it is beside this Python only
+    assert words[1:5] == ["--chip", "esp32s3", "--port", "/dev/ttyACM0"]
+    assert words[5] in ("write-flash", "write_flash")
+    assert words[6::2] == ["0x0", "0x8000", "0xe000", "0x20000"]
+
+
+def test_without_a_table_the_application_alone_is_written(tmp_path: Path) -> None:
+    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    output = made / ".pio/build/esp32dev"
+    for name in ("bootloader.bin", "partitions.bin"):
+        (output / name).unlink()
+    assert [(p.address, p.path.name) for p in parts(load_board("esp32dev"), output / "firmware.bin")] == [
+        (0x10000, "firmware.bin")
+    ]
+
+
+def test_images_that_cannot_run_are_refused(tmp_path: Path) -> None:
+    board = load_board("esp32dev")
+    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    image = made / ".pio/build/esp32dev/firmware.bin"
+    image.write_bytes(b"\x7fELF")
+    with pytest.raises(UsageError, match="no image for an ESP chip"):
+        parts(board, image)
+    image.write_bytes(b"\xe9" * 0x140001)
+    with pytest.raises(UsageError, match="its partition holds 1,310,720"):
+        parts(board, image)
+    (image.parent / "partitions.bin").write_bytes(b"\xff" * 64)
+    with pytest.raises(UsageError, match="no partition for an application"):
+        parts(board, image)
+    image.unlink()
+    with pytest.raises(UsageError, match="does not run a bare ELF"):
+        parts(board, image)
+
+
+def test_the_otadata_that_starts_the_first_slot() -> None:
+    """The well-known checksum of sequence number 1, as in every boot_app0.bin."""
+    data = first_slot()
+    assert (len(data), data[:4], data[28:32]) == (0x2000, b"\1\0\0\0", bytes.fromhex("9a984347"))
+    assert set(data[4:28] + data[32:]) == {0xFF}
+
+
+def test_a_table_is_read_up_to_its_end() -> None:
+    assert partitions(TABLE) == {
+        (1, 2): (0x9000, 0x5000),
+        (1, 0): (0xE000, 0x2000),
+        (0, 0x10): (0x20000, 0x140000),
+        (0, 0x11): (0x160000, 0x140000),
+    }
+    assert partitions(b"") == {}
+
+
+def test_every_board_with_esptool_has_a_chip() -> None:
+    for board in all_boards():
+        if "esptool" in board.upload_tools:
+            assert chip_of(board).startswith("esp"), board.name
+    with pytest.raises(ArenaError, match="Espressif"):
+        chip_of(load_board("pico"))
