@@ -11,18 +11,37 @@ import time
 from dataclasses import dataclass
 
 from arenite.converters.errors import DeviceError
+from arenite.host.link import health
 from arenite.host.link.frames import Damaged, FrameDecoder, encode_frame
+from arenite.host.link.health import LogEntry
 from arenite.host.link.transport import Transport
 
 PROTOCOL_VERSION = 1
-HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART = range(1, 8)
+HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG = range(1, 10)
 DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER = range(6)
 OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
+_LEAST_PART, _GROW_AFTER = 16, 32  # bytes of data; requests in a row that were answered at once
+_AGAIN = "Build and flash the firmware again with this version of Arenite."
+_LAST_LINES = 4  # of a device's log, in an error
 START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
+
+
+def _reason(number: int) -> str:
+    return START_REASONS.get(number, health.cause_text(number))
+
+
+class NoHealth(DeviceError):
+    """Firmware that was generated without ``--health``."""
 
 
 class InputLost(DeviceError):
     """A device that takes its input row by row missed a part of it."""
+
+
+class Restarted(DeviceError):
+    """A device that started again, and forgot what it was told; ``by_fault``: because its firmware went wrong."""
+
+    by_fault = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +83,7 @@ class DeviceMemory:
     stack_bytes: int  # reserved
     guards_damaged: int  # of the guard words around the arena
     started_by: str
+    health: health.Health | None = None  # where the firmware tells it, and it was asked for
 
     @property
     def stack_overflowed(self) -> bool:
@@ -98,6 +118,8 @@ class DeviceClient:
         self._decoder = FrameDecoder()
         self._sequence = 0
         self._chunk = 240
+        self._part = 240  # bytes of data in a frame, at present
+        self._in_a_row = 0  # requests that were answered at once
         self.statistics = LinkStatistics()
 
     def hello(self, timeout_s: float = 10.0) -> DeviceInfo:
@@ -127,6 +149,7 @@ class DeviceClient:
                 f"The device on {self._line.port} introduces itself wrongly.", "Build and flash it again."
             ) from error
         self._chunk = max(1, min(chunk, 240))
+        self._part = min(self._part, self._chunk)
         return DeviceInfo(
             model=model.decode("utf-8", "replace"),
             model_hash=model_hash,
@@ -168,9 +191,11 @@ class DeviceClient:
         return self._write_all(index, data)
 
     def _write_all(self, index: int, data: bytes) -> None:
-        for offset in range(0, len(data), self._chunk):
-            chunk = data[offset : offset + self._chunk]
-            self._exchange(WRITE, bytes([OF_INPUTS, index]) + struct.pack("<I", offset) + chunk)
+        offset = 0
+        while offset < len(data):
+            part = data[offset : offset + self._part]
+            self._exchange(WRITE, bytes([OF_INPUTS, index]) + struct.pack("<I", offset) + part)
+            offset += len(part)
 
     def infer(self, *, fresh: bool = True) -> InferenceTicks:
         """Run once; ``fresh`` puts state carried between inferences back to its first value before."""
@@ -189,7 +214,42 @@ class DeviceClient:
     def memory(self) -> DeviceMemory:
         """Stack high-water mark, guard words, and why the device last started."""
         used, reserved, damaged, reason = struct.unpack("<4I", self._exchange(MEMORY, bytes(2)))
-        return DeviceMemory(used, reserved, damaged, START_REASONS.get(reason, f"reason {reason}"))
+        return DeviceMemory(used, reserved, damaged, _reason(reason))
+
+    def health(self) -> health.Health:
+        """How the device fares: why it started, since when it runs, guards, stack, watchdog.
+
+        Raises:
+            NoHealth: the firmware was generated without ``--health``.
+        """
+        try:
+            return health.parse_health(self._exchange(HEALTH, bytes(2)))
+        except ValueError as error:
+            raise DeviceError(
+                f"The device on {self._line.port} reports its health wrongly.", _AGAIN
+            ) from error
+
+    def log(self, *, clear: bool = False) -> list[LogEntry]:
+        """The device's log, the oldest entry first: what it wrote since power was lost, or the log was cleared.
+
+        ``clear``: afterwards the device forgets what was read; an entry that it writes meanwhile stays.
+
+        Raises:
+            NoHealth: the firmware was generated without ``--health``.
+        """
+        architecture = self.health().architecture
+        entries: list[LogEntry] = []
+        while True:
+            following = entries[-1].number + 1 if entries else 0
+            most = max(1, self._part // health.ENTRY_BYTES)
+            data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, most))
+            more = [e for e in health.parse_log(data, architecture) if e.number >= following]
+            if not more:
+                break
+            entries += more
+        if clear and entries:
+            self._exchange(LOG, bytes([1, 0]) + struct.pack("<II", entries[-1].number, 0))
+        return entries
 
     def restart(self) -> None:
         """Start the device again; greet it afterwards."""
@@ -199,15 +259,15 @@ class DeviceClient:
         return TensorInfo(*struct.unpack("<II", self._exchange(DESCRIBE, bytes([kind, index]))))
 
     def _read(self, kind: int, index: int, nbytes: int) -> bytes:
-        parts = []
-        for offset in range(0, nbytes, self._chunk):
-            length = min(self._chunk, nbytes - offset)
-            parts.append(self._exchange(READ, bytes([kind, index]) + struct.pack("<II", offset, length)))
-        data = b"".join(parts)
-        if len(data) != nbytes:
-            raise DeviceError(
-                f"The device sent {len(data)} bytes where {nbytes} were asked for.", "Flash it again."
-            )
+        data = b""
+        while len(data) < nbytes:
+            length = min(self._part, nbytes - len(data))
+            part = self._exchange(READ, bytes([kind, index]) + struct.pack("<II", len(data), length))
+            if len(part) != length:
+                raise DeviceError(
+                    f"The device sent {len(part)} bytes where {length} were asked for.", "Flash it again."
+                )
+            data += part
         return data
 
     def _exchange(
@@ -229,18 +289,29 @@ class DeviceClient:
             sent += 1
             reply = self._await_reply(command, min(time.monotonic() + wait, end))
             if reply is not None:
+                self._adapt(sent)
                 return self._data_of(reply, command)
+        self._adapt(sent)
         raise self._no_answer(command, self.statistics.damaged - damaged_before, sent)
+
+    def _adapt(self, sent: int) -> None:
+        """Smaller frames on a bad line: of 253 bytes hardly one arrives whole when every hundredth byte is damaged."""
+        self._in_a_row = self._in_a_row + 1 if sent == 1 else 0
+        if sent > 1:
+            self._part = max(self._part // 2, min(_LEAST_PART, self._chunk))
+        elif self._in_a_row >= _GROW_AFTER:
+            self._part, self._in_a_row = min(self._part * 2, self._chunk), 0
 
     def _await_reply(self, command: int, until: float) -> bytes | None:
         """The reply to the latest request; None when it is time to ask again."""
-        while (left := until - time.monotonic()) > 0:
+        again = False
+        while (left := until - time.monotonic()) > 0 and not again:
+            # All that came at once is looked at first: complaints about earlier frames may stand before the reply.
             for frame in self._decoder.feed(self._line.read(left)):
                 if isinstance(frame, Damaged) or frame[1] == BAD_FRAME:
                     # Ours or theirs was lost: ask again at once, unless the device is busy with it.
                     self.statistics.damaged += 1
-                    if command != INFER or not isinstance(frame, Damaged):
-                        return None
+                    again = again or command != INFER or not isinstance(frame, Damaged)
                 elif frame[0] == self._sequence and frame[2] == command:
                     return frame
                 else:
@@ -263,22 +334,34 @@ class DeviceClient:
                 f"The device on {self._line.port} has not got the whole input.",
                 "Send it again, from its first row.",
             )
+        if status == BAD_COMMAND and command in (HEALTH, LOG):
+            raise NoHealth(
+                f"The firmware on {self._line.port} does not tell its health.", "Generate it with --health."
+            )
         raise DeviceError(
-            f"The device on {self._line.port} refuses command {command} with code {status}.",
-            "Build and flash the firmware again with this version of Arenite.",
+            f"The device on {self._line.port} refuses command {command} with code {status}.", _AGAIN
         )
 
-    def _restarted(self) -> DeviceError:
+    def _restarted(self) -> Restarted:
         """A device that does not remember the greeting; find out why it started again."""
         try:
             self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
             reason = self.memory().started_by
         except DeviceError:
             reason = "an unknown reason"
-        return DeviceError(
-            f"The device on {self._line.port} restarted during the run, because of {reason}.",
-            "Check its supply and cable; a fault that happens again is a bug: please report it with the model.",
+        by_fault = reason in (_reason(health.FAULT), _reason(health.WATCHDOG))
+        hint = "Check its supply and cable; a fault that happens again is a bug: please report it with the model."
+        try:
+            reason = self.health().started_by
+            lines = "; ".join(str(entry) for entry in self.log()[-_LAST_LINES:])
+            hint += f" Its log ends with: {lines}." if lines else ""
+        except DeviceError:
+            pass  # firmware without health, or the line is gone
+        error = Restarted(
+            f"The device on {self._line.port} restarted during the run, because of {reason}.", hint
         )
+        error.by_fault = by_fault
+        return error
 
     def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
         port = self._line.port

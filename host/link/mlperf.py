@@ -1,7 +1,8 @@
 """Client of the MLPerf Tiny monitor: text commands that end in ``%``, answers that end in ``m-ready``.
 
-The monitor has no checksums and no sequence numbers.  A command whose answer does not come is asked once more where
-that is harmless; a lost ``infer`` is an error.
+The monitor has no checksums and no sequence numbers: what a bad line changes may pass for data.  A lost answer is an
+error; ``connect`` finds the beginning of a command again.  Who must be sure of a result asks more than once, as
+``host/mlperf/feed.py`` does.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from arenite.converters.errors import DeviceError
-from arenite.host.link.transport import Transport
+from arenite.host.link.transport import PortGone, Transport
 
 READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
+#: What a monitor that is there needs to tell its name; on a bad line many short attempts find more than few long ones.
+_GREETING_S = 0.5
 _LAP = re.compile(r"m-lap-us-(\d+)")
 
 
@@ -57,17 +60,21 @@ class MonitorClient:
             # The first '%' ends whatever half command the device may hold; what it says to that is not for us.
             self._line.write(b"%name%")
             try:
-                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), 0.5)
-                break
+                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _GREETING_S)
+                about = self._ask("profile", _GREETING_S)
+                name, profile, model = (
+                    self._field(text, field)
+                    for text, field in ((answer, "m-name-dut"), (about, "m-profile"), (about, "m-model"))
+                )
+                return MonitorInfo(name, profile, model)
+            except PortGone:
+                raise
             except DeviceError:
                 if time.monotonic() > end:
                     raise DeviceError(
                         f"No MLPerf monitor answers on {self._line.port}.",
                         "Was the firmware generated with --protocol mlperf, and is this the right port?",
                     ) from None
-        name = self._field(answer, "m-name-dut")
-        about = self._ask("profile")
-        return MonitorInfo(name, self._field(about, "m-profile"), self._field(about, "m-model"))
 
     def load(self, data: bytes) -> None:
         """Make ``data`` (all inputs, one after the other) the input of the following inferences."""
@@ -98,7 +105,11 @@ class MonitorClient:
 
     def raw_outputs(self) -> bytes:
         """All outputs of the latest inference, one after the other (a command of Arenite's own monitor)."""
-        return bytes.fromhex(self._field(self._ask("raw"), "m-raw"))
+        text = self._field(self._ask("raw"), "m-raw")
+        try:
+            return bytes.fromhex(text)
+        except ValueError as error:
+            raise self._garbled(text) from error
 
     def timestamp_us(self) -> int:
         """The device's clock."""
@@ -109,7 +120,16 @@ class MonitorClient:
 
     def _results(self, answer: str) -> tuple[float, ...]:
         text = self._field(answer, "m-results")
-        return tuple(float(item) for item in text.split(",") if item)
+        try:
+            return tuple(float(item) for item in text.split(",") if item)
+        except ValueError as error:
+            raise self._garbled(text) from error
+
+    def _garbled(self, text: str) -> DeviceError:
+        return DeviceError(
+            f"The device on {self._line.port} sent results that are no numbers: {text[:40]!r}.",
+            "Check cable, speed and ground.",
+        )
 
     def _field(self, answer: str, name: str) -> str:
         """What stands in brackets behind ``name``."""

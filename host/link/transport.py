@@ -12,6 +12,10 @@ import serial
 from arenite.converters.errors import DeviceError
 
 
+class PortGone(DeviceError):
+    """The port itself went away: there is nobody left to ask again."""
+
+
 class Transport(Protocol):
     """What a protocol client needs of a line."""
 
@@ -63,7 +67,7 @@ class SerialTransport:
         )
 
     def read(self, timeout_s: float) -> bytes:
-        """See :class:`Transport`.  Raises DeviceError when the port has gone."""
+        """See :class:`Transport`.  Raises PortGone when the port has gone."""
         try:
             self._serial.timeout = timeout_s
             data = self._serial.read(1)
@@ -89,8 +93,8 @@ class SerialTransport:
         except (serial.SerialException, OSError) as error:
             raise self._gone(error) from error
 
-    def _gone(self, error: Exception) -> DeviceError:
-        return DeviceError(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
+    def _gone(self, error: Exception) -> PortGone:
+        return PortGone(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
 
     def close(self) -> None:
         """Close the port; doing it twice is harmless."""

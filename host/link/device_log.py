@@ -1,0 +1,104 @@
+"""Follow the log and the health of a firmware of Arenite that was generated with ``--health``: it is asked, again and
+again, because it speaks only then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from arenite.converters.errors import DeviceError
+from arenite.host.link.client import DeviceClient, NoHealth
+from arenite.host.link.health import Health
+from arenite.host.link.monitor import Line, again
+from arenite.host.link.transport import PortGone, SerialTransport, Transport
+
+ASK_S = 1.0
+
+
+def follow(
+    find: Callable[[], str],
+    baud: int,
+    *,
+    reconnect: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    every_s: float = ASK_S,
+) -> Iterator[Line]:
+    """Entries of the log as they appear, and the health when it changes; asked once at least.
+
+    Args, and the events of lost and found ports: as ``monitor.watch``; ``every_s``: seconds between questions.
+
+    Raises:
+        NoHealth: the firmware has no log.
+        PortGone: the cable was pulled, and ``reconnect`` is off.
+        DeviceError: nothing answers at the beginning.
+    """
+    told = Told()
+
+    def ask(line: SerialTransport, first: bool) -> Iterator[Line]:
+        return _ask(line, told, stop, every_s, patient=not first)
+
+    yield from again(find, baud, ask, reconnect=reconnect, stop=stop)
+
+
+class Told:
+    """What was shown already, so that nothing is shown twice, whatever happens to the line."""
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.start = 0
+        self.remarks: list[str] = []
+
+    def news(self, client: DeviceClient) -> Iterator[Line]:
+        """What is new since the last time."""
+        health = client.health()
+        entries = client.log()
+        if health.starts < self.start:
+            self.number = -1  # power was lost, and with it the count
+        if health.starts != self.start:
+            yield Line(time.time(), summary(health), "health")
+        elif health.remarks != self.remarks:
+            for remark in health.remarks:
+                if remark not in self.remarks:
+                    yield Line(time.time(), remark, "health")
+        self.start, self.remarks = health.starts, health.remarks
+        for entry in entries:
+            if entry.number > self.number:
+                self.number = entry.number
+                yield Line(time.time(), str(entry))
+
+
+def summary(health: Health) -> str:
+    """The state of a device in a line."""
+    dog = f"watchdog {health.watchdog_ms / 1000:g} s" if health.watchdog_ms else "no watchdog"
+    return (
+        f"start {health.starts} by {health.started_by}, up {health.uptime_ms / 1000:.1f} s,"
+        f" {health.inferences:,} inferences, {health.stack_margin:,} B of stack never used,"
+        f" {health.guards_damaged} guard words damaged, {dog}"
+    )
+
+
+def _ask(
+    line: Transport, told: Told, stop: Callable[[], bool], every_s: float, *, patient: bool
+) -> Iterator[Line]:
+    client = DeviceClient(line)
+    greeted = False
+    while True:
+        try:
+            if not greeted:
+                client.hello()
+                greeted = True
+            yield from told.news(client)
+            patient = True
+        except (PortGone, NoHealth):
+            raise
+        except DeviceError as error:
+            # It started again, or hangs: once it has answered, its silence is news, not the end.
+            if not patient:
+                raise
+            greeted = False
+            yield Line(time.time(), error.problem, "silent")
+        until = time.monotonic() + every_s
+        while not stop() and time.monotonic() < until:
+            time.sleep(min(0.05, every_s))
+        if stop():
+            return

@@ -1,0 +1,133 @@
+"""What a device says, line by line with the time it came: a plain text log, or what an Arenite firmware is asked for.
+
+A firmware of Arenite speaks only when asked; other firmware, a boot ROM and a crash report do not wait for that.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from arenite.converters.errors import DeviceError
+from arenite.host.link.transport import PortGone, SerialTransport
+
+#: A line that is longer, or that nobody ends, is shown in parts.
+LONGEST = 2000
+QUIET_S = 0.3  # after this much silence what has come of a line is shown
+RETRY_S = 0.25
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Line:
+    """``text`` without its end; ``at``: seconds since 1970 when its first byte came; ``event``: said by the host
+    ("connected", "lost"), not by the device."""
+
+    at: float
+    text: str
+    event: str = ""
+
+
+def readable(data: bytes) -> str:
+    """UTF-8 text without colours; other bytes and control characters as ``\\xNN``: nothing steers the terminal."""
+    text = _COLOURS.sub("", data.decode("utf-8", "backslashreplace"))
+    return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+class LineReader:
+    """Bytes in, lines out; the ends of lines may be LF, CR LF or CR LF in two parts."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._pending = b""
+        self._since = 0.0
+        self._latest = 0.0
+
+    def feed(self, data: bytes) -> Iterator[Line]:
+        """The lines that ``data`` completes; call it with nothing, too, so that an unended line is shown."""
+        now = self._clock()
+        if data:
+            if not self._pending:
+                self._since = now
+            self._pending += data
+            self._latest = now
+        while (end := self._pending.find(b"\n")) >= 0 or len(self._pending) > LONGEST:
+            cut = end if 0 <= end <= LONGEST else LONGEST
+            yield self._line(cut)
+            self._pending = self._pending[cut + (cut == end) :]
+            self._since = now
+        if self._pending and now - self._latest >= QUIET_S:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Line]:
+        """What has come of a line that did not end."""
+        if self._pending:
+            yield self._line(len(self._pending))
+            self._pending = b""
+
+    def _line(self, cut: int) -> Line:
+        return Line(self._since, readable(self._pending[:cut].rstrip(b"\r")))
+
+
+def watch(
+    find: Callable[[], str], baud: int, *, reconnect: bool = False, stop: Callable[[], bool] = lambda: False
+) -> Iterator[Line]:
+    """Every line that comes on the port that ``find`` names, until ``stop`` says so.
+
+    Args:
+        find: the port; asked again after a loss, because USB may name it anew.
+        baud: its speed.
+        reconnect: when the port goes away, wait until it is back; its absence is a line with an event.
+        stop: asked a few times per second.
+
+    Raises:
+        PortGone: the cable was pulled, and ``reconnect`` is off.
+        DeviceError: there is no such port at the beginning.
+    """
+    yield from again(find, baud, lambda line, _: _read(line, stop), reconnect=reconnect, stop=stop)
+
+
+def again(
+    find: Callable[[], str],
+    baud: int,
+    read: Callable[[SerialTransport, bool], Iterator[Line]],
+    *,
+    reconnect: bool,
+    stop: Callable[[], bool],
+) -> Iterator[Line]:
+    """What ``read`` gives of the port, and with ``reconnect`` of the port each time that it is back; ``read`` is told
+    whether it is the first. Found and lost ports are lines with an event. Raises what ``watch`` does, and ``read``.
+    """
+    first = True
+    while first or not stop():
+        try:
+            line = SerialTransport(find(), baud)
+        except DeviceError:
+            if first or not reconnect:
+                raise
+            time.sleep(RETRY_S)
+            continue
+        yield Line(time.time(), f"{line.port} at {baud} baud", "connected")
+        try:
+            yield from read(line, first)
+            return
+        except PortGone as error:
+            if not reconnect:
+                raise
+            yield Line(time.time(), error.problem, "lost")
+        finally:
+            line.close()
+        first = False
+
+
+def _read(line: SerialTransport, stop: Callable[[], bool]) -> Iterator[Line]:
+    reader = LineReader()
+    try:
+        while not stop():
+            yield from reader.feed(line.read(QUIET_S / 2))
+    except PortGone:
+        yield from reader.rest()
+        raise
+    yield from reader.rest()

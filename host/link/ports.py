@@ -1,0 +1,160 @@
+"""Which serial port a board is on: ``--port auto``, by the USB ids of the board's profile.
+
+A port is taken only when it is the only one that can be the board.  Otherwise the error shows what was seen: ports,
+ids, names, serial numbers, and what each could be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.link.usb import UsbPort, serial_ports, usb_devices
+from arenite.profiles.boards import Board, all_boards
+
+AUTO = "auto"
+#: ``usb:SERIAL`` is the port of the device with this serial number.
+BY_SERIAL = "usb:"
+#: Ids of the chips in USB-to-serial adapters, which say nothing of what is behind them.
+ADAPTERS = {
+    **{f"0403:{product}": "FTDI" for product in ("6001", "6010", "6011", "6014", "6015")},
+    "10c4:ea60": "Silicon Labs CP210x",
+    "10c4:ea70": "Silicon Labs CP2105",
+    "1a86:7523": "WCH CH340",
+    "1a86:55d3": "WCH CH343",
+    "1a86:55d4": "WCH CH9102",
+    "067b:2303": "Prolific PL2303",
+    "067b:23a3": "Prolific PL2303GT",
+    "2e8a:000c": "Raspberry Pi Debug Probe",
+    "04d8:00dd": "Microchip MCP2221",
+}
+_SHOWN = 3  # names of boards in a row of the table
+
+
+def matches(board: Board, port: UsbPort) -> bool:
+    """Whether ``port`` can be the one that the firmware of ``board`` talks on."""
+    usb, device = board.usb, port.device
+    known = device.id in usb.ids or (usb.adapter and device.id in ADAPTERS)
+    if not known:
+        return False
+    serial = device.serial.upper()
+    if usb.serials:
+        return serial.startswith(tuple(s.upper() for s in usb.serials))
+    # Boards with one id whose serial numbers tell them apart: it is one of those, not this.
+    return not any(
+        device.id in other.usb.ids and serial.startswith(tuple(s.upper() for s in other.usb.serials))
+        for other in all_boards()
+        if other.usb.serials
+    )
+
+
+def could_be(port: UsbPort) -> list[str]:
+    """Names of all boards that ``port`` can belong to."""
+    return [board.name for board in all_boards() if not board.emulated and matches(board, port)]
+
+
+def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -> str:
+    """Path of the only port that can be ``board``'s.
+
+    Args:
+        board: a real board.
+        root: where ``sys`` and ``dev`` are; a test's own tree.
+        upload: a port that only an uploader can use will do where there is no other.
+
+    Raises:
+        DeviceError: there is none; what is there is told.
+        UsageError: there are several, or the board is emulated.
+    """
+    if board.emulated:
+        raise UsageError(f"{board.name} is emulated and has no port.", "Leave out --port.")
+    here = serial_ports(root)
+    found = [port for port in here if matches(board, port)]
+    if not found and upload:
+        found = [port for port in here if port.device.id in board.usb.boot]
+    if len(found) == 1:
+        return found[0].path
+    if found:
+        raise UsageError(
+            f"{len(found)} ports can be {board.name}:\n{describe(found)}",
+            f"Name one: --port {found[0].path}, or by its serial number, --port {BY_SERIAL}"
+            f"{found[0].device.serial or 'SERIAL'}.",
+        )
+    raise _none_found(board, here, root)
+
+
+def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> DeviceError:
+    boot = [device for device in usb_devices(root) if device.id in board.usb.boot]
+    if boot:
+        tools = [tool for tool in ("uf2", "dfu") if tool in board.upload_tools]
+        way = f"Flash it: arenite flash DIR --tool {tools[0]}." if tools else "Flash it, or reset it."
+        return DeviceError(
+            f"{board.name} has no serial port now: it is in its bootloader ({boot[0].id} {boot[0].product}).",
+            way,
+        )
+    wanted = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
+    if not here:
+        return DeviceError(
+            f"No port for {board.name}: nothing with a serial port is on USB here.",
+            f"Plug it in ({wanted}); the cable must carry data.",
+        )
+    return DeviceError(
+        f"No port can be {board.name} ({wanted}). Here are:\n{describe(here)}",
+        "Plug the board in, choose the right --board, or name its --port.",
+    )
+
+
+def resolve_port(
+    board: Board, port: str | None, root: Path | None = None, *, upload: bool = False
+) -> str | None:
+    """What ``--port`` means: ``auto`` and ``usb:SERIAL`` become a path, anything else stays what it is.
+
+    Raises:
+        DeviceError, UsageError: as :func:`find_port`.
+    """
+    if port == AUTO:
+        return find_port(board, root, upload=upload)
+    if port is not None and port.startswith(BY_SERIAL):
+        return by_serial(port.removeprefix(BY_SERIAL), root)
+    return port
+
+
+def by_serial(serial: str, root: Path | None = None) -> str:
+    """Path of the only port of the device with this serial number.  Raises DeviceError or UsageError as find_port."""
+    here = serial_ports(root)
+    found = [port for port in here if serial and port.device.serial.lower() == serial.lower()]
+    if len(found) == 1:
+        return found[0].path
+    if found:
+        raise UsageError(
+            f"The device with the serial number {serial} has {len(found)} ports:\n{describe(found)}",
+            f"Name one: --port {found[0].path}.",
+        )
+    table = f" Here are:\n{describe(here)}" if here else ""
+    raise DeviceError(f"Nothing on USB has the serial number {serial}.{table}", "Is the board plugged in?")
+
+
+def describe(ports: Iterable[UsbPort]) -> str:
+    """A table as text: port, id, product, serial number, and the boards that it could be."""
+    shown = list(ports)
+    of_device = [(port.device.location, port.device.serial) for port in shown]
+    several = {device for device in of_device if of_device.count(device) > 1}
+    rows = [("port", "id", "product", "serial number", "could be")]
+    rows += [_row(port, device in several) for port, device in zip(shown, of_device, strict=True)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _row(port: UsbPort, one_of_several: bool) -> tuple[str, str, str, str, str]:
+    """``one_of_several``: the device has more ports, which only the interface tells apart."""
+    names = could_be(port)
+    boards = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    if port.device.id in ADAPTERS:
+        boards = f"anything behind a {ADAPTERS[port.device.id]} adapter"
+    product = port.device.product or port.device.maker or "-"
+    if port.interface and one_of_several:
+        product += f", interface {port.interface}"
+    return port.path, port.device.id, product, port.device.serial or "-", boards or "no board that is known"

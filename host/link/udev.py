@@ -1,0 +1,37 @@
+"""Rules for udev, from the profiles: whoever sits at the computer may use its boards and debug probes, and ModemManager
+leaves their ports alone (it talks to every new port for seconds, and a firmware that listens gets that as noise)."""
+
+from __future__ import annotations
+
+from arenite.host.link.ports import ADAPTERS
+from arenite.profiles.boards import all_boards
+
+PLACE = "/etc/udev/rules.d/70-arenite.rules"
+_HEAD = f"""\
+# USB ids of the boards that Arenite knows. To be put into {PLACE}, then:
+#   udevadm control --reload && udevadm trigger
+# The number in the file's name has to be below 73, where uaccess is applied.
+ACTION=="remove", GOTO="arenite_end"
+SUBSYSTEM!="usb|tty|hidraw", GOTO="arenite_end"
+"""
+_TAIL = 'LABEL="arenite_end"\n'
+_RULE = (
+    'ATTRS{{idVendor}}=="{vendor}", ATTRS{{idProduct}}=="{product}", MODE="0660", TAG+="uaccess",'
+    ' ENV{{ID_MM_DEVICE_IGNORE}}="1"\n'
+)
+
+
+def rules() -> str:
+    """The file. Ids are those of every profile and of the usual USB-to-serial adapters, each with what it is."""
+    names: dict[str, list[str]] = {id: [f"{maker} adapter"] for id, maker in ADAPTERS.items()}
+    for board in all_boards():
+        for id in (*board.usb.ids, *board.usb.boot, *(board.targets.dfu.ids if board.targets.dfu else ())):
+            known = names.setdefault(id, [])
+            if board.name not in known:
+                known.append(board.name)
+    text = _HEAD
+    for id in sorted(names):
+        vendor, product = id.split(":")
+        shown = ", ".join(names[id][:3]) + (f" and {len(names[id]) - 3} more" if len(names[id]) > 3 else "")
+        text += f"# {shown}\n" + _RULE.format(vendor=vendor, product=product)
+    return text + _TAIL

@@ -1,0 +1,113 @@
+"""What hangs on USB here: devices, and the serial ports that belong to them.
+
+On Linux it is read from sysfs below ``root``, which a test points at a tree of its own; elsewhere pyserial tells.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path("/")
+
+
+@dataclass(frozen=True)
+class UsbDevice:
+    """``id`` is vendor and product, ``vvvv:pppp``; ``location`` the bus and the ports on the way, as in ``1-1.4``."""
+
+    id: str
+    product: str = ""
+    maker: str = ""
+    serial: str = ""
+    location: str = ""
+
+
+@dataclass(frozen=True)
+class UsbPort:
+    """A serial port of a device; ``interface`` tells several of one device apart (a number, or "")."""
+
+    path: str
+    device: UsbDevice
+    interface: str = ""
+
+
+def usb_devices(root: Path | None = None) -> list[UsbDevice]:
+    """Everything on USB but hubs, in the order of location; only what has a serial port where there is no sysfs."""
+    root = ROOT if root is None else root
+    if not _has_sysfs(root):
+        return list({port.device.location: port.device for port in serial_ports(root)}.values())
+    found = [_device(folder) for folder in (root / "sys/bus/usb/devices").glob("*") if _is_device(folder)]
+    return sorted((d for d in found if d is not None), key=lambda d: d.location)
+
+
+def serial_ports(root: Path | None = None) -> list[UsbPort]:
+    """Serial ports that belong to a USB device, sorted by path."""
+    root = ROOT if root is None else root
+    if not _has_sysfs(root):
+        return _by_pyserial()
+    ports = []
+    for entry in (root / "sys/class/tty").glob("*"):
+        if (port := _port(entry, root)) is not None:
+            ports.append(port)
+    return sorted(ports, key=lambda port: (len(port.path), port.path))
+
+
+def _has_sysfs(root: Path) -> bool:
+    return sys.platform.startswith("linux") or root != ROOT
+
+
+def _port(entry: Path, root: Path) -> UsbPort | None:
+    """The port behind an entry of ``/sys/class/tty``; None for a terminal that is not on USB."""
+    here, interface = entry.resolve(), ""
+    while here != here.parent:
+        if (here / "bInterfaceNumber").is_file():
+            interface = _text(here / "bInterfaceNumber")
+        if _is_device(here):
+            device = _device(here)
+            return None if device is None else UsbPort(str(root / "dev" / entry.name), device, interface)
+        here = here.parent
+    return None
+
+
+def _is_device(folder: Path) -> bool:
+    return (folder / "idVendor").is_file()
+
+
+def _device(folder: Path) -> UsbDevice | None:
+    vendor, product = _text(folder / "idVendor").lower(), _text(folder / "idProduct").lower()
+    if not (vendor and product) or _text(folder / "bDeviceClass") == "09":  # a hub, or gone meanwhile
+        return None
+    return UsbDevice(
+        id=f"{vendor}:{product}",
+        product=_text(folder / "product"),
+        maker=_text(folder / "manufacturer"),
+        serial=_text(folder / "serial"),
+        location=folder.resolve().name,
+    )
+
+
+def _text(path: Path) -> str:
+    """Contents of an attribute; empty where there is none, or where the device went away meanwhile."""
+    try:
+        return path.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _by_pyserial() -> list[UsbPort]:
+    from serial.tools.list_ports import comports
+
+    ports = []
+    for port in comports():
+        if port.vid is None or port.pid is None:
+            continue
+        device = UsbDevice(
+            id=f"{port.vid:04x}:{port.pid:04x}",
+            product=port.product or port.description or "",
+            maker=port.manufacturer or "",
+            serial=port.serial_number or "",
+            location=port.location or port.device,
+        )
+        ports.append(UsbPort(port.device, device))
+    return ports

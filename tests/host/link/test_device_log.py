@@ -1,0 +1,97 @@
+"""``arenite monitor --log`` against a real firmware in an emulator: what is new, once; resets; no log at all."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import DeviceError
+from arenite.firmware.generator.features import Features
+from arenite.firmware.generator.project import write_project
+from arenite.host.cli.main import main
+from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import NoHealth
+from arenite.host.link.device_log import follow
+from arenite.host.link.monitor import Line
+from arenite.profiles.boards import load_board
+from tests import toy_model
+
+pytestmark = pytest.mark.qemu
+BOARD = load_board("qemu_mps2_an386")
+
+
+@pytest.fixture(scope="module")
+def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log") / "p"
+    return direct_build(write_project(folder, toy_model.sources(), [], BOARD, features=Features(health=True)))
+
+
+def until(lines: list[Line], word: str) -> None:
+    end = time.monotonic() + 15
+    while not any(word in f"{line.event} {line.text}" for line in lines):
+        assert time.monotonic() < end, lines
+        time.sleep(0.02)
+
+
+def reset(machine: RunningEmulator) -> None:
+    assert machine.process.stdin is not None
+    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
+    machine.process.stdin.flush()
+
+
+def test_the_log_is_followed_through_a_reset(elf: Path) -> None:
+    lines: list[Line] = []
+    ended = threading.Event()
+    with start(BOARD, elf) as machine:
+
+        def run() -> None:
+            for line in follow(lambda: machine.port, 115200, stop=ended.is_set, every_s=0.1):
+                lines.append(line)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        until(lines, "start 1 by power-on")
+        until(lines, "started because of power-on")
+        reset(machine)
+        until(lines, "start 2")
+        time.sleep(0.4)
+        ended.set()
+        thread.join(5)
+    assert not thread.is_alive()
+    assert lines[0].event == "connected"
+    entries = [line.text for line in lines if not line.event]
+    assert len(entries) == len(set(entries)), "an entry was shown twice"
+    assert [text.partition(",")[0] for text in entries if "started because" in text] == ["start 1", "start 2"]
+    assert sum("start 2 by" in line.text for line in lines if line.event == "health") == 1
+
+
+def test_the_command_asks_once_and_ends(elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with start(BOARD, elf) as machine:
+        assert main(["monitor", machine.port, "--log", "--seconds", "0", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["event"] for row in rows] == ["connected", "health", None]
+    assert "guard words damaged" in rows[1]["text"] and "power-on" in rows[2]["text"]
+
+
+def test_firmware_without_a_log_says_how_to_get_one(tmp_path: Path) -> None:
+    plain = direct_build(write_project(tmp_path / "p", toy_model.sources(), [], BOARD))
+    with start(BOARD, plain) as machine, pytest.raises(NoHealth) as caught:
+        list(follow(lambda: machine.port, 115200))
+    assert "--health" in f"{caught.value}"
+
+
+def test_nobody_answers_at_the_beginning(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+    import pty
+
+    near, far = pty.openpty()
+    monkeypatch.setattr("arenite.host.link.client.DeviceClient.hello.__defaults__", (0.3,))
+    with pytest.raises(DeviceError, match="Nothing answers"):
+        list(follow(lambda: os.ttyname(far), 115200))
+    os.close(near)
+    os.close(far)

@@ -1,0 +1,176 @@
+"""One byte in a hundred is damaged, and the board starts again in between: results are right or missing, not wrong.
+
+The line is a real pseudo-terminal between the host's client and the emulator's; the board is reset by the emulator.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import DeviceError
+from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.link.client import DeviceClient
+from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.transport import SerialTransport
+from arenite.host.mlperf.feed import CONFIRMED, Feeder
+from arenite.profiles.boards import load_board
+from tests import toy_model
+from tests.host.link.faulty_line import FaultyLine, RandomFaults
+
+pytestmark = pytest.mark.qemu
+BOARD = "qemu_mps2_an386"
+RATE = 0.01
+Firmware = Callable[..., Path]
+
+
+def reset(machine: RunningEmulator) -> None:
+    """What a reset button does; whatever the device was saying stops there."""
+    assert machine.process.stdin is not None
+    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
+    machine.process.stdin.flush()
+
+
+def samples(count: int, seed: int) -> list[bytes]:
+    rng = random.Random(seed)
+    return [rng.randbytes(8) for _ in range(count)]
+
+
+def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
+    """As a careful host asks: greet anew after an error, and begin the sample again; None: missing."""
+    for _ in range(4):
+        try:
+            client.write_input(0, sample)
+            client.infer()
+            return client.read_output(0, 8)
+        except DeviceError:
+            client.connect(toy_model.HASH)
+    return None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int) -> None:
+    faults = RandomFaults(RATE, seed), RandomFaults(RATE, seed + 100)
+    asked, got = samples(40, seed), []
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
+        with line, SerialTransport(line.port) as host:
+            client = DeviceClient(host, resend_s=0.1, attempts=40)
+            client.connect(toy_model.HASH)
+            for k, sample in enumerate(asked):
+                if k == 20:
+                    # In the middle of a sample: its input is there and is lost.
+                    client.write_input(0, sample)
+                    reset(machine)
+                got.append(framed_answer(client, sample))
+    wrong = [
+        k for k, (a, b) in enumerate(zip(got, toy_model.expected(asked), strict=True)) if a not in (b, None)
+    ]
+    assert wrong == []
+    assert got.count(None) == 0  # so short a frame gets through
+    assert faults[0].count > 10 and faults[1].count > 10
+    assert client.statistics.damaged > 0
+
+
+def test_a_frame_shrinks_on_a_bad_line_and_grows_again(firmware: Firmware) -> None:
+    faults = RandomFaults(0.03, 5)
+    seen: list[int] = []
+
+    def to_device(data: bytes) -> bytes:
+        return faults(data) if len(seen) < 40 else data
+
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_device=to_device)
+        with line, SerialTransport(line.port) as host:
+            client = DeviceClient(host, resend_s=0.1, attempts=40)
+            client.connect(toy_model.HASH)
+            for _ in range(80):
+                client.memory()
+                seen.append(client._part)
+            for _ in range(200):
+                client.memory()
+    assert min(seen) < 240
+    assert client._part == 240
+
+
+def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
+    faults = RandomFaults(RATE, 3), RandomFaults(RATE, 103)
+    asked = samples(10, 3)
+    wanted = toy_model.expected(asked)
+    got: list[bytes | None] = []
+    with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
+        line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
+        with line, SerialTransport(line.port) as host:
+            client = MonitorClient(host, timeout_s=0.3, infer_timeout_s=0.5)
+            client.connect()
+            feeder = Feeder(client)
+            for k, (sample, want) in enumerate(zip(asked, wanted, strict=True)):
+                if k == 5:
+                    host.write(b"db load 8%db 01")
+                    reset(machine)
+                found = feeder.answer(sample, want)
+                got.append(None if found is None else found.outputs)
+    assert [k for k, (a, b) in enumerate(zip(got, wanted, strict=True)) if a not in (b, None)] == []
+    assert sum(answer is not None for answer in got) >= 5  # eight bytes get through now and then
+    assert feeder.statistics.repeated > 0
+    assert faults[0].count > 5 and faults[1].count > 5
+
+
+class Outputs:
+    """Changes the first two digits of the outputs that the device sends, as ``change`` says; whole lines at a time."""
+
+    def __init__(self, change: Callable[[bytes], bytes]) -> None:
+        self._change = change
+        self._pending = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        head = b"m-raw-["
+        return b"".join(
+            (head + self._change(line[7:9]) + line[9:] if line.startswith(head) else line) + b"\n"
+            for line in lines
+        )
+
+
+@pytest.mark.parametrize("times", [1, CONFIRMED - 1])
+def test_a_wrong_answer_of_the_line_is_not_believed(firmware: Firmware, times: int) -> None:
+    left = [b"ee"] * times  # the same wrong bytes each time
+    sample = bytes(range(8, 16))
+    (want,) = toy_model.expected([sample])
+    with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
+        line = FaultyLine(machine.transport, to_host=Outputs(lambda right: left.pop() if left else right))
+        with line, SerialTransport(line.port) as host:
+            client = MonitorClient(host)
+            client.connect()
+            feeder = Feeder(client)
+            found = feeder.answer(sample, want)
+    assert found is not None and found.outputs == want
+    assert feeder.statistics.repeated == times
+
+
+def test_a_device_that_computes_otherwise_is_told_so(firmware: Firmware) -> None:
+    """The same other bytes from three runs are the device's own: a difference, not a fault of the line."""
+    sample = bytes(range(8))
+    with start(load_board(BOARD), firmware(BOARD, "AT(24)[0] ^= 4;", protocol="mlperf")) as machine:
+        client = MonitorClient(machine.transport)
+        client.connect()
+        feeder = Feeder(client)
+        (want,) = toy_model.expected([sample])
+        found = feeder.answer(sample, want)
+    assert found is not None
+    assert found.outputs == bytes([want[0] ^ 4]) + want[1:]
+    assert feeder.statistics.repeated == CONFIRMED - 1
+
+
+def test_a_line_that_never_says_the_same_leaves_a_sample_missing(firmware: Firmware) -> None:
+    changed = iter(range(100, 256))
+    sample = bytes(range(8))
+    with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
+        line = FaultyLine(machine.transport, to_host=Outputs(lambda _: b"%02x" % next(changed)))
+        with line, SerialTransport(line.port) as host:
+            client = MonitorClient(host)
+            client.connect()
+            assert Feeder(client).answer(sample, toy_model.expected([sample])[0]) is None

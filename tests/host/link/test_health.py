@@ -1,0 +1,398 @@
+"""A device that tells how it fares: causes of a start, a log that survives, a watchdog that bites."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.firmware.generator.features import Features
+from arenite.firmware.generator.project import write_project
+from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.flash.build import direct_build
+from arenite.host.link import health
+from arenite.host.link.client import DeviceClient, NoHealth, Restarted
+from arenite.host.link.frames import FrameDecoder, encode_frame
+from arenite.host.link.transport import SerialTransport
+from arenite.host.prepare import prepare
+from arenite.host.project import generate_project
+from arenite.profiles.boards import load_board
+from tests import toy_model
+from tests.host.bench.graphs import classifier, save
+from tests.host.link.faulty_line import FaultyLine, RandomFaults
+
+pytestmark = pytest.mark.qemu
+BOARDS = [
+    "qemu_microbit",
+    "qemu_mps2_an385",
+    "qemu_mps2_an386",
+    "qemu_netduinoplus2",
+    "qemu_mps2_an505",
+    "qemu_mps3_an547",
+    "qemu_riscv32",
+    "qemu_xtensa_lx106",
+]
+WATCHED = ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an505", "qemu_mps3_an547"]
+BOARD = "qemu_mps2_an386"
+#: What the toy's last layer does, by the first byte of its input.
+MISCHIEF = """
+    volatile uint32_t nothing = 0;
+    switch (AT(0)[0]) {
+    case 1:
+        __builtin_trap();
+        break;
+    case 2:
+        model_memory.tail[1] = 7;
+        model_memory.head[0] = 8;
+        break;
+    case 3:
+        while (nothing == 0) {
+        }
+        break;
+    case 4: /* no memory is there on any of the boards */
+        nothing = *(volatile uint32_t *)0xE8000000u;
+        break;
+    case 5: /* a word into RAM, as boards with a Cortex-M have it */
+        *(volatile uint32_t *)(0x20000000u + 4u * (AT(0)[1] | (uint32_t)AT(0)[2] << 8)) =
+            AT(0)[4] | (uint32_t)AT(0)[5] << 8 | (uint32_t)AT(0)[6] << 16 | (uint32_t)AT(0)[7] << 24;
+        break;
+    default:
+        break;
+    }
+"""
+OK, TRAP, GUARD, HANG, NOWHERE = (bytes([k]) + bytes(range(1, 8)) for k in range(5))
+Firmware = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Firmware:
+    """``healthy(board)``: the ELF of the toy model with health."""
+
+    @cache
+    def make(board: str) -> Path:
+        folder = tmp_path_factory.mktemp("healthy") / "project"
+        sources = toy_model.sources(MISCHIEF)
+        return direct_build(
+            write_project(folder, sources, [], load_board(board), features=Features(health=True))
+        )
+
+    return make
+
+
+def connected(machine: RunningEmulator) -> DeviceClient:
+    device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=30)
+    device.connect(toy_model.HASH)
+    return device
+
+
+def reset(machine: RunningEmulator) -> None:
+    """What a reset button does."""
+    assert machine.process.stdin is not None
+    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
+    machine.process.stdin.flush()
+    time.sleep(0.3)
+
+
+def texts(device: DeviceClient) -> list[str]:
+    return [entry.text for entry in device.log() if entry.code != health.BAD_FRAME]
+
+
+def symbol(elf: Path, name: str) -> tuple[int, int]:
+    """Address and size."""
+    with elf.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        found = table.get_symbol_by_name(name)
+        assert found is not None
+        (only,) = found
+    return only["st_value"] & ~1, only["st_size"]
+
+
+def fails(device: DeviceClient, sample: bytes) -> Restarted:
+    device.write_input(0, sample)
+    with pytest.raises(Restarted) as caught:
+        device.infer()
+    device.connect(toy_model.HASH)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_device_that_is_well_says_so(healthy: Firmware, name: str) -> None:
+    with start(load_board(name), healthy(name)) as machine:
+        device = connected(machine)
+        for _ in range(3):
+            device.write_input(0, OK)
+            device.infer()
+        before = device.health()
+        time.sleep(0.2)
+        report = device.health()
+        assert (report.inferences, report.cause, report.starts) == (3, health.POWER_ON, 1)
+        assert (report.guards_damaged, report.remarks, report.fault) == (0, [], None)
+        memory = device.memory()
+        assert 0 < report.stack_margin <= memory.stack_bytes - memory.stack_used
+        assert memory.started_by == report.started_by == "power-on"
+        assert report.uptime_ms > before.uptime_ms
+        assert report.watchdog_ms == (8000 if name in WATCHED else 0)
+        assert texts(device) == ["started because of power-on"]
+        assert json.dumps(report.to_json())
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmware, name: str) -> None:
+    elf = healthy(name)
+    with start(load_board(name), elf) as machine:
+        device = connected(machine)
+        device.restart()
+        device.connect(toy_model.HASH)
+        assert device.health().started_by == "a request"
+        error = fails(device, TRAP)
+        assert error.by_fault and "because of a fault: " in error.problem
+        report = device.health()
+        assert (report.cause, report.inferences, report.starts) == (health.FAULT, 0, 3)
+        address, size = symbol(elf, "reverse")
+        assert address <= report.pc < address + size  # the layer that trapped
+        assert report.fault is not None
+        assert f"{report.pc:#010x}" in report.started_by
+        if name not in ("qemu_microbit",):
+            assert "undefined" in report.fault or "breakpoint" in report.fault
+        reset(machine)
+        device.connect(toy_model.HASH)
+        assert device.health().cause == len(health.CAUSES) - 2  # nothing announced it
+        assert device.memory().started_by == "a reset that nothing announced"
+        told = texts(device)
+        assert [t.split(" at ")[0] for t in told] == [
+            "started because of power-on",
+            "started because of a request",
+            report.fault,
+            "started because of a fault",
+            "started because of a reset that nothing announced",
+        ]
+        assert f"{report.pc:#010x}" in told[2]
+        starts = [entry.start for entry in device.log() if entry.code != health.BAD_FRAME]
+        assert starts == [1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", [b for b in BOARDS if b != "qemu_xtensa_lx106"])
+def test_a_fault_tells_where_it_reached(healthy: Firmware, name: str) -> None:
+    with start(load_board(name), healthy(name)) as machine:
+        device = connected(machine)
+        error = fails(device, NOWHERE)
+        report = device.health()
+        assert report.cause == health.FAULT
+        if name != "qemu_microbit":  # a Cortex-M0 has no register for it
+            assert report.address == 0xE8000000
+            assert "no memory" in (report.fault or "")
+            assert "address 0xe8000000" in error.problem and "address 0xe8000000" in error.hint
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_damaged_guards_are_seen_after_the_inference(healthy: Firmware, name: str) -> None:
+    with start(load_board(name), healthy(name)) as machine:
+        device = connected(machine)
+        for sample in (OK, GUARD, OK):
+            device.write_input(0, sample)
+            device.infer()
+        report = device.health()
+        assert report.guards_damaged == 2
+        assert report.remarks == ["2 guard words around the arena are overwritten."]
+        assert texts(device)[1:] == ["2 guard words overwritten, seen after inference 2"]  # told once
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
+    elf = healthy(name)
+    with start(load_board(name), elf) as machine:
+        device = connected(machine)
+        error = fails(device, HANG)
+        assert error.by_fault and "because of the watchdog" in error.problem
+        report = device.health()
+        address, size = symbol(elf, "reverse")
+        assert report.cause == health.WATCHDOG and address <= report.pc < address + size
+        assert texts(device) == [
+            "started because of power-on",
+            f"hung: the watchdog bit at {report.pc:#010x}",
+            "started because of the watchdog",
+        ]
+        # It works again, and waiting for the host is no hang: more than the watchdog's time goes by.
+        device.write_input(0, OK)
+        device.infer()
+        while device.health().uptime_ms < 2 * report.watchdog_ms:
+            time.sleep(0.2)
+        assert device.health().starts == 2
+        assert device.read_output(0, 8) == toy_model.expected([OK])[0]
+
+
+def test_a_cleared_log_is_empty_until_something_happens(healthy: Firmware) -> None:
+    with start(load_board(BOARD), healthy(BOARD)) as machine:
+        device = connected(machine)
+        device.restart()
+        device.connect(toy_model.HASH)
+        assert len(device.log(clear=True)) >= 2
+        assert device.log() == [] and device.health().log_entries == 0
+        reset(machine)
+        device.connect(toy_model.HASH)
+        # Numbers go on; the last one before is still there, because it holds them.
+        assert texts(device)[-1] == "started because of a reset that nothing announced"
+        assert device.health().starts == 3
+
+
+def test_what_memory_holds_by_chance_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
+    """RAM after power-on holds anything: noise, or old entries with a bit that fell over."""
+    elf = healthy(BOARD)
+    address, size = symbol(elf, "kept")
+    words, entry = size // 4, size // 16
+    with start(load_board(BOARD), elf) as machine:
+        device = connected(machine)
+
+        def put(content: bytes) -> None:
+            """Fill the memory of the log, as if it were so when the power comes."""
+            for k, word in enumerate(struct.unpack(f"<{words}I", content)):
+                offset = (address - 0x20000000) // 4 + k
+                device.write_input(0, struct.pack("<BHBI", 5, offset, 0, word))
+                device.infer()
+            reset(machine)
+            device.connect(toy_model.HASH)
+
+        for _ in range(5):
+            device.restart()
+            device.connect(toy_model.HASH)
+        whole = saved(machine, address, size, tmp_path / "ram")
+        kept = [e.number for e in device.log()]
+        put(whole)
+        assert [e.number for e in device.log()] == [*kept, kept[-1] + 1]  # the test can write a log
+        # The second newest entry was torn by a reset: it alone is gone.
+        torn = bytearray(whole)
+        torn[kept[-2] % 16 * entry + 8] ^= 4
+        put(bytes(torn))
+        assert [e.number for e in device.log()] == [*kept[:-2], kept[-1], kept[-1] + 1]
+        put(random.Random(1).randbytes(size))
+        assert texts(device) == ["started because of power-on"]
+        assert device.health().started_by == "power-on" and device.health().starts == 1
+
+
+def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> bytes:
+    """What the board's memory holds."""
+    save = {"execute": "pmemsave", "arguments": {"val": address, "size": size, "filename": str(file)}}
+    assert machine.process.stdin is not None
+    machine.process.stdin.write(json.dumps(save).encode() + b"\n")
+    machine.process.stdin.flush()
+    end = time.monotonic() + 5
+    while not file.exists() or file.stat().st_size < size:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return file.read_bytes()
+
+
+def test_noise_is_counted_and_does_not_wash_the_log_away(healthy: Firmware) -> None:
+    with start(load_board(BOARD), healthy(BOARD)) as machine:
+        device = connected(machine)
+        # A damaged frame; a request that is none; reading past an output.
+        bad = bytearray(encode_frame(bytes([77, 1, 0, 1])))
+        bad[3] ^= 0x55
+        complaints = FrameDecoder()
+        for _ in range(100):
+            machine.transport.write(bytes(bad))
+            while not list(complaints.feed(machine.transport.read(10.0))):
+                pass
+        report = device.health()
+        assert report.bad_frames >= 100
+        with pytest.raises(DeviceError, match="refuses command 99"):
+            device._exchange(99, bytes(2))
+        assert [e.text for e in device.log()] == [
+            "started because of power-on",
+            f"damaged frames, {report.bad_frames} times",
+            "requests that make no sense, 1 time",
+        ]
+
+
+def test_the_ring_keeps_the_newest(healthy: Firmware) -> None:
+    with start(load_board(BOARD), healthy(BOARD)) as machine:
+        device = connected(machine)
+        for _ in range(20):
+            device.restart()
+            device.connect(toy_model.HASH)
+        entries = device.log()
+        numbers = [e.number for e in entries]
+        assert len(numbers) == 16 and numbers == list(range(numbers[0], numbers[0] + 16))
+        assert entries[-1].start == device.health().starts == 21
+
+
+def test_health_and_log_come_over_a_bad_line(healthy: Firmware) -> None:
+    faults = RandomFaults(0.01, 9), RandomFaults(0.01, 109)
+    with start(load_board(BOARD), healthy(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
+        with line, SerialTransport(line.port) as host:
+            device = DeviceClient(host, resend_s=0.1, attempts=40)
+            device.connect(toy_model.HASH)
+            for _ in range(6):
+                device.restart()
+                device.connect(toy_model.HASH)
+            for _ in range(10):
+                assert device.health().cause == health.ASKED
+                log = [e for e in device.log() if e.code == health.START]
+                assert [e.start for e in log] == list(range(log[0].start, log[-1].start + 1))
+    assert faults[0].count > 5 and faults[1].count > 5
+
+
+@pytest.mark.parametrize("name", [BOARD, "qemu_microbit", "qemu_riscv32"])
+def test_no_request_hangs_it(healthy: Firmware, name: str) -> None:
+    """Whole frames with any content: each gets an answer, and none a start but the one that asks for it."""
+    rng = random.Random(4)
+    with start(load_board(name), healthy(name)) as machine:
+        device = connected(machine)
+        for _ in range(300):
+            command = rng.choice([1, 2, 3, 4, 6, 8, 9, rng.randrange(8, 256)])
+            arguments = bytes([rng.randrange(4), rng.randrange(4)])
+            size = rng.choice([0, 1, 4, 7, 8, 8, 12, rng.randrange(240)])
+            words = struct.pack("<II", *(rng.choice([0, 1, 5, 2**31, 2**32 - 1]) for _ in range(2)))
+            machine.transport.write(
+                encode_frame(bytes([rng.randrange(256), command]) + arguments + words[:size])
+            )
+            assert machine.transport.read(2.0)
+        time.sleep(0.1)
+        machine.transport.discard_input()
+        device.connect(toy_model.HASH)
+        assert device.health().starts == 1
+        device.write_input(0, OK)
+        device.infer()
+        assert device.read_output(0, 8) == toy_model.expected([OK])[0]
+
+
+def test_firmware_without_health_says_how_to_get_it(firmware: Callable[..., Path]) -> None:
+    with start(load_board(BOARD), firmware(BOARD)) as machine:
+        device = DeviceClient(machine.transport)
+        device.connect(toy_model.HASH)
+        for asked in (device.health, device.log):
+            with pytest.raises(NoHealth, match="does not tell its health"):
+                asked()
+
+
+def test_the_monitor_has_no_health(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="MLPerf monitor cannot tell"):
+        write_project(
+            tmp_path / "p",
+            toy_model.sources(),
+            [],
+            load_board(BOARD),
+            protocol="mlperf",
+            input_bytes=8,
+            features=Features(health=True),
+        )
+
+
+def test_a_project_with_both_is_refused(tmp_path: Path) -> None:
+    ready = prepare(save(classifier(), tmp_path / "m.tflite"))
+    with pytest.raises(UsageError, match="MLPerf monitor cannot tell"):
+        generate_project(
+            ready, load_board(BOARD), tmp_path / "p", protocol="mlperf", features=Features(health=True)
+        )
+    assert not (tmp_path / "p").exists()

@@ -1,0 +1,55 @@
+"""The udev rules: every id of every profile once, in a file that udev can read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from arenite.host.cli.main import main
+from arenite.host.link.udev import rules
+from arenite.profiles.boards import all_boards
+
+_TERM = re.compile(r'(?:[A-Z]+(?:\{\w+\})?(?:==|!=|=|\+=)"[^"]*")')
+
+
+def test_every_id_has_one_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boards", "--udev"]) == 0
+    text = capsys.readouterr().out
+    found = re.findall(r'idVendor\}=="(\w{4})", ATTRS\{idProduct\}=="(\w{4})"', text)
+    assert len(found) == len(set(found))
+    ids = {f"{vendor}:{product}" for vendor, product in found}
+    for board in all_boards():
+        assert {*board.usb.ids, *board.usb.boot} <= ids, board.name
+
+
+def test_as_json_they_are_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boards", "--udev", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": "arenite.udev/1", "rules": rules()}
+
+
+def test_rules_and_ports_are_not_asked_for_at_once() -> None:
+    assert main(["boards", "--udev", "--ports"]) == 2
+
+
+def test_each_line_is_terms_and_nothing_else() -> None:
+    lines = [line for line in rules().splitlines() if not line.startswith("#")]
+    for line in lines:
+        assert all(_TERM.fullmatch(term) for term in line.split(", ")), line
+    assert lines[-1] == 'LABEL="arenite_end"' and sum("GOTO" in line for line in lines) == 2
+
+
+def test_udev_itself_takes_them(tmp_path: Path) -> None:
+    udevadm = shutil.which("udevadm")
+    if udevadm is None:
+        pytest.skip("udevadm is not installed")
+    path = tmp_path / "70-arenite.rules"
+    path.write_text(rules())
+    done = subprocess.run([udevadm, "verify", str(path)], capture_output=True, text=True)
+    if "Unknown command" in done.stderr or "nvalid" in done.stderr:
+        pytest.skip("this udevadm is older than its `verify`")
+    assert done.returncode == 0, done.stdout + done.stderr
