@@ -35,19 +35,19 @@ class Runs:
     taken: int
 
 
-def compiled_plugin(cache: Path) -> Path:
-    """The plugin as a shared library in ``cache``, built unless it is there.
+def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
+    """The plugin ``name`` as a shared library in ``cache``, built unless it is there.
 
     Raises ``ToolError`` without a C compiler, or when it fails.
     """
     sources = sorted(_SOURCES.iterdir())
     compiler = os.environ.get("CC", "gcc")
     key = b"".join(path.read_bytes() for path in sources) + compiler.encode()
-    library = cache / f"blocks-{hashlib.sha256(key).hexdigest()[:16]}.so"
+    library = cache / f"{name}-{hashlib.sha256(key).hexdigest()[:16]}.so"
     if library.exists():
         return library
     temporary = f"{library}.{os.getpid()}"
-    command = [compiler, *_FLAGS, str(_SOURCES / "blocks.c"), "-o", temporary]
+    command = [compiler, *_FLAGS, str(_SOURCES / f"{name}.c"), "-o", temporary]
     try:
         cache.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(command, capture_output=True, text=True)
@@ -85,14 +85,16 @@ def plugin_arguments(
     entries: Sequence[int],
     idle: Sequence[tuple[int, int]],
     split: int | None = None,
+    waits: Sequence[tuple[int, int]] = (),
 ) -> tuple[str, ...]:
     """QEMU's arguments to count into ``out``.
 
     A phase begins at each address of ``entries``, ends in the ranges ``idle`` (address, bytes), and is cut into runs
-    at the address ``split``.
+    at the address ``split``. Blocks in the ranges ``waits`` are not counted.
     """
     ranges = ":".join(f"{address:x}:{size:x}" for address, size in idle)
     named = [f"out={out}", "entries=" + ":".join(f"{e:x}" for e in entries), f"idle={ranges}"]
+    named += [] if not waits else ["waits=" + ":".join(f"{address:x}:{size:x}" for address, size in waits)]
     named += [] if split is None else [f"split={split:x}"]
     # QEMU splits the list at commas; one in a path is written twice.
     return ("-plugin", ",".join(part.replace(",", ",,") for part in (str(library), *named)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.converters.errors import ToolError
 from arenite.firmware.generator.generate import Generated
+
+_HALF = re.compile(r"layer_\d+_second")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class LayerCode:
     ``entries``: where counting begins, and the position in ``orders`` of what runs from there. ``orders``: the layer of
     each run, in order. ``callers``: address and bytes of the functions that call the entries. ``split``: the function
     that tells one row's end. ``count``: how many layers there are.
+
+    On two cores: ``halves`` are the layers of which the second one computes a half; in ``orders`` such a half is
+    numbered behind all layers. ``joins``: address and bytes of the function in which the first core waits, and
+    ``serves``: of the one in which the second one does.
     """
 
     entries: tuple[tuple[int, int], ...]
@@ -47,6 +54,9 @@ class LayerCode:
     callers: tuple[tuple[int, int], ...]
     split: int | None
     count: int
+    halves: tuple[int, ...] = ()
+    joins: tuple[int, int] | None = None
+    serves: tuple[int, int] | None = None
 
 
 def layer_code(path: Path, segments: Sequence[Stages] = ()) -> LayerCode:
@@ -74,13 +84,28 @@ def layer_code(path: Path, segments: Sequence[Stages] = ()) -> LayerCode:
     except (OSError, ELFError) as error:
         raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
     entries = list(_entries(words, segments, spans))
+    halves = _halves(words, spans) if "ar_second_core" in spans else {}
+    entries += [([address], (len(words) + k,)) for k, address in enumerate(halves.values())]
     return LayerCode(
         tuple((address, k) for k, (addresses, _) in enumerate(entries) for address in addresses),
         tuple(order for _, order in entries),
-        tuple(spans[name] for name in ("ar_infer", "ar_take_rows") if name in spans),
+        tuple(spans[name] for name in ("ar_infer", "ar_take_rows", "ar_second_core") if name in spans),
         spans["ar_profile"][0] if "ar_profile" in spans else None,
         len(words),
+        tuple(halves),
+        spans.get("ar_join") if halves else None,
+        spans.get("ar_second_core") if halves else None,
     )
+
+
+def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int, int]:
+    """Layer to the address of the function of its second half."""
+    found = {
+        words.index(spans[name.removesuffix("_second")][0]): span[0]
+        for name, span in spans.items()
+        if _HALF.fullmatch(name)
+    }
+    return dict(sorted(found.items()))
 
 
 def _entries(

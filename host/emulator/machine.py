@@ -53,8 +53,10 @@ class RunningEmulator:
                     pipe.close()
 
 
-def command_line(board: Board, elf: Path, extra: tuple[str, ...] = (), *, icount: bool = True) -> list[str]:
-    """The command that runs ``elf`` on ``board``; without ``icount`` its timer tells nothing.
+def command_line(
+    board: Board, elf: Path | None, extra: tuple[str, ...] = (), *, icount: bool = True
+) -> list[str]:
+    """The command that runs ``elf`` on ``board``, or an empty board; without ``icount`` its timer tells nothing.
 
     Raises:
         UsageError: not an emulated board.
@@ -78,7 +80,7 @@ def command_line(board: Board, elf: Path, extra: tuple[str, ...] = (), *, icount
         *emulator.arguments,
         *("-qmp", "stdio", "--preconfig"),
         *extra,
-        *("-kernel", str(elf)),
+        *(("-kernel", str(elf)) if elf is not None else ()),
     ]
 
 
@@ -121,7 +123,43 @@ def start(
     """
     if not Path(elf).is_file():
         raise UsageError(f"There is no firmware {elf}.", "Build it with `arenite build`.")
-    command = command_line(board, Path(elf), extra, icount=icount)
+    with _running(command_line(board, Path(elf), extra, icount=icount), board, timeout_s) as running:
+        yield running
+
+
+@contextmanager
+def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[RunningEmulator]:
+    """The emulated ``board`` with nothing in its memory, halted, and a GDB server on the Unix socket ``gdb``.
+
+    Raises:
+        ToolError: QEMU is missing or does not start.
+        UsageError: not an emulated board.
+    """
+    extra = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
+    with _running(command_line(board, None, extra), board, timeout_s) as running:
+        yield running
+
+
+@contextmanager
+def _ends_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill ``process`` when this one dies without a chance to: the pipe to a waiting shell closes then. Linux' own
+    signal at a parent's death would come when the thread that started the process ends."""
+    command = ["sh", "-c", 'read -r _; kill -9 "$1"', "sh", str(process.pid)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as shell:
+        try:
+            yield
+        finally:
+            shell.kill()
+
+
+@contextmanager
+def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[RunningEmulator]:
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -132,7 +170,8 @@ def start(
         assert process.stdin is not None
         process.stdin.write(_GO)
         process.stdin.flush()
-        yield running
+        with _ends_with_us(process):
+            yield running
     finally:
         if running is not None:
             running.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from arenite.converters.errors import ToolError
@@ -27,17 +27,40 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Profile:
-    """``layers``: one count per layer that has code."""
+    """``layers``: one count per layer that has code; on two cores, of what the first one does, without waiting.
+
+    ``second``: of what the second core does, by layer. ``join``, ``serve``: one pass through the whole function in
+    which the first core waits for the second, and the second for the first: at most what they spend beside waiting.
+    """
 
     timing: Timing
     layers: tuple[CycleCount, ...]
+    second: Mapping[int, CycleCount] = field(default_factory=dict)
+    join: CycleCount = field(default_factory=CycleCount)
+    serve: CycleCount = field(default_factory=CycleCount)
 
     @property
     def total(self) -> CycleCount:
+        """Of all cores, without waiting."""
         total = CycleCount()
-        for layer in self.layers:
+        for layer in (*self.layers, *self.second.values()):
             total.add(layer)
         return total
+
+    def critical(self, what: Callable[[CycleCount], float]) -> list[float]:
+        """How long each layer lasts in ``what`` (its cycles, or instructions): with a half on each core, as long as the
+        longer one, and the barrier."""
+        return [
+            what(first)
+            if (second := self.second.get(k)) is None
+            else max(what(first), what(self.serve) + what(second)) + what(self.join)
+            for k, first in enumerate(self.layers)
+        ]
+
+    @property
+    def cycles(self) -> float:
+        """Of one inference, start to end."""
+        return sum(self.critical(lambda count: count.cycles))
 
 
 def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport], object]) -> Profile:
@@ -52,12 +75,19 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         out = Path(folder) / "blocks"
         addresses = [address for address, _ in code.entries]
-        extra = plugin_arguments(library, out, addresses, code.callers, code.split)
+        waits = () if code.joins is None else (code.joins,)
+        extra = plugin_arguments(library, out, addresses, code.callers, code.split, waits)
+        extra += ("-accel", "tcg,thread=single") if code.halves else ()
         with start(board, elf, extra=extra, icount=False) as machine:
             infer(machine.transport)
         counts = by_layer(read_counts(out), code)
-    instructions = disassemble(elf, board.core, (block for layer in counts for block in layer))
-    return Profile(timing, tuple(_cycles(layer, instructions, timing) for layer in counts))
+    passes = [{Block(at, at + size): Runs(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)]
+    instructions = disassemble(elf, board.core, (block for layer in (*counts, *passes) for block in layer))
+    done = [_cycles(layer, instructions, timing) for layer in counts]
+    second = dict(zip(code.halves, done[code.count :], strict=True))
+    return Profile(
+        timing, tuple(done[: code.count]), second, *(_cycles(one, instructions, timing) for one in passes)
+    )
 
 
 def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Runs]]:
@@ -66,7 +96,7 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Runs
     Every run that ends at a split is the next of its order; what follows the last split of a phase belongs to the layer
     before it. Raises ``ToolError`` when the order says otherwise.
     """
-    layers: list[dict[Block, Runs]] = [{} for _ in range(code.count)]
+    layers: list[dict[Block, Runs]] = [{} for _ in range(code.count + len(code.halves))]
     at = [0] * len(code.orders)
     for run in runs:
         group = code.entries[run.entry][1]

@@ -7,7 +7,9 @@
  * cuts the phase in progress into runs.
  *
  * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
- * split=ADDRESS.
+ * split=ADDRESS, waits=ADDRESS:BYTES:... (blocks in these ranges only wait for another core, and are not counted).
+ *
+ * Each core has a phase of its own; a phase that only the second core enters is written like any other.
  *
  * Output, one record per line, numbers in decimal but for addresses:
  *     B id start end    a block: its first address, and the one behind its last instruction, in hexadecimal
@@ -17,76 +19,81 @@
  *     S or E            the end of the run, at the split or at the end of the phase
  * A block precedes the first count of it.
  *
- * Run without -icount: there a block that touches a device starts a second time, and would be counted twice.
+ * Several cores must share one thread of QEMU's. Run without -icount: there a block that touches a device starts a second time, and would be counted twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "qemu_plugin.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_NUMBERS 65536
+#define CORES 2
 
 typedef struct block {
     struct block *next; /* all blocks, the latest first */
     uint64_t start, end;
-    uint64_t count, taken; /* in the present run of a phase */
+    uint64_t count[CORES], taken[CORES]; /* in the present run of a core's phase */
     unsigned id;
     unsigned phase; /* that begins here; 0: none */
-    bool idle, split, written;
+    bool idle, split, wait, written;
 } block;
 
 EXPORT int qemu_plugin_version = 1;
 
 static FILE *out;
 static block *blocks;
-static block *previous;
+static block *previous[CORES];
 static unsigned known;
-static unsigned phase; /* 0: nothing is counted */
+static unsigned phases[CORES]; /* 0: nothing is counted */
 static enum { THUMB, RISC_V, XTENSA } target;
-static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], split[1];
-static unsigned entry_count, idle_count, split_count;
+static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], waits[MAX_NUMBERS], split[1];
+static unsigned entry_count, idle_count, wait_count, split_count;
 
-/* End the present run of the phase: write its counts, and clear them. */
-static void write_run(char end)
+/* End the present run of a core's phase: write its counts, and clear them. */
+static void write_run(unsigned core, char end)
 {
-    fprintf(out, "P %u\n", phase);
+    fprintf(out, "P %u\n", phases[core]);
     for (block *b = blocks; b; b = b->next) {
-        if (b->count == 0) {
+        if (b->count[core] == 0) {
             continue;
         }
         if (!b->written) {
             fprintf(out, "B %u %llx %llx\n", b->id, (unsigned long long)b->start, (unsigned long long)b->end);
             b->written = true;
         }
-        fprintf(out, "C %u %llu %llu\n", b->id, (unsigned long long)b->count, (unsigned long long)b->taken);
-        b->count = b->taken = 0;
+        fprintf(out, "C %u %llu %llu\n", b->id, (unsigned long long)b->count[core],
+                (unsigned long long)b->taken[core]);
+        b->count[core] = b->taken[core] = 0;
     }
     fprintf(out, "%c\n", end);
     fflush(out);
 }
 
-static void on_block(unsigned int vcpu, void *userdata)
+static void on_block(unsigned int core, void *userdata)
 {
     block *b = userdata;
-    (void)vcpu;
-    if (phase && previous && previous->end != b->start) {
-        previous->taken++;
+    if (core >= CORES) {
+        return;
     }
-    if (phase && b->idle) {
-        write_run('E');
-        phase = 0;
-    } else if (phase && b->split) {
-        write_run('S');
-    } else if (!phase) {
-        phase = b->phase;
+    if (phases[core] && previous[core] && previous[core]->end != b->start) {
+        previous[core]->taken[core]++;
     }
-    if (phase) {
-        b->count++;
-        previous = b;
+    if (phases[core] && b->idle) {
+        write_run(core, 'E');
+        phases[core] = 0;
+    } else if (phases[core] && b->split) {
+        write_run(core, 'S');
+    } else if (!phases[core]) {
+        phases[core] = b->phase;
+    }
+    if (phases[core] && !b->wait) {
+        b->count[core]++;
+        previous[core] = b;
     } else {
-        previous = 0;
+        previous[core] = 0;
     }
 }
 
@@ -121,6 +128,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     for (unsigned k = 0; k + 1 < idle_count; k += 2) {
         b->idle |= b->start >= idle[k] && b->start - idle[k] < idle[k + 1];
     }
+    for (unsigned k = 0; k + 1 < wait_count; k += 2) {
+        b->wait |= b->start >= waits[k] && b->start - waits[k] < waits[k + 1];
+    }
     b->split = split_count && b->start == split[0];
     for (unsigned k = 0; k < entry_count; k++) {
         if (entries[k] == b->start) {
@@ -130,25 +140,6 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     b->next = blocks;
     blocks = b;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
-}
-
-/* "name=value": the value when the name is this one, else 0. */
-static const char *value_of(const char *argument, const char *name)
-{
-    const size_t length = strlen(name);
-    return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : 0;
-}
-
-/* Numbers between colons into `to`; how many, at most `room`. */
-static unsigned numbers(const char *text, uint64_t *to, unsigned room)
-{
-    unsigned count = 0;
-    char *end;
-    do {
-        to[count++] = strtoull(text, &end, 16);
-        text = end + 1;
-    } while (*end == ':' && count < room);
-    return count;
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -164,6 +155,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
             entry_count = numbers(value, entries, MAX_NUMBERS);
         } else if ((value = value_of(argv[k], "idle")) != 0) {
             idle_count = numbers(value, idle, MAX_NUMBERS);
+        } else if ((value = value_of(argv[k], "waits")) != 0) {
+            wait_count = numbers(value, waits, MAX_NUMBERS);
         } else if ((value = value_of(argv[k], "split")) != 0) {
             split_count = numbers(value, split, 1);
         }

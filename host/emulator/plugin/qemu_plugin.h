@@ -1,4 +1,4 @@
-/* The part of QEMU's TCG plugin interface, version 1, that the block counter uses.
+/* The part of QEMU's TCG plugin interface, version 1, that the counters here use.
  *
  * Written from QEMU's documentation ("QEMU TCG Plugins", API version 1) because distributions ship the emulator without
  * its header. Handles are opaque: they are valid only inside the callback that was given them.
@@ -48,5 +48,20 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
 /* The instruction's bytes; of one that lies across two pages possibly only those of the first. */
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+
+/* What an access was; valid inside its callback. */
+typedef uint32_t qemu_plugin_meminfo_t;
+
+typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                                          void *userdata);
+
+/* `cb` runs after each access to memory by the instruction that is of a kind in `rw`. */
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb,
+                                      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+                                      void *userdata);
+
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 
 #endif

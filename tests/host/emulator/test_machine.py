@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,28 @@ BOARD = load_board("qemu_mps2_an386")
 def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("machine") / "project"
     return direct_build(write_project(directory, toy_model.sources(), [], BOARD))
+
+
+@pytest.mark.qemu
+def test_it_does_not_outlive_us(elf: Path) -> None:
+    program = f"""
+import time
+from pathlib import Path
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import load_board
+with start(load_board({BOARD.name!r}), Path({str(elf)!r})) as machine:
+    print(machine.process.pid, flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        emulator = Path("/proc") / child.stdout.readline().strip()
+        assert (emulator / "exe").exists()
+        child.kill()
+    end = time.monotonic() + 10
+    while (emulator / "exe").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not (emulator / "exe").exists()
 
 
 @pytest.mark.qemu

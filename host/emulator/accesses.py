@@ -1,0 +1,153 @@
+"""Loads and stores of one inference, layer by layer, counted in QEMU: which tensor is touched how often."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+from arenite.firmware.generator.generate import Generated
+from arenite.host.emulator.block_counts import compiled_plugin, plugin_arguments
+from arenite.host.emulator.layer_code import LayerCode
+from arenite.host.emulator.machine import start
+from arenite.host.link.transport import Transport
+from arenite.models.zoo import cache_directory
+from arenite.profiles.boards import Board
+
+#: Bytes that are counted together: blocks of a plan begin at multiples of it.
+LINE = 16
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Loads and stores."""
+
+    loads: int = 0
+    stores: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.loads + self.stores
+
+    def __add__(self, other: Touched) -> Touched:
+        return Touched(self.loads + other.loads, self.stores + other.stores)
+
+
+#: Address of a line to what happened there.
+Lines = dict[int, Touched]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Addresses in the ELF: where the arena begins in the first memory, and in the second (None: there is no part)."""
+
+    fast: int
+    slow: int | None
+
+
+def places_of(elf: Path) -> Places:
+    """Where the arena of a linked firmware lies. Raises ``ToolError`` for an ELF without one."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    try:
+        with elf.open("rb") as stream:
+            table = ELFFile(stream).get_section_by_name(".symtab")
+            named = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+            symbols = {s.name: s["st_value"] for s in named}
+    except (OSError, ELFError) as error:
+        raise ToolError(f"Cannot read {elf}: {error}.", "Build the project again.") from error
+    if "model_memory" not in symbols:
+        raise ToolError(f"{elf} holds no arena.", "Build a project that `arenite firmware` wrote.")
+    guard = 16
+    slow = symbols.get("model_slow_memory")
+    return Places(symbols["model_memory"] + guard, None if slow is None else slow + guard)
+
+
+def count_accesses(
+    board: Board,
+    elf: Path,
+    code: LayerCode,
+    memories: Sequence[tuple[int, int]],
+    infer: Callable[[Transport], object],
+) -> list[Lines]:
+    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one inference.
+
+    ``memories``: (address, bytes) of what is watched. One entry per layer that has code. Raises ``ToolError`` without a
+    C compiler for the plugin, when QEMU does not take it, or for a model with layers that run row by row.
+    """
+    if any(len(order) != 1 for order in code.orders):
+        raise ToolError("Accesses are counted for layers on whole tensors only.", "Leave out --optimise ram.")
+    library = compiled_plugin(cache_directory() / "plugins", "accesses")
+    watched = ":".join(f"{address:x}:{size:x}" for address, size in memories)
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        out = Path(folder) / "accesses"
+        arguments = plugin_arguments(library, out, [address for address, _ in code.entries], code.callers)
+        extra = (arguments[0], f"{arguments[1]},memory={watched}")
+        with start(board, elf, extra=extra, icount=False) as machine:
+            infer(machine.transport)
+        phases = _read(out)
+    layers: list[Lines] = [{} for _ in range(code.count)]
+    for entry, lines in phases:
+        (layer,) = code.orders[code.entries[entry][1]]
+        if layers[layer]:
+            raise ToolError("The emulator's plugin saw more than one inference.")
+        layers[layer] = lines
+    return layers
+
+
+def _read(out: Path) -> list[tuple[int, Lines]]:
+    """(position of the entry, what was touched) of each phase."""
+    found: list[tuple[int, Lines]] = []
+    whole = True
+    try:
+        for text in out.read_text("ascii").splitlines():
+            kind, *values = text.split()
+            if kind == "P" and whole:
+                found.append((int(values[0]) - 1, {}))
+                whole = False
+            elif kind == "A" and not whole:
+                found[-1][1][int(values[0], 16)] = Touched(int(values[1]), int(values[2]))
+            elif kind == "E" and not whole:
+                whole = True
+            else:
+                raise ValueError(text)
+    except (OSError, ValueError, IndexError) as error:
+        raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
+    if not whole or not found:
+        raise ToolError("The emulator's plugin did not see a whole inference.")
+    return found
+
+
+def in_region(lines: Lines, start: int, size: int) -> Touched:
+    """What was touched in ``size`` bytes from ``start`` on, a multiple of ``LINE``."""
+    total = Touched()
+    for address, touched in lines.items():
+        if start <= address < start + size:
+            total += touched
+    return total
+
+
+def by_tensor(generated: Generated, places: Places, layers: Sequence[Lines]) -> list[dict[int, Touched]]:
+    """Per layer that has code: tensor to what was touched of it. Where an output lies in the place of an input, loads
+    belong to the input and stores to the output."""
+    plan, graph = generated.plan, generated.model.main
+    result = []
+    for layer, lines in zip(generated.calls, layers, strict=True):
+        found: dict[int, Touched] = {}
+        for reads in (True, False):
+            tensors = layer.op.inputs if reads else layer.op.outputs
+            for t in dict.fromkeys(tensors):
+                if t < 0 or t not in plan.offsets or not graph.tensors[t].nbytes:
+                    continue
+                offset = plan.offsets[t]
+                slow = places.slow is not None and offset >= plan.fast_bytes
+                begin = (places.slow or 0) + offset - plan.fast_bytes if slow else places.fast + offset
+                got = in_region(lines, begin, graph.tensors[t].nbytes)
+                kept = Touched(got.loads, 0) if reads else Touched(0, got.stores)
+                found[t] = found.get(t, Touched()) + kept
+        result.append(found)
+    return result

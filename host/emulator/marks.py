@@ -1,0 +1,151 @@
+"""The mark of an emulated board, seen from outside: when its pin rose and fell.
+
+Firmware with a mark (``--mark``) raises a pin while an inference computes. QEMU's log tells every write to the register
+behind it, and the reads of the board's counter between them, which is where virtual time comes from:
+
+    with start(board, elf, extra=marks.arguments(board, log)) as machine:
+        ...
+    for mark in marks.read_marks(board, log):
+        print(mark.virtual_s, mark.on)
+
+The Netduino's pins are no device in QEMU, only a place that logs what is written there: its marks have an order but no
+time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import UsageError
+from arenite.firmware.boards.families import family_named
+from arenite.profiles.boards import Board
+
+_WALL = r"^\d+@(?P<wall>\d+\.\d+):"
+_COUNTER_BITS = 32
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The pin rose (``on``) or fell.
+
+    ``virtual_s``: seconds of the board's own time since its counter was first read, as of the latest read before the
+    edge, a few dozen instructions away; ``wall_s``: seconds since 1970 on this computer, which say nothing of the
+    board. None where QEMU does not tell.
+    """
+
+    on: bool
+    virtual_s: float | None
+    wall_s: float | None
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """``options``: of QEMU. ``edge``: a log line that is a write to the pin's register; ``level`` makes of it and the
+    number of the pin its new level, None when it keeps its own. ``counter``: a read of the counter (``value``)."""
+
+    options: tuple[str, ...]
+    edge: str
+    level: Callable[[re.Match[str], int], bool | None]
+    counter: str | None = None
+    counts_down: bool = False
+
+
+def _led(line: re.Match[str], pin: int) -> bool:
+    return bool(int(line["value"], 16) >> pin & 1)
+
+
+def _nrf51_pin(line: re.Match[str], pin: int) -> bool | None:
+    return line["register"] == "508" if int(line["value"], 16) >> pin & 1 else None
+
+
+def _stm32_pin(line: re.Match[str], pin: int) -> bool | None:
+    value = int(line["value"], 16)
+    if ord(line["port"]) - ord("A") != pin >> 4:
+        return None
+    # Setting wins over resetting.
+    return True if value >> (pin & 15) & 1 else False if value >> (16 + (pin & 15)) & 1 else None
+
+
+def _traced(*events: str) -> tuple[str, ...]:
+    return ("-msg", "timestamp=on", *(item for event in events for item in ("-trace", event)))
+
+
+_FPGAIO = r"mps2_fpgaio_write .* offset 0x0 data (?P<value>0x[0-9a-f]+)"
+_MPS2 = _Watch(
+    _traced("mps2_fpgaio_write", "cmsdk_apb_timer_read"),
+    _WALL + _FPGAIO,
+    _led,
+    r"cmsdk_apb_timer_read .* offset 0x4 data (?P<value>0x[0-9a-f]+)",
+    counts_down=True,
+)
+_WATCHES = {
+    "mps2": _MPS2,
+    "an505": _MPS2,
+    "an547": _Watch(
+        _traced("mps2_fpgaio_write", "sse_counter_control_read"),
+        _WALL + _FPGAIO,
+        _led,
+        r"sse_counter_control_read .* offset 0x8 data (?P<value>0x[0-9a-f]+)",
+    ),
+    "nrf51": _Watch(
+        _traced("nrf51_gpio_write", "nrf51_timer_read"),
+        _WALL + r"nrf51_gpio_write offset 0x(?P<register>508|50c) value (?P<value>0x[0-9a-f]+)",
+        _nrf51_pin,
+        r"nrf51_timer_read .*\b0x540 data (?P<value>0x[0-9a-f]+)",
+    ),
+    "stm32f4": _Watch(
+        ("-d", "unimp"),
+        r"^GPIO(?P<port>[A-I]): unimplemented device write \(size 4, offset 0x018, value (?P<value>0x[0-9a-f]+)",
+        _stm32_pin,
+    ),
+}
+
+
+def _watch(board: Board) -> tuple[_Watch, int, float]:
+    """How to see the mark of ``board``, its usual pin, and the ticks of its counter in a second."""
+    family = family_named(board.emulator.family) if board.emulator is not None else None
+    if board.emulator is None or family is None or board.emulator.family not in _WATCHES:
+        raise UsageError(
+            f"No mark of {board.name} can be seen.",
+            "Take an emulated board with pins: not riscv32 or xtensa.",
+        )
+    return _WATCHES[board.emulator.family], family.mark_pins[0], family.ticks_per_us * 1e6
+
+
+def arguments(board: Board, log: Path) -> tuple[str, ...]:
+    """What QEMU must be started with (``extra`` of ``machine.start``) so that ``log`` tells the marks of ``board``.
+
+    Raises ``UsageError`` for a board without pins.
+    """
+    return ("-D", str(log), *_watch(board)[0].options)
+
+
+def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[Mark]:
+    """The edges in ``log`` so far, from the first rising one on; ``pin``: of ``--mark PIN``.
+
+    Raises ``UsageError`` for a board without pins, ``OSError`` when there is no log.
+    """
+    watch, usual, hertz = _watch(board)
+    number = usual if pin is None else pin
+    latest: int | None = None  # the counter, extended past its 32 bits from its first read on
+    level = False
+    for line in log.read_text("utf-8", "replace").splitlines():
+        if watch.counter is not None and (read := re.search(watch.counter, line)):
+            value = int(read["value"], 16) * (-1 if watch.counts_down else 1)
+            if latest is None:
+                latest = first = value
+            latest += (value - latest) % (1 << _COUNTER_BITS)
+        elif edge := re.match(watch.edge, line):
+            new = watch.level(edge, number)
+            if new is None or new == level:
+                continue
+            level = new
+            wall = edge.groupdict().get("wall")
+            yield Mark(
+                new,
+                None if latest is None else (latest - first) / hertz,
+                None if wall is None else float(wall),
+            )

@@ -1,0 +1,159 @@
+/* QEMU TCG plugin: how many loads and stores each line of some memories had in each phase of one inference.
+ *
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted; it ends when
+ * a block starts in one of the ranges of `idle`. The host gives it the entries of the layer functions, and the functions
+ * that call them, so that each layer's phase lasts from its entry until it has returned.
+ *
+ * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
+ * memory=ADDRESS:BYTES:ADDRESS:BYTES:...
+ *
+ * Output, one record per line, numbers in decimal but for addresses:
+ *     P phase                   the records that follow are of this phase
+ *     A address loads stores    accesses that begin in the LINE bytes at this address, in hexadecimal
+ *     E                         the end of the phase
+ *
+ * An access is what QEMU makes of it: a load of two or four words counts as so many.
+ */
+#include <stdio.h>
+
+#include "arguments.h"
+#include "qemu_plugin.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_NUMBERS 65536
+#define LINE 16
+
+typedef struct {
+    uint64_t loads, stores;
+} line;
+
+typedef struct {
+    uint64_t start, bytes;
+    line *lines;
+} memory;
+
+typedef struct {
+    unsigned phase; /* that begins here; 0: none */
+    bool idle;
+} mark;
+
+EXPORT int qemu_plugin_version = 1;
+
+static FILE *out;
+static unsigned phase; /* 0: nothing is counted */
+static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], given[64];
+static unsigned entry_count, idle_count, memory_count;
+static memory memories[32];
+
+static void write_phase(void)
+{
+    fprintf(out, "P %u\n", phase);
+    for (unsigned m = 0; m < memory_count; m++) {
+        for (uint64_t k = 0; k * LINE < memories[m].bytes; k++) {
+            line *l = memories[m].lines + k;
+            if (l->loads || l->stores) {
+                fprintf(out, "A %llx %llu %llu\n", (unsigned long long)(memories[m].start + k * LINE),
+                        (unsigned long long)l->loads, (unsigned long long)l->stores);
+                l->loads = l->stores = 0;
+            }
+        }
+    }
+    fprintf(out, "E\n");
+    fflush(out);
+}
+
+static void on_block(unsigned int vcpu, void *userdata)
+{
+    const mark *m = userdata;
+    (void)vcpu;
+    if (phase && m->idle) {
+        write_phase();
+        phase = 0;
+    } else if (!phase) {
+        phase = m->phase;
+    }
+}
+
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *userdata)
+{
+    (void)vcpu;
+    (void)userdata;
+    if (!phase) {
+        return;
+    }
+    for (unsigned m = 0; m < memory_count; m++) {
+        const uint64_t at = address - memories[m].start;
+        if (at < memories[m].bytes) {
+            line *l = memories[m].lines + at / LINE;
+            if (qemu_plugin_mem_is_store(info)) {
+                l->stores++;
+            } else {
+                l->loads++;
+            }
+            return;
+        }
+    }
+}
+
+static void *zeroed(size_t count, size_t size)
+{
+    void *made = calloc(count, size);
+    if (!made) {
+        fprintf(stderr, "accesses.c: out of memory\n");
+        exit(1);
+    }
+    return made;
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    const size_t count = qemu_plugin_tb_n_insns(tb);
+    const uint64_t start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+    mark *m = zeroed(1, sizeof *m); /* QEMU gives no notice when it drops a block */
+    (void)id;
+    for (unsigned k = 0; k + 1 < idle_count; k += 2) {
+        m->idle |= start >= idle[k] && start - idle[k] < idle[k + 1];
+    }
+    for (unsigned k = 0; k < entry_count; k++) {
+        if (entries[k] == start) {
+            m->phase = k + 1;
+        }
+    }
+    if (m->idle || m->phase) {
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, m);
+    }
+    for (size_t k = 0; k < count; k++) {
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, k), on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, 0);
+    }
+}
+
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    unsigned ranges = 0;
+    (void)info;
+    for (int k = 0; k < argc; k++) {
+        const char *value;
+        if ((value = value_of(argv[k], "out")) != 0) {
+            out = fopen(value, "w");
+        } else if ((value = value_of(argv[k], "entries")) != 0) {
+            entry_count = numbers(value, entries, MAX_NUMBERS);
+        } else if ((value = value_of(argv[k], "idle")) != 0) {
+            idle_count = numbers(value, idle, MAX_NUMBERS);
+        } else if ((value = value_of(argv[k], "memory")) != 0) {
+            ranges = numbers(value, given, 64) / 2;
+        }
+    }
+    if (!out || !entry_count || !idle_count || !ranges) {
+        fprintf(stderr, "accesses.c: out, entries, idle and memory are needed\n");
+        return 1;
+    }
+    for (; memory_count < ranges; memory_count++) {
+        memory *m = memories + memory_count;
+        m->start = given[2 * memory_count];
+        m->bytes = given[2 * memory_count + 1];
+        m->lines = zeroed(m->bytes / LINE + 1, sizeof(line));
+    }
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    return 0;
+}
