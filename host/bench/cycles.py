@@ -34,7 +34,7 @@ def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
 def by_profile(profile: Profile) -> dict[str, Any]:
     """Cycles of the one inference that was profiled."""
     return {
-        "p50": round(profile.total.cycles),
+        "p50": round(profile.cycles),
         "kind": "estimated",
         "source": f"instructions by class, counted in the emulator; {profile.timing.summary}",
     }

@@ -10,8 +10,10 @@ import numpy as np
 from arenite.converters.errors import DeviceError
 from arenite.converters.graph import DTYPES, Tensor
 from arenite.firmware.generator.generate import Generated
+from arenite.host.bench.asking import FramedAsker
+from arenite.host.bench.resume import Answer
 from arenite.host.bench.samples import Samples
-from arenite.host.link.client import DeviceClient, DeviceMemory
+from arenite.host.link.client import DeviceMemory
 from arenite.host.link.mlperf import MonitorClient
 from arenite.host.link.transport import Transport
 
@@ -42,33 +44,34 @@ def measure(
 
     Raises ``DeviceError``: no answer, other firmware, a restart, or overwritten guard words around the arena.
     """
-    client = DeviceClient(line)
-    info = client.connect(generated.sha256)
-    results, ticks, init, layers = [], [], [], []
+    asker = FramedAsker(line, generated)
+    answers = []
     for k, inputs in enumerate(samples.inputs):
         progress("run", k, len(samples))
-        for position, value in enumerate(inputs):
-            client.write_input(position, np.ascontiguousarray(value).tobytes())
-        run = client.infer(fresh=k == 0 or not stateful)
-        ticks.append(run.total)
-        init.append(run.init)
-        layers.append(client.layer_ticks(info.layer_count) if info.layer_count else ())
-        results.append(
-            [_array(client.read_output(i, t.nbytes), t) for i, t in enumerate(output_tensors(generated))]
-        )
+        answer = asker.answer(inputs, None, fresh=k == 0 or not stateful)
+        if answer is None:
+            raise DeviceError(
+                f"The line to {line.port} is too noisy for sample {k}.", "Check cable, speed and ground."
+            )
+        answers.append(answer)
     progress("run", len(samples), len(samples))
-    memory = client.memory()
-    if memory.guards_damaged:
-        raise DeviceError(
-            f"{memory.guards_damaged} guard words around the arena were overwritten.",
-            "This is a bug in a kernel or in the plan: please report it with the model.",
-        )
-    if memory.stack_overflowed:
-        raise DeviceError(
-            f"The stack of {memory.stack_bytes} B was used to its last word, and may have overflowed.",
-            "This is a bug in the stack prediction: please report it with the model.",
-        )
-    return Measured(results, ticks, info.tick_hz, init, layers, memory)
+    return collected(generated, answers, asker.tick_hz, asker.memory())
+
+
+def collected(
+    generated: Generated, answers: Sequence[Answer], tick_hz: int, memory: DeviceMemory | None
+) -> Measured:
+    """Answers as what a report is made from; ``memory`` is None where the MLPerf monitor gave them."""
+    tensors = output_tensors(generated)
+    framed = memory is not None
+    return Measured(
+        [split_outputs(a.outputs, tensors) for a in answers],
+        [a.ticks for a in answers],
+        tick_hz,
+        [a.init for a in answers] if framed else [],
+        [a.layers for a in answers] if framed else [],
+        memory,
+    )
 
 
 def measure_mlperf(
@@ -83,7 +86,7 @@ def measure_mlperf(
         progress("run", k, len(samples))
         client.load(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs))
         ticks.append(client.infer().microseconds)
-        results.append(_split(client.raw_outputs(), output_tensors(generated)))
+        results.append(split_outputs(client.raw_outputs(), output_tensors(generated)))
     progress("run", len(samples), len(samples))
     return Measured(results, ticks, 1_000_000, [], [], None)
 
@@ -99,7 +102,8 @@ def _array(raw: bytes, tensor: Tensor) -> np.ndarray:
     return np.frombuffer(raw, dtype).reshape(tensor.shape)
 
 
-def _split(raw: bytes, tensors: Sequence[Tensor]) -> list[np.ndarray]:
+def split_outputs(raw: bytes, tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    """All output bytes, one output after the other, as arrays.  Raises ``DeviceError`` for too many or few."""
     if len(raw) != sum(t.nbytes for t in tensors):
         raise DeviceError(
             f"The monitor sent {len(raw)} bytes of output.", "Its firmware serves another model: flash it."

@@ -14,13 +14,15 @@ from arenite.firmware.generator.emit import GUARD_BYTES
 
 @dataclass(frozen=True)
 class ElfSizes:
-    """All in bytes. ``code`` is everything in flash but weights and biases, first values of data included."""
+    """All in bytes. ``code`` is everything in flash but weights and biases, first values of data included.
+    ``arena_slow``: what of ``arena`` lies in a second memory."""
 
     weights: int
     code: int
     arena: int
     static: int  # .data, .bss, .noinit and the arena's guard words
     stack_reserved: int
+    arena_slow: int = 0
 
     @property
     def flash_total(self) -> int:
@@ -49,12 +51,15 @@ def _own(sections: Mapping[str, int]) -> ElfSizes:
     def total(*names: str) -> int:
         return sum(sections.get(n, 0) for n in names)
 
+    slow = total(".arena_slow")
+    guards = GUARD_BYTES * (2 if slow else 1)
     return ElfSizes(
         weights=total(".weights"),
         code=total(".vectors", ".text", ".data"),
-        arena=total(".arena") - GUARD_BYTES,
-        static=total(".data", ".bss", ".noinit") + GUARD_BYTES,
+        arena=total(".arena", ".arena_slow") - guards,
+        static=total(".data", ".bss", ".noinit") + guards,
         stack_reserved=total(".stack"),
+        arena_slow=slow - GUARD_BYTES if slow else 0,
     )
 
 
@@ -71,5 +76,6 @@ def _framework(elf: Any) -> ElfSizes:
     arena = sum(s["st_size"] for s in symbols if s.name == "model_memory") - GUARD_BYTES
     if arena <= 0:
         raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
+    slow = max(sum(s["st_size"] for s in symbols if s.name == "model_slow_memory") - GUARD_BYTES, 0)
     weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
-    return ElfSizes(weights, flash - weights, arena, ram - arena, stack_reserved=0)
+    return ElfSizes(weights, flash - weights, arena + slow, ram - arena - slow, 0, slow)

@@ -28,6 +28,10 @@ class _Io(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_uint32), ("dtype", ctypes.c_uint32)]
 
 
+class _Part(ctypes.Structure):
+    _fields_ = [("guards", ctypes.c_void_p), ("bytes", ctypes.c_uint32)]
+
+
 _LAYER = ctypes.CFUNCTYPE(None)
 
 
@@ -45,7 +49,29 @@ class _Model(ctypes.Structure):
         ("input_count", ctypes.c_uint8),
         ("output_count", ctypes.c_uint8),
         ("stream", ctypes.c_void_p),
+        ("slow", ctypes.POINTER(_Part)),
     ]
+
+
+#: In place of a second core: halves of layers run one after the other, which of them first is for the caller to say.
+#: Halves that touch nothing in common give the same result in either order.
+_ONE_CORE = """
+int ar_second_first;
+static ar_layer_fn ar_waiting;
+void ar_fork(ar_layer_fn work)
+{
+    ar_waiting = ar_second_first ? 0 : work;
+    if (ar_second_first) {
+        work();
+    }
+}
+void ar_join(void)
+{
+    if (ar_waiting) {
+        ar_waiting();
+    }
+}
+"""
 
 
 class NativeModel:
@@ -63,13 +89,17 @@ class NativeModel:
             self._rows[1].restype = ctypes.c_void_p
             tensor = generated.model.main.tensors[generated.model.main.inputs[0]]
             self._row_bytes = tensor.nbytes // tensor.shape[1]
+        # A model for two cores takes turns: in every second run the second core's halves come first.
+        self._order = ctypes.c_int.in_dll(library, "ar_second_first") if generated.parallel else None
         graph = generated.model.main
         self._outputs = [graph.tensors[i] for i in graph.outputs]
 
     def fill_arena(self, byte: int) -> None:
         """Overwrite the whole arena, so that a kernel that reads stale bytes is caught."""
-        head = self._model.guards + 16
-        ctypes.memset(head, byte, self._model.arena_bytes)
+        ctypes.memset(self._model.guards + 16, byte, self._model.arena_bytes)
+        if self._model.slow:
+            part = self._model.slow[0]
+            ctypes.memset(part.guards + 16, byte, part.bytes)
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
         """One inference on arrays shaped and typed as the model's inputs; returns its outputs."""
@@ -84,6 +114,8 @@ class NativeModel:
                 self._push(data)
             else:
                 ctypes.memmove(io.data, data, len(data))
+        if self._order is not None:
+            self._order.value ^= 1
         for layer in self._layers:
             layer()
         results = []
@@ -142,7 +174,7 @@ def unit(models: Sequence[Generated]) -> str:
         for name in ("model.h", "weights.h", "weights.c", "model.c"):
             lines = files[g.prefix + name].splitlines()
             parts += [line for line in lines if not any(f'#include "{own}"' in line for own in files)]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n" + (_ONE_CORE if any(g.parallel for g in models) else "")
 
 
 def engine_archive(cache: Path) -> Path:

@@ -7,22 +7,25 @@ plugin that counts instructions by class, or by a rule of thumb.
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from arenite.converters.errors import ArenaError, UsageError
-from arenite.host.bench import cycles
-from arenite.host.bench.drivers import Measured, Progress, measure, measure_mlperf
+from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of
+from arenite.host.bench import cycles, two_cores
+from arenite.host.bench.drivers import Measured, Progress, collected, measure, measure_mlperf
 from arenite.host.bench.elf import ElfSizes, read_elf
+from arenite.host.bench.facts import build_facts, compiler_of, read_facts
+from arenite.host.bench.feeding import ALONE, Feeding, feed
+from arenite.host.bench.figures import board_rows, durations, instructions_of
+from arenite.host.bench.judging import Judge, judge_all, sample_figures
+from arenite.host.bench.layer_rows import layer_rows
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.samples import Samples, accuracy
+from arenite.host.bench.samples import Samples
 from arenite.host.emulator.layer_code import layer_code, stages_of
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
@@ -30,7 +33,7 @@ from arenite.host.evidence import keep_run
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.host.prepare import Prepared
-from arenite.host.project import Project, generate_project
+from arenite.host.project import Project, arena_regions, generate_project
 from arenite.host.report.segments import describe_segments
 from arenite.profiles.boards import Board
 
@@ -44,6 +47,11 @@ class Options:
     keep: Path | None = None  # leave the project here
     stream_input: bool = False  # the model takes its input row by row
     cycles: bool | None = None  # profile one inference for its cycles; None: where that is possible
+    features: Features = PLAIN  # what the firmware has beyond serving the model
+    feeding: Feeding = ALONE  # over which lines the samples go, and what is kept of them
+    fast_ram: int | None = (
+        None  # bytes of the board's first RAM that the arena may take; None: all that are free
+    )
 
 
 def bench(
@@ -54,13 +62,20 @@ def bench(
     Raises ``UsageError`` for options that do not go together and ``DoesNotFitError``, both before anything is built;
     ``ToolError`` and ``DeviceError`` for what fails later.
     """
-    if not board.emulated and options.port is None:
-        raise UsageError(f"{board.name} is a real board.", "Name its serial port with --port.")
+    if not board.emulated and not (options.port or options.feeding.ports):
+        raise UsageError(
+            f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
+        )
+    if options.protocol == ENERGY:
+        raise UsageError(
+            "Firmware for MLPerf's energy mode tells its times on a pin alone.", "Use --protocol mlperf here."
+        )
     if options.stateful and options.protocol == "mlperf":
         raise UsageError("The MLPerf monitor starts every inference afresh.", "Leave out --stateful.")
     if options.stream_input and options.protocol == "mlperf":
         raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
-    with _folder(options.keep) as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(project_folder(options.keep))
         project = generate_project(
             prepared,
             board,
@@ -68,30 +83,46 @@ def bench(
             optimise=options.optimise,
             protocol=options.protocol,
             stream_input=options.stream_input,
+            features=options.features,
+            fast_ram=options.fast_ram,
         )
         progress("build", 0, 1)
         elf = build(folder)
-        with _transport(project, elf, options.port) as line:
-            feed = measure_mlperf if options.protocol == "mlperf" else measure
-            measured = feed(line, project.generated, samples, options.stateful, progress)
+        progress("build", 1, 1)
+        judge = Judge(Reference(prepared.reference), samples, stateful=options.stateful)
+        ports = options.feeding.ports or ((options.port,) if options.port else ())
+        fed = feed(
+            project,
+            elf,
+            samples,
+            replace(options.feeding, ports=ports),
+            judge,
+            lambda port: open_device(project, elf, port),
+            progress,
+            stack,
+            stateful=options.stateful,
+        )
+        present = list(fed.answers)
+        measured = collected(project.generated, list(fed.answers.values()), fed.tick_hz, fed.memory)
         profiled, why_not = _profile(project, elf, samples, options, progress)
-        sizes = read_elf(elf)
+        sizes, elf_facts = read_elf(elf), read_facts(elf)
+        compiler = compiler_of(elf_facts, folder)
         if options.keep is not None and measured.memory is not None:
             keep_run(folder, elf, measured.memory)
-    progress("check", 0, len(samples))
-    reference = Reference(prepared.reference)
-    exact = 0
-    differences: list[float | None] = []
-    for k, (inputs, got) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
-        want = reference.run(inputs, reset=k == 0 or not options.stateful)
-        exact += all(a.tobytes() == b.tobytes() for a, b in zip(want, got, strict=True))
-        differences += [_difference(a, b) for a, b in zip(want, got, strict=True)]
-        progress("check", k + 1, len(samples))
-    numbers = [d for d in differences if d is not None]
-    worst = max(numbers, default=0) if len(numbers) == len(differences) else None
-    report = _report(prepared, project, samples, measured, sizes, exact, worst, profiled)
+    graph = prepared.source.main
+    first = graph.tensors[graph.outputs[0]] if graph.outputs else None
+    judgement = judge_all(judge, samples, present, measured.outputs, first, progress)
+    repeated = sum(s.repeated for s in fed.served)
+    told = sample_figures(len(samples), judgement, fed.resumed, repeated, len(fed.missing))
+    report = _report(prepared, project, told, measured, sizes, profiled)
+    report["build"] = build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples)
+    report["boards"] = board_rows(board, fed, judgement, measured.tick_hz)
     remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
-    report["notes"] = [text for text in remarks if text is not None]
+    report["two_cores"] = two_cores.report(project, profiled)
+    if report["two_cores"] is not None and board.emulated:
+        remarks.append(two_cores.BOTH)
+    report["notes"] = [*project.notes, *(text for text in remarks if text is not None), *fed.notes]
+    fed.finish()
     return report
 
 
@@ -109,12 +140,12 @@ def _profile(
             raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
         return None, None
     one = Samples(samples.inputs[:1], None)
-    feed = measure_mlperf if options.protocol == "mlperf" else measure
+    once = measure_mlperf if options.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
         code = layer_code(elf, stages_of(project.generated))
         return profile(
-            project.board, elf, code, lambda line: feed(line, project.generated, one, False, lambda *_: None)
+            project.board, elf, code, lambda line: once(line, project.generated, one, False, lambda *_: None)
         ), None
     except ArenaError as error:
         if options.cycles:
@@ -123,7 +154,8 @@ def _profile(
 
 
 @contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def project_folder(keep: Path | None) -> Iterator[Path]:
+    """``keep``, or a folder that is gone afterwards."""
     if keep is not None:
         yield keep
     else:
@@ -132,8 +164,8 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _transport(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """An open line to the device that runs ``elf``."""
+def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
+    """An open line to the device that runs ``elf``: an emulator that is started, or a board that is flashed."""
     if project.board.emulated:
         with start(project.board, elf) as machine:
             yield machine.transport
@@ -141,71 +173,32 @@ def _transport(project: Project, elf: Path, port: str | None) -> Iterator[Transp
     assert port is not None
     from arenite.host.flash.flash import flash
 
-    flash(project.directory, project.board, port)
-    line = SerialTransport(port, project.board.uart.baud)
+    done = flash(project.directory, project.board, port)
+    # "auto", and USB may name it anew.
+    line = SerialTransport(done.port or port, baud_of(project.protocol, project.board))
     try:
         yield line
     finally:
         line.close()
 
 
-def _difference(want: np.ndarray, got: np.ndarray) -> float | None:
-    """The largest difference of two outputs; None where it is no number (a NaN or an infinity in one of them)."""
-    if want.tobytes() == got.tobytes():
-        return 0
-    if want.dtype.kind != "f":
-        return max(abs(int(a) - int(b)) for a, b in zip(want.flat, got.flat, strict=True))
-    same = (want == got) | (np.isnan(want) & np.isnan(got))
-    a, b = (x[~same].astype(np.float64) for x in (want, got))
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return None
-    return float(np.max(np.abs(a - b), initial=0))
-
-
-def percentiles(values: Sequence[int]) -> dict[str, int]:
-    """Nearest-rank percentiles, so that every figure is one that was measured."""
-    ranked = sorted(values)
-
-    def at(share: float) -> int:
-        return ranked[max(0, -(-int(share * len(ranked) * 1000) // 1000) - 1)]
-
-    return {"p50": at(0.50), "p95": at(0.95), "p99": at(0.99), "min": ranked[0], "max": ranked[-1]}
-
-
-def _instructions(board: Board, tick_hz: int) -> Callable[[int], int] | None:
-    """Ticks to instructions on an emulated board, exact to the tick; None on a real one."""
-    emulator = board.emulator
-    if emulator is None:
-        return None
-    if tick_hz:
-        return lambda ticks: emulator.instructions_in_us(round(ticks * 1e6 / tick_hz))
-    return emulator.instructions
-
-
 def _report(
     prepared: Prepared,
     project: Project,
-    samples: Samples,
+    told: dict[str, Any],
     m: Measured,
     sizes: ElfSizes,
-    exact: int,
-    worst: float | None,
     profiled: Profile | None,
 ) -> dict[str, Any]:
     board, p = project.board, project.prediction
-    count = _instructions(board, m.tick_hz)
-    instructions = percentiles([count(t) for t in m.ticks]) if count else None
-    latency = None
-    if count is None and m.tick_hz:
-        latency = {k: round(v * 1e6 / m.tick_hz, 1) for k, v in percentiles(m.ticks).items()}
+    count = instructions_of(board, m.tick_hz)
+    instructions, latency = durations(board, m.tick_hz, m.ticks)
     estimate = None
     if profiled is not None:
         estimate = cycles.by_profile(profiled)
-    elif instructions is not None:
+    elif instructions is not None and not project.generated.parallel:
         estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
     stack = m.memory.stack_used if m.memory else p.stack
-    graph = prepared.source.main
-    first = graph.tensors[graph.outputs[0]] if graph.outputs else None
     return {
         "schema": "arenite.bench/1",
         "model": {
@@ -218,16 +211,12 @@ def _report(
         "board": {"name": board.name, "core": board.core},
         "protocol": project.protocol,
         "optimise": project.optimise,
-        "samples": {
-            "count": len(samples),
-            "bit_exact": exact,
-            "max_abs_diff": worst,
-            "accuracy": accuracy([o[0] for o in m.outputs], samples.labels, first),
-        },
+        "samples": told,
         "inference": {"instructions": instructions, "latency_us": latency, "cycles": estimate},
         "init": {"instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None},
         "memory": {
             "arena": sizes.arena,
+            "arena_regions": arena_regions(board, project.second, sizes.arena, sizes.arena_slow),
             "arena_lower_bound": project.prepared.plan.lower_bound,
             "arena_status": project.prepared.plan.status,
             "stack": stack,
@@ -236,6 +225,7 @@ def _report(
             "static": sizes.static,
             "ram_total": sizes.arena + stack + sizes.static,
             "predicted_arena": p.arena,
+            "predicted_arena_regions": project.arena_regions(),
             "predicted_stack": p.stack,
             "predicted_static": p.static,
             "predicted_ram_total": p.ram_total,
@@ -248,48 +238,11 @@ def _report(
             "predicted_code": p.code,
             "predicted_total": p.flash_total,
         },
-        "layers": _layers(project, m, count, profiled),
+        "layers": layer_rows(project, m, count, profiled),
         "segments": describe_segments(
             project.generated.model.main, project.prepared.plan, project.prepared.needs
         ),
         "classes": cycles.histogram(profiled) if profiled is not None else None,
         "energy": None,
+        "health": m.memory.health.to_json() if m.memory and m.memory.health else None,
     }
-
-
-def tier_of(kernel: str) -> str:
-    """The instructions that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
-    found = re.search(r"_(dsp|mve)(_|$)", kernel)
-    return found[1] if found else "scalar"
-
-
-def _layers(
-    project: Project, m: Measured, count: Callable[[int], int] | None, profiled: Profile | None
-) -> list[dict[str, Any]]:
-    """One entry per operator of the plan; 0 instructions where none were needed, None where nobody counted."""
-    medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]
-    measured = iter(medians)
-    spent = iter([round(layer.cycles) for layer in profiled.layers]) if profiled is not None else None
-    rows = []
-    graph = project.generated.model.main
-    for layer in project.generated.layers:
-        ticks = None
-        if medians:
-            ticks = next(measured) if layer.call is not None else 0
-        needed = None
-        if spent is not None:
-            needed = next(spent) if layer.call is not None else 0
-        rows.append(
-            {
-                "index": layer.index,
-                "op": layer.op.name,
-                "macs": layer.macs,
-                "instructions": count(ticks) if count and ticks is not None else None,
-                "cycles": needed,
-                "ticks": ticks,
-                "kernel": layer.call.kernel if layer.call is not None else None,
-                "tier": tier_of(layer.call.kernel) if layer.call is not None else None,
-                "shape": ", ".join("x".join(map(str, t.shape)) for t in graph.out_tensors(layer.op)),
-            }
-        )
-    return rows

@@ -19,8 +19,9 @@ from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import size_table
 from arenite.firmware.sizes.targets import SIZES
 from arenite.host.bench.drivers import measure
+from arenite.host.bench.judging import difference
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.run import Options, _difference, bench
+from arenite.host.bench.run import Options, bench
 from arenite.host.bench.samples import Samples, load_samples, random_samples
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -272,8 +273,8 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
         (np.zeros((0, 3), np.int8), np.zeros((0, 3), np.int8), 0),
     ],
 )
-def test_the_largest_difference(want: np.ndarray, got: np.ndarray, expected: float | None) -> None:
-    assert _difference(want, got) == expected
+def test_the_largestdifference(want: np.ndarray, got: np.ndarray, expected: float | None) -> None:
+    assert difference(want, got) == expected
 
 
 def test_fifty_words_on_the_emulated_board() -> None:

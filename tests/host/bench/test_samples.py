@@ -11,8 +11,8 @@ import pytest
 from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
+from arenite.host.bench.figures import percentiles
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.run import percentiles
 from arenite.host.bench.samples import accuracy, load_samples, random_samples
 
 IMAGE = Tensor(0, "image", (1, 4, 3), "int8")

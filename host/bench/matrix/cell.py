@@ -1,0 +1,106 @@
+"""One cell of a matrix: one bench, with everything that it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from arenite.firmware.sizes.measure import digest
+from arenite.host.bench.store.origin import version
+from arenite.host.bench.store.rows import Mode, mode_words
+from arenite.profiles.boards import Board
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``data``: file or folder of samples, None for random ones; ``ports``: of the board, empty for an emulated one."""
+
+    model: Path
+    board: Board
+    mode: Mode
+    data: Path | None = None
+    samples: int | None = None
+    cycles: bool | None = None
+    ports: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For people: model, board, and what is not by default."""
+        words = mode_words(self.mode.to_json())
+        more = [] if words == "default" else [words]
+        more += [self.data.name] if self.data is not None else []
+        return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(more)})" if more else "")
+
+    @property
+    def key(self) -> str:
+        """Of all that the result depends on: contents of files, board, mode, and this program."""
+        parts = {
+            "model": _file_hash(self.model),
+            "data": None if self.data is None else _data_hash(self.data),
+            # A set is written in another order by each process.
+            "board": [repr(replace(self.board, features=frozenset())), sorted(self.board.features)],
+            "mode": self.mode.to_json(),
+            "name": [str(self.model), None if self.data is None else str(self.data)],
+            "samples": self.samples,
+            "cycles": self.cycles,
+            "ports": self.ports,
+            "program": [version(), digest()],
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def command(self, store: Path, port: str | None, resume: bool) -> list[str]:
+        """The bench of this cell alone, as a person would ask for it."""
+        words = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(self.model), "--json"]
+        words += ["--board", self.board.name, "--store", str(store), "--protocol", self.mode.protocol]
+        words += ["--optimise", self.mode.optimise] if self.mode.optimise else []
+        words += [] if self.mode.passes else ["--no-passes"]
+        words += ["--stream-input"] if self.mode.stream_input else []
+        words += [f"--mark={self.mode.mark}"] if self.mode.mark is not None else []
+        words += ["--cores", str(self.mode.cores)] if self.mode.cores is not None else []
+        words += ["--health"] if self.mode.health else []
+        words += ["--fast-ram", str(self.mode.fast_ram)] if self.mode.fast_ram is not None else []
+        words += ["--data", str(self.data)] if self.data is not None else []
+        words += ["--samples", str(self.samples)] if self.samples is not None else []
+        words += [] if self.cycles is None else ["--cycles" if self.cycles else "--no-cycles"]
+        words += ["--port", port] if port is not None else []
+        words += [] if resume else ["--no-resume"]
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """What was asked of this cell."""
+        return {
+            "model": self.model.stem,
+            "path": str(self.model),
+            "board": self.board.name,
+            "optimise": self.mode.optimise,
+            "protocol": self.mode.protocol,
+            "passes": self.mode.passes,
+            "stream_input": self.mode.stream_input,
+            "mark": self.mode.mark,
+            "cores": self.mode.cores,
+            "health": self.mode.health,
+            "fast_ram": self.mode.fast_ram,
+            "data": None if self.data is None else str(self.data),
+        }
+
+
+@cache
+def _file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _data_hash(path: Path) -> str:
+    """Of a file; of a folder, of names, sizes and times."""
+    if path.is_file():
+        return _file_hash(path)
+    listed = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        status = file.stat()
+        listed.update(f"{file.relative_to(path)} {status.st_size} {status.st_mtime_ns};".encode())
+    return listed.hexdigest()

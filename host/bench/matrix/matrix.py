@@ -1,0 +1,78 @@
+"""A whole matrix: what was kept of an interrupted run, what is still to be run, and the ``arenite.matrix/1`` object."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from arenite.host.bench.matrix.plan import Plan
+from arenite.host.bench.matrix.run import State, run_cells, worst
+from arenite.host.bench.store.rows import Run
+from arenite.host.bench.store.store import Store
+
+
+def begin(plan: Plan, store: Path, *, resume: bool = True) -> tuple[str, list[State]]:
+    """The matrix's identity in the store, and its cells; those that an interrupted run has done are finished.
+
+    Raises ``UsageError`` when the store cannot be used.
+    """
+    key = str(plan.path)
+    with Store(store) as opened:
+        identity = opened.open_matrix(key) if resume else None
+        kept = {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+        if identity is None:
+            identity = uuid.uuid4().hex[:12]
+            opened.begin_matrix(identity, key)
+    states = [State(cell) for cell in plan.cells]
+    for state in states:
+        run = kept.get(state.cell.key)
+        if run is not None and not run.figures["missing"]:
+            _take(state, run)
+    return identity, states
+
+
+def _take(state: State, run: Run) -> None:
+    state.result = {**run.result, "run": run.id}
+    state.exit_code = 0 if run.figures["bit_exact"] == run.figures["samples"] else 1
+    state.step, state.earlier = "done", True
+
+
+def finish(plan: Plan, identity: str, states: Sequence[State], store: Path) -> dict[str, Any]:
+    """The result.  A matrix of which nothing failed and nothing is missing begins anew the next time."""
+    whole = worst(states) < 2 and not any(s.result and s.result["samples"]["missing"] for s in states)
+    if whole:
+        with Store(store) as opened:
+            opened.end_matrix(identity)
+    return {
+        "schema": "arenite.matrix/1",
+        "file": str(plan.path),
+        "matrix": identity,
+        "store": str(store),
+        "exit_code": worst(states),
+        "complete": whole,
+        "cells": [s.to_json() for s in states],
+        "notes": list(plan.skipped),
+    }
+
+
+def run_matrix(
+    plan: Plan,
+    states: Sequence[State],
+    identity: str,
+    *,
+    jobs: int,
+    store: Path,
+    resume: bool = True,
+    changed: Callable[[State], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Run what is not finished.  On an interruption ``KeyboardInterrupt`` tells how much is kept."""
+    try:
+        run_cells(states, jobs=jobs, store=store, matrix=identity, resume=resume, changed=changed)
+    except KeyboardInterrupt:
+        done = sum(s.finished for s in states)
+        raise KeyboardInterrupt(
+            f"{done} of {len(states)} cells are kept: the same command goes on from there."
+        ) from None
+    return finish(plan, identity, states, store)

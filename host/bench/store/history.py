@@ -1,0 +1,142 @@
+"""Runs of the store as series: the same model, board and mode, over time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.store.changes import FIGURES, Change, Rules, changes
+from arenite.host.bench.store.rows import PLACES, Run, place
+from arenite.host.bench.store.store import Store
+
+PREVIOUS, BEST = "previous", "best"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a series; ``changes``: against earlier ones."""
+
+    run: Run
+    changes: tuple[Change, ...]
+
+    @property
+    def regressions(self) -> tuple[Change, ...]:
+        return tuple(c for c in self.changes if c.rule is not None)
+
+
+@dataclass(frozen=True)
+class Series:
+    """In the order of time; at least one."""
+
+    model: str
+    board: str
+    mode: str
+    points: tuple[Point, ...]
+
+
+def series_of(
+    runs: Sequence[Run], rules: Rules, *, last: int | None = None, against: str = PREVIOUS
+) -> list[Series]:
+    """``runs`` in series, the latest ``last`` of each.
+
+    ``against``: each figure beside that of the run before, or beside the best that any earlier shown run has, which
+    also finds what crept in by small steps.
+    """
+    found: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.series, []).append(run)
+    made = []
+    in_order = sorted(found.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
+    for (model, board, mode), members in in_order:
+        shown = members[-last:] if last else members
+        # What stands before the first that is shown is its measure.
+        start = len(members) - len(shown)
+        points = []
+        for k, run in enumerate(shown):
+            earlier = members[: start + k]
+            if against == BEST:
+                earlier = members[start : start + k]
+            found_changes = (
+                changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
+            )
+            points.append(Point(run, tuple(found_changes)))
+        made.append(Series(model, board, mode, tuple(points)))
+    return made
+
+
+def _best(earlier: Sequence[Run], new: Run, rules: Rules) -> list[Change]:
+    """Each figure beside the lowest (of accuracies the highest) among ``earlier``."""
+    found: dict[str, Change] = {}
+    for old in earlier:
+        for each in changes([old], new, rules):
+            known = found.get(each.figure)
+            better = known is None or (
+                each.old > known.old if each.figure == "accuracy" else each.old < known.old
+            )
+            if better:
+                found[each.figure] = each
+    return [found[name] for name in FIGURES if name in found]
+
+
+def history_json(store: Path, series: Sequence[Series], rules: Rules) -> dict[str, Any]:
+    """The ``arenite.history/1`` object; ``regressions`` counts those of each series' latest run."""
+    return {
+        "schema": "arenite.history/1",
+        "store": str(store),
+        "rules": rules.to_json(),
+        "regressions": sum(len(s.points[-1].regressions) for s in series),
+        "series": [
+            {
+                "model": s.model,
+                "board": s.board,
+                "mode": json.loads(s.mode),
+                "runs": [
+                    {
+                        "run": p.run.id,
+                        "time": p.run.time,
+                        "data": p.run.data,
+                        **{k: v for k, v in p.run.figures.items() if k != "cell"},
+                        "regressions": [c.to_json() for c in p.regressions],
+                    }
+                    for p in s.points
+                ],
+            }
+            for s in series
+        ],
+    }
+
+
+def named_run(word: str, store: Path) -> Run:
+    """A run by its number, ``last``, ``last~N``, or the file that ``arenite bench --json`` wrote.
+
+    Raises ``UsageError`` when there is no such run.
+    """
+    if word.isdigit() or word.split("~")[0] == "last":
+        with Store(store, create=False) as opened:
+            if word.isdigit():
+                return opened.run(int(word))
+            back = word.partition("~")[2] or "0"
+            runs = opened.runs()
+            if not back.isdigit() or int(back) >= len(runs):
+                raise UsageError(
+                    f"{store} has no run {word}: it has {len(runs)}.", "Count back from the last: last~1."
+                )
+            return runs[-1 - int(back)]
+    return _of_file(Path(word))
+
+
+def _of_file(path: Path) -> Run:
+    hint = "Give the number of a run (`arenite bench history`), last, last~1, or what `arenite bench --json` wrote."
+    try:
+        result = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"'{path}' is no run, and no file with a result.", hint) from error
+    if not isinstance(result, dict) or result.get("schema") != "arenite.bench/1":
+        raise UsageError(f"{path} holds no bench result.", hint)
+    figures = {column: place(result, where) for column, where in PLACES.items()}
+    model = Path(str(figures["model_path"])).stem
+    return Run(0, "", model, str(figures["board"]), "{}", str(path), figures, result)

@@ -1,0 +1,41 @@
+"""Keep a result in the store; a store that cannot take it costs a sentence, never the bench."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.store.location import store_path
+from arenite.host.bench.store.origin import revision
+from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.store import Store
+
+#: In the environment of a bench that is a cell of a matrix: the matrix, and the cell.
+MATRIX, CELL = "ARENITE_MATRIX", "ARENITE_MATRIX_CELL"
+
+
+def keep_result(
+    result: Mapping[str, Any],
+    mode: Mode,
+    data: str,
+    model: Path,
+    named: Path | None,
+    say: Callable[[str], None],
+) -> int | None:
+    """The run's number in the store; None when it could not be kept, and ``say`` was told why."""
+    try:
+        with Store(store_path(named)) as store:
+            return store.add(
+                result,
+                mode,
+                data,
+                revision(model),
+                matrix=os.environ.get(MATRIX),
+                cell=os.environ.get(CELL),
+            )
+    except UsageError as error:
+        say(f"The result is not kept in the store: {error}")
+        return None

@@ -1,0 +1,149 @@
+"""A bench result as rows of the store, and a row as a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from arenite.host.bench.store.origin import Revision, host, version
+
+#: Column -> its place in an ``arenite.bench/1`` object.
+PLACES: dict[str, tuple[str, ...]] = {
+    "model_path": ("model", "path"),
+    "model_sha256": ("model", "sha256"),
+    "image_sha256": ("build", "image_sha256"),
+    "firmware_sha256": ("build", "firmware_sha256"),
+    "compiler": ("build", "compiler"),
+    "board": ("board", "name"),
+    "core": ("board", "core"),
+    "data_sha256": ("build", "data_sha256"),
+    "samples": ("samples", "count"),
+    "bit_exact": ("samples", "bit_exact"),
+    "missing": ("samples", "missing"),
+    "accuracy": ("samples", "accuracy"),
+    "instructions": ("inference", "instructions", "p50"),
+    "latency_us": ("inference", "latency_us", "p50"),
+    "latency_p95_us": ("inference", "latency_us", "p95"),
+    "cycles": ("inference", "cycles", "p50"),
+    "init_instructions": ("init", "instructions"),
+    "ram_total": ("memory", "ram_total"),
+    "arena": ("memory", "arena"),
+    "stack": ("memory", "stack"),
+    "static": ("memory", "static"),
+    "flash_total": ("flash", "total"),
+    "weights": ("flash", "weights"),
+    "code": ("flash", "code"),
+    "energy_uj": ("energy", "energy_uj_per_inference", "median"),
+    "energy_kind": ("energy", "energy_uj_per_inference", "kind"),
+    "energy_p25_uj": ("energy", "energy_uj_per_inference", "p25"),
+    "energy_p75_uj": ("energy", "energy_uj_per_inference", "p75"),
+}
+LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tier")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What was asked of the build and the run; runs are compared with others of the same mode."""
+
+    optimise: str | None = None  # None: the fastest that fits
+    protocol: str = "arenite"
+    passes: bool = True
+    stream_input: bool = False
+    stateful: bool = False
+    mark: str | None = None
+    cores: int | None = None
+    health: bool = False
+    fast_ram: int | None = None
+
+    def to_json(self) -> str:
+        """One text for one mode: only what differs from the default."""
+        plain = vars(Mode())
+        return json.dumps({k: v for k, v in sorted(vars(self).items()) if v != plain[k]}, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row.
+
+    ``figures``: by the names of columns, None where it has none; ``result``: the whole object, empty where it was not
+    read.
+    """
+
+    id: int
+    time: str
+    model: str
+    board: str
+    mode: str
+    data: str
+    figures: Mapping[str, Any] = field(repr=False)
+    result: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """Runs that differ in nothing but when they were made, and from what sources."""
+        return (self.model, self.board, self.mode)
+
+
+def mode_words(mode: str) -> str:
+    """A mode for people: "ram, stream-input"; "default" for what one gets without options."""
+    try:
+        asked = json.loads(mode)
+    except ValueError:
+        return mode
+    words = []
+    for name, value in asked.items():
+        if name == "passes":
+            words.append("no-passes")
+        elif value is True:
+            words.append(name.replace("_", "-"))
+        else:
+            words.append(str(value) if name in ("optimise", "protocol") else f"{name} {value}")
+    return ", ".join(words) or "default"
+
+
+def place(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
+    """What a result has at a place; None where it has nothing."""
+    value: Any = result
+    for key in where:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def run_row(
+    result: Mapping[str, Any],
+    mode: Mode,
+    data: str,
+    made: Revision | None,
+    matrix: str | None,
+    cell: str | None,
+) -> dict[str, Any]:
+    """The columns of table ``runs``.  ``data``: what the samples were, as the user named it."""
+    row = {column: place(result, where) for column, where in PLACES.items()}
+    if row["missing"] is None:
+        row["missing"] = 0
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": version(),
+        "repository": None if made is None else made.repository,
+        "revision": None if made is None else made.commit,
+        "dirty": None if made is None else made.dirty,
+        "model": Path(row["model_path"]).stem,
+        "mode": mode.to_json(),
+        "data": data,
+        "host": host(),
+        "matrix": matrix,
+        "cell": cell,
+        "result": json.dumps(result, separators=(",", ":")),
+        **row,
+    }
+
+
+def layer_rows(run: int, result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of table ``layers``: run, index, then ``LAYER_COLUMNS``."""
+    return [
+        (run, k, *(layer.get(c) for c in LAYER_COLUMNS)) for k, layer in enumerate(result.get("layers") or ())
+    ]

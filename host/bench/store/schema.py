@@ -1,0 +1,100 @@
+"""The store's tables, and how a file of an older version becomes one of this.
+
+``PRAGMA user_version`` is the version of the tables, ``PRAGMA application_id`` says that the file is a store at all.
+A change of the tables is one more step in ``STEPS``; none is ever edited.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+#: "AREN"
+APPLICATION = 0x4152454E
+
+_FIRST = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time TEXT NOT NULL,               -- UTC, ISO 8601
+    version TEXT NOT NULL,            -- of Arenite
+    repository TEXT, revision TEXT, dirty INTEGER,  -- git, of the model's folder or else the working folder
+    model TEXT NOT NULL, model_path TEXT NOT NULL, model_sha256 TEXT NOT NULL,
+    image_sha256 TEXT, firmware_sha256 TEXT, compiler TEXT,
+    board TEXT NOT NULL, core TEXT NOT NULL,
+    mode TEXT NOT NULL,               -- JSON: what was asked of the build and the run
+    data TEXT NOT NULL, data_sha256 TEXT,
+    samples INTEGER NOT NULL, bit_exact INTEGER NOT NULL, missing INTEGER NOT NULL,
+    accuracy REAL,
+    instructions INTEGER, latency_us REAL, latency_p95_us REAL, cycles INTEGER, init_instructions INTEGER,
+    ram_total INTEGER, arena INTEGER, stack INTEGER, static INTEGER,
+    flash_total INTEGER, weights INTEGER, code INTEGER,
+    energy_uj REAL, energy_kind TEXT,
+    host TEXT NOT NULL,
+    matrix TEXT, cell TEXT,
+    result TEXT NOT NULL              -- the whole arenite.bench/1 object
+);
+CREATE INDEX runs_by_series ON runs (model, board, mode);
+CREATE INDEX runs_by_matrix ON runs (matrix);
+CREATE TABLE layers (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    layer INTEGER NOT NULL,
+    op TEXT NOT NULL, macs INTEGER, instructions INTEGER, cycles INTEGER, ticks INTEGER, kernel TEXT, tier TEXT,
+    PRIMARY KEY (run, layer)
+) WITHOUT ROWID;
+CREATE TABLE matrices (
+    id TEXT PRIMARY KEY,
+    key TEXT NOT NULL,                -- hash of what was asked: file, models, data, version
+    started TEXT NOT NULL,
+    finished TEXT                     -- NULL: interrupted, or under way
+);
+"""
+
+#: The spread of an energy, so that runs can be compared without reading the whole object of each.
+_SECOND = """
+ALTER TABLE runs ADD COLUMN energy_p25_uj REAL;
+ALTER TABLE runs ADD COLUMN energy_p75_uj REAL;
+"""
+
+STEPS = (_FIRST, _SECOND)
+VERSION = len(STEPS)
+
+
+class NotAStore(Exception):
+    """Another program's file."""
+
+
+class Newer(Exception):
+    """Written by a later version of Arenite."""
+
+
+def bring_up(connection: sqlite3.Connection) -> None:
+    """Make the tables, or bring them to this version, in one transaction.
+
+    Raises ``NotAStore``, ``Newer`` or ``sqlite3.Error``; nothing was changed then.
+    """
+    if _version(connection) == VERSION and _number(connection, "application_id") == APPLICATION:
+        return
+    connection.execute("BEGIN IMMEDIATE")  # another program may be at it
+    try:
+        version = _version(connection)
+        ours = _number(connection, "application_id") == APPLICATION
+        if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise NotAStore
+        if version > VERSION:
+            raise Newer
+        for step in STEPS[version:]:
+            for statement in filter(str.strip, step.split(";\n")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return _number(connection, "user_version")
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

@@ -1,0 +1,204 @@
+"""One SQLite file with every bench result: figures by column, layers, and the whole object.
+
+Several programs may write at once: a write-ahead log, and transactions that wait for each other.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.store.origin import Revision
+from arenite.host.bench.store.rows import LAYER_COLUMNS, PLACES, Mode, Run, layer_rows, run_row
+from arenite.host.bench.store.schema import Newer, NotAStore, bring_up
+
+#: Another program's transaction is waited for so long.
+WAIT_S = 30.0
+_FIGURES = (*PLACES, "version", "repository", "revision", "dirty", "host", "matrix", "cell")
+
+
+class Store:
+    """An open store.  Every method may raise ``UsageError`` that names the file and says what SQLite found."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        """Open ``path``; ``create``: make it where there is none.
+
+        Raises ``UsageError`` when it cannot be opened, is damaged, is none, or was written by a later version. It is
+        left as it is then.
+        """
+        self.path = path
+        if not create and not path.is_file():
+            raise UsageError(
+                f"There is no store {path} yet.", "`arenite bench` makes one; name another with --store."
+            )
+        with self._told():
+            if create:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
+        try:
+            with self._told():
+                self._connection.execute("PRAGMA foreign_keys = ON")
+                bring_up(self._connection)
+                self._log_ahead()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _log_ahead(self) -> None:
+        """Switch to the write-ahead log.  Two that do so at once may meet; a file system may not be able to."""
+        for _ in range(20):
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    return
+                time.sleep(0.05)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's errors as sentences."""
+        move = "Name another with --store, or move it away; nothing in it was changed."
+        try:
+            yield
+        except NotAStore:
+            raise UsageError(f"{self.path} is a database, but no store of bench results.", move) from None
+        except Newer:
+            raise UsageError(
+                f"{self.path} was written by a later version of Arenite.", "Update Arenite, or name another."
+            ) from None
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise UsageError(
+                    f"{self.path} has been locked by another program for {WAIT_S:g} s.", "Try again later."
+                ) from error
+            raise UsageError(
+                f"Cannot use the store {self.path}: {error}.",
+                "Check its permissions and the disk, or name another with --store.",
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise UsageError(f"The store {self.path} is damaged, or is none: {error}.", move) from error
+        except OSError as error:
+            raise UsageError(
+                f"Cannot make the store {self.path}: {error.strerror or error}.", "Name another with --store."
+            ) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._told():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def add(
+        self,
+        result: Mapping[str, Any],
+        mode: Mode,
+        data: str,
+        made: Revision | None,
+        *,
+        matrix: str | None = None,
+        cell: str | None = None,
+    ) -> int:
+        """Store a bench result with its layers; the run's number."""
+        row = run_row(result, mode, data, made, matrix, cell)
+        names = ", ".join(row)
+        marks = ", ".join("?" * len(row))
+        with self._writing() as connection:
+            cursor = connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", tuple(row.values()))
+            number = cursor.lastrowid
+            assert number is not None
+            layer_marks = ", ".join("?" * (2 + len(LAYER_COLUMNS)))
+            connection.executemany(
+                f"INSERT INTO layers (run, layer, {', '.join(LAYER_COLUMNS)}) VALUES ({layer_marks})",
+                layer_rows(number, result),
+            )
+        return number
+
+    def runs(
+        self,
+        *,
+        board: str | None = None,
+        model: str | None = None,
+        matrix: str | None = None,
+        results: bool = True,
+    ) -> list[Run]:
+        """Runs in the order in which they were stored; ``model`` is a file's name without its suffix.
+
+        Without ``results`` only columns are read, which is quick with thousands of runs.
+        """
+        given = {"board": board, "model": model, "matrix": matrix}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in wanted)
+        return self._select(f"WHERE {where}" if where else "", tuple(wanted.values()), results=results)
+
+    def run(self, number: int) -> Run:
+        """One run.  Raises ``UsageError`` when there is none of this number."""
+        found = self._select("WHERE id = ?", (number,))
+        if not found:
+            raise UsageError(
+                f"{self.path} has no run {number}.", "`arenite bench history` shows the numbers."
+            )
+        return found[0]
+
+    def _select(self, where: str, values: tuple[Any, ...], *, results: bool = True) -> list[Run]:
+        columns = ", ".join(("result" if results else "'{}'", *_FIGURES))
+        with self._told():
+            rows = self._connection.execute(
+                f"SELECT id, time, model, mode, data, {columns} FROM runs {where} ORDER BY id", values
+            ).fetchall()
+        return [_run(row) for row in rows]
+
+    def open_matrix(self, key: str) -> str | None:
+        """The latest matrix of this key, if it was not finished."""
+        with self._told():
+            row = self._connection.execute(
+                "SELECT id, finished FROM matrices WHERE key = ? ORDER BY started DESC, id DESC LIMIT 1",
+                (key,),
+            ).fetchone()
+        return row[0] if row is not None and row[1] is None else None
+
+    def begin_matrix(self, identity: str, key: str) -> None:
+        """Note that a matrix is under way."""
+        with self._writing() as connection:
+            connection.execute("INSERT INTO matrices VALUES (?, ?, ?, NULL)", (identity, key, _now()))
+
+    def end_matrix(self, identity: str) -> None:
+        """Note that every cell of a matrix has its result."""
+        with self._writing() as connection:
+            connection.execute("UPDATE matrices SET finished = ? WHERE id = ?", (_now(), identity))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    number, when, model, mode, data, result, *figures = row
+    values = dict(zip(_FIGURES, figures, strict=True))
+    return Run(number, when, model, values["board"], mode, data, values, json.loads(result))

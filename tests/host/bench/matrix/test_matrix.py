@@ -1,0 +1,162 @@
+"""``arenite bench matrix``: cells in parallel, each with the result of the bench alone, whatever happens to others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.host.bench.run import Options, bench
+from arenite.host.bench.store.store import Store
+from arenite.host.prepare import prepare
+from arenite.profiles.boards import load_board
+from tests.host.bench.cable import samples_of
+from tests.host.bench.graphs import classifier, save, two_inputs
+from tests.host.bench.test_feeding import assert_same
+
+BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_mps2_an385", "qemu_riscv32")
+PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.skipif(
+        not all(map(shutil.which, PROGRAMS)), reason="no compilers or no emulators: see `arenite doctor`"
+    ),
+]
+
+
+def command(file: Path, *more: str) -> list[str]:
+    store = file.parent / "s.sqlite"
+    return [
+        *(sys.executable, "-m", "arenite.host.cli.main", "bench", "matrix", str(file)),
+        *("--json", "--store", str(store), *more),
+    ]
+
+
+def run(file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    done = subprocess.run(command(file, *more), capture_output=True, text=True, timeout=300)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def test_four_boards_at_once(tmp_path: Path) -> None:
+    """Four boards × two models, four at a time; and each cell once more alone."""
+    models = [save(classifier(), tmp_path / "net.tflite"), save(two_inputs(), tmp_path / "two.tflite")]
+    file, page = tmp_path / "bench.toml", tmp_path / "page.html"
+    names = ", ".join(f'"{b}"' for b in BOARDS)
+    file.write_text(
+        f'models = ["net.tflite", "two.tflite"]\nboards = [{names}]\nsamples = 3\ncycles = false\n'
+    )
+    code, found, said = run(file, "--jobs", "4", "--html", str(page))
+    assert code == 0, said
+    assert (found["schema"], found["exit_code"], found["complete"]) == ("arenite.matrix/1", 0, True)
+    cells = {(c["model"], c["board"]): c for c in found["cells"]}
+    assert set(cells) == {(m.stem, b) for m in models for b in BOARDS}
+    for path in models:
+        ready = prepare(path)
+        for board in BOARDS:
+            result = cells[path.stem, board]["result"]
+            assert result["board"]["name"] == board and result["model"]["path"] == str(path)
+            assert (result["samples"]["count"], result["samples"]["bit_exact"]) == (3, 3)
+            alone = bench(
+                ready, load_board(board), samples_of(ready, 3), Options(cycles=False), lambda *_: None
+            )
+            assert_same(result, alone)
+    assert len({c["result"]["inference"]["instructions"]["p50"] for c in cells.values()}) >= 7
+    assert len(said.strip().splitlines()) >= 8 and "[8/8]" in said
+    with Store(tmp_path / "s.sqlite") as store:
+        runs = store.runs(matrix=found["matrix"])
+    assert sorted(r.id for r in runs) == sorted(c["run"] for c in found["cells"])
+    for r in runs:
+        assert {**r.result, "run": r.id} == cells[r.model, r.board]["result"]
+    assert all(b in page.read_text() for b in BOARDS)
+
+
+def test_a_cell_that_fails_stops_no_other(tmp_path: Path) -> None:
+    """One does not fit, one has no such samples, one is no model; the others have their results."""
+    save(classifier(), tmp_path / "net.tflite")
+    save(classifier(100, 40), tmp_path / "large.tflite")
+    (tmp_path / "broken.tflite").write_bytes(b"no model")
+    np.savez(tmp_path / "x.npz", y=np.zeros(3))
+    file = tmp_path / "bench.toml"
+    file.write_text(
+        'models = ["net.tflite", "large.tflite", "broken.tflite", { path = "net.tflite", data = "x.npz" }]\n'
+        'boards = ["qemu_microbit"]\nsamples = 2\ncycles = false\n'
+    )
+    code, found, said = run(file)
+    assert code == 2 and not found["complete"], said
+    fine, large, broken, data = found["cells"]
+    assert (fine["exit_code"], fine["result"]["samples"]["bit_exact"]) == (0, 2)
+    assert large["exit_code"] == 1 and "more SRAM" in large["error"]["problem"] and large["error"]["hint"]
+    assert broken["exit_code"] == 2 and "broken.tflite" in broken["error"]["problem"]
+    assert data["exit_code"] == 2 and "x.npz has no array" in data["error"]["problem"]
+    # Mended: what was done is not done again, what failed is.
+    shutil.copy(tmp_path / "net.tflite", tmp_path / "broken.tflite")
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 12, 12, 3), np.int8))
+    code, again, said = run(file)
+    assert code == 1 and again["complete"], said
+    assert [c["earlier"] for c in again["cells"]] == [True, False, False, False]
+    assert again["matrix"] == found["matrix"]
+    # Complete: the next run does all of it anew.
+    file.write_text('models = "net.tflite"\nboards = "qemu_microbit"\nsamples = 2\ncycles = false\n')
+    _, anew, _ = run(file)
+    assert anew["matrix"] != found["matrix"] and not anew["cells"][0]["earlier"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_matrix_goes_on(how: signal.Signals, tmp_path: Path) -> None:
+    for k in range(2):
+        save(classifier(12 + 2 * k), tmp_path / f"n{k}.tflite")
+    file = tmp_path / "bench.toml"
+    file.write_text(
+        'models = ["n0.tflite", "n1.tflite"]\nboards = "qemu_mps2_an386"\nsamples = 2\ncycles = false\n'
+    )
+    process = subprocess.Popen(
+        command(file, "--jobs", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert line.startswith("[1/2]"), line
+    process.send_signal(how)
+    out, said = process.communicate(timeout=60)
+    assert out == ""
+    if how is signal.SIGINT:
+        assert process.returncode == 130
+        assert "Interrupted. 1 of 2 cells are kept: the same command goes on from there." in said
+        assert not _children_of(tmp_path)  # nothing runs on
+    else:
+        end = time.monotonic() + 60
+        while _children_of(tmp_path) and time.monotonic() < end:
+            time.sleep(0.1)
+    code, found, _ = run(file)
+    assert code == 0 and found["complete"]
+    assert found["cells"][0]["earlier"]
+    # What a killed matrix had started may have ended by itself, and is kept as well.
+    assert how is signal.SIGKILL or not found["cells"][1]["earlier"]
+    assert all(c["result"]["samples"]["bit_exact"] == 2 for c in found["cells"])
+    if how is signal.SIGINT:
+        _, anew, _ = run(file, "--no-resume")
+        assert not any(c["earlier"] for c in anew["cells"])
+
+
+def _children_of(folder: Path) -> list[int]:
+    """Processes that bench a model of ``folder``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+            except OSError:
+                continue
+            if "bench" in words and any(w.startswith(str(folder)) for w in words):
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,128 @@
+"""What is a regression and what is not, figure by figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arenite.host.bench.store.changes import Rules, changes, layer_changes
+from arenite.host.bench.store.history import BEST, named_run, series_of
+from arenite.host.bench.store.rows import Mode, Run
+from arenite.host.bench.store.store import Store
+from tests.host.bench.results import result, timed
+
+
+def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[Run]:
+    with Store(folder / "s.sqlite") as store:
+        for each in results:
+            store.add(each, Mode(), data, None)
+        return store.runs()
+
+
+def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dict[str, Any]:
+    return {"energy_uj_per_inference": {"median": median, "p25": p25, "p75": p75, "kind": kind}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "flagged"),
+    [
+        (result(), result(), set()),
+        (result(), result(memory__arena=4001, memory__ram_total=4801), {"arena", "ram_total"}),
+        (result(), result(memory__arena=3999, memory__ram_total=4799), set()),
+        (result(), result(flash__code=5001), {"code"}),
+        # 0.5 % of 20 000 is 100.
+        (result(), result(inference__instructions={"p50": 20100}), set()),
+        (result(), result(inference__instructions={"p50": 20101}), {"instructions"}),
+        (result(), result(init__instructions=82), set()),  # within the timer's tick
+        (result(), result(init__instructions=83), {"init_instructions"}),
+        (result(), result(inference__cycles={"p50": 90000}), set()),  # an estimate
+        (result(), result(samples__accuracy=0.89), {"accuracy"}),
+        (result(), result(samples__accuracy=0.91), set()),
+        (result(), result(samples__bit_exact=9), {"bit_exact"}),
+        (result(samples__bit_exact=9), result(samples__bit_exact=8), set()),  # was not exact before
+        (result(), result(samples__bit_exact=9, samples__missing=1), set()),  # no answer is no wrong answer
+        (timed(1000, 1010), timed(1049, 1060), set()),
+        (timed(1000, 1010), timed(1051, 1060), {"latency_us"}),
+        (timed(1000, 1100), timed(1060, 1070), set()),  # within the spread
+        (timed(1000, 1010), timed(1060, 1200), set()),
+        (result(energy=energy(100, 99, 101)), result(energy=energy(106, 105, 107)), {"energy_uj"}),
+        (result(energy=energy(100, 80, 120)), result(energy=energy(106, 90, 130)), set()),
+        (
+            result(energy=energy(100, 99, 101, "estimated")),
+            result(energy=energy(120, 119, 121, "estimated")),
+            set(),
+        ),
+    ],
+)
+def test_rules(tmp_path: Path, old: dict[str, Any], new: dict[str, Any], flagged: set[str]) -> None:
+    first, second = runs(tmp_path, old, new)
+    found = changes([first], second, Rules())
+    assert {c.figure for c in found if c.rule is not None} == flagged
+    assert all(c.against == first.id for c in found)
+
+
+def test_a_measured_energy_is_not_compared_with_an_estimate(tmp_path: Path) -> None:
+    first, second = runs(
+        tmp_path, result(energy=energy(100, 99, 101, "estimated")), result(energy=energy(200, 199, 201))
+    )
+    assert "energy_uj" not in {c.figure for c in changes([first], second, Rules())}
+
+
+def test_what_depends_on_data_is_compared_on_the_same_data(tmp_path: Path) -> None:
+    other = result(
+        build__data_sha256="04" * 32,
+        samples__count=20,
+        samples__bit_exact=19,
+        inference__instructions={"p50": 99999},
+    )
+    first, second, third = runs(tmp_path, result(), other, result(memory__stack=501))
+    found = {c.figure: c for c in changes([first], second, Rules())}
+    assert {"instructions", "accuracy", "bit_exact"}.isdisjoint(found) and "arena" in found
+    # Each figure has the latest run that it can be compared with.
+    found = {c.figure: c for c in changes([first, second], third, Rules())}
+    assert (found["instructions"].against, found["arena"].against) == (first.id, second.id)
+    assert found["stack"].rule is not None
+
+
+def test_limits_can_be_set(tmp_path: Path) -> None:
+    first, second = runs(
+        tmp_path, result(), result(memory__arena=4100, inference__instructions={"p50": 20500})
+    )
+    assert not [c for c in changes([first], second, Rules(bytes=100, instructions=0.03)) if c.rule]
+    assert len([c for c in changes([first], second, Rules(bytes=99, instructions=0.02)) if c.rule]) == 2
+
+
+def test_what_creeps_in_is_found_against_the_best(tmp_path: Path) -> None:
+    steps = [result(inference__instructions={"p50": 20000 + 80 * k}) for k in range(4)]
+    found = runs(tmp_path, *steps)
+    (series,) = series_of(found, Rules())
+    assert [len(p.regressions) for p in series.points] == [0, 0, 0, 0]
+    (series,) = series_of(found, Rules(), against=BEST)
+    assert [len(p.regressions) for p in series.points] == [0, 0, 1, 1]
+    assert series.points[-1].regressions[0].against == 1
+    (series,) = series_of(found, Rules(), last=2)
+    assert [p.run.id for p in series.points] == [3, 4]
+    assert series.points[0].changes  # against the run that is not shown
+
+
+def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        for board in ("a", "b"):
+            for mode in (Mode(), Mode("ram")):
+                store.add(result(board__name=board), mode, "random", None)
+        found = series_of(store.runs(), Rules())
+    assert [(s.board, s.mode) for s in found] == [
+        ("a", "{}"),
+        ("a", '{"optimise": "ram"}'),
+        ("b", "{}"),
+        ("b", '{"optimise": "ram"}'),
+    ]
+
+
+def test_runs_by_word(tmp_path: Path) -> None:
+    found = runs(tmp_path, result(), result(memory__arena=1))
+    path = tmp_path / "s.sqlite"
+    assert [named_run(w, path).id for w in ("1", "last", "last~1")] == [1, 2, 1]
+    assert layer_changes(found[0], found[1])[1]["instructions"] == [5000, 5000]

@@ -1,0 +1,209 @@
+"""The store: what goes in comes out, many may write at once, and a damaged file is named and left alone."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.store.location import store_path
+from arenite.host.bench.store.origin import Revision, revision
+from arenite.host.bench.store.record import keep_result
+from arenite.host.bench.store.rows import Mode, mode_words
+from arenite.host.bench.store.schema import APPLICATION, STEPS, VERSION
+from arenite.host.bench.store.store import Store
+from tests.host.bench.results import result
+
+MADE = Revision("/src/net", "c0ffee", True)
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    given = result(samples__accuracy=0.75)
+    with Store(tmp_path / "new" / "s.sqlite") as store:
+        number = store.add(given, Mode("ram", stream_input=True), "people.npz", MADE, matrix="m", cell="c")
+        run = store.run(number)
+    assert run.result == given
+    assert (run.model, run.board, run.data) == ("net", "qemu_mps2_an386", "people.npz")
+    assert mode_words(run.mode) == "ram, stream-input"
+    f = run.figures
+    assert (f["revision"], f["dirty"], f["repository"]) == ("c0ffee", 1, "/src/net")
+    assert (f["instructions"], f["accuracy"], f["ram_total"], f["compiler"]) == (
+        20000,
+        0.75,
+        4800,
+        "GCC: 12.2.1",
+    )
+    assert (f["image_sha256"], f["firmware_sha256"]) == ("01" * 32, "02" * 32)
+    assert f["latency_us"] is None and f["energy_uj"] is None
+    with sqlite3.connect(tmp_path / "new" / "s.sqlite") as plain:
+        layers = plain.execute("SELECT layer, op, instructions FROM layers ORDER BY layer").fetchall()
+        assert layers == [(0, "CONV_2D", 15000), (1, "FULLY_CONNECTED", 5000)]
+        assert plain.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert plain.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+        assert plain.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_runs_are_chosen(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        for board in ("a", "b", "a"):
+            store.add(result(board__name=board), Mode(), "random", None)
+        assert [r.id for r in store.runs(board="a")] == [1, 3]
+        assert [r.id for r in store.runs(board="a", model="other")] == []
+        with pytest.raises(UsageError, match="has no run 9"):
+            store.run(9)
+
+
+WRITER = """
+import json, sys
+from pathlib import Path
+from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.store import Store
+for k in range(15):
+    with Store(Path(sys.argv[1])) as store:
+        store.add(json.loads(sys.argv[2]), Mode(), sys.argv[3], None)
+"""
+
+
+def test_many_write_at_once(tmp_path: Path) -> None:
+    """Each process makes the file if it is the first, and opens it anew for every result."""
+    path = tmp_path / "s.sqlite"
+    given = json.dumps(result())
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, given, f"w{k}"], stderr=subprocess.PIPE, text=True
+        )
+        for k in range(5)
+    ]
+    for writer in writers:
+        _, said = writer.communicate(timeout=60)
+        assert writer.returncode == 0, said
+    with Store(path) as store:
+        runs = store.runs()
+    assert len(runs) == 75
+    assert all(sum(r.data == f"w{k}" for r in runs) == 15 for k in range(5))
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database at all, but long enough to be read as one" * 40, b"\0" * 5000]
+)
+def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"s\.sqlite is damaged") as caught:
+        Store(path)
+    assert "--store" in caught.value.hint
+    assert path.read_bytes() == content
+
+
+def test_a_torn_store_is_named_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for _ in range(30):
+            store.add(result(), Mode(), "random", None)
+    whole = path.read_bytes()
+    assert len(whole) > 3 * 4096
+    torn = whole[:8192] + b"\x55" * (len(whole) - 8192)
+    path.write_bytes(torn)
+    with pytest.raises(UsageError, match=r"s\.sqlite"), Store(path) as store:
+        store.runs()
+    assert path.read_bytes() == torn
+
+
+def test_other_databases_and_later_versions_are_refused(tmp_path: Path) -> None:
+    other, later = tmp_path / "other", tmp_path / "later"
+    with sqlite3.connect(other) as plain:
+        plain.execute("CREATE TABLE mine (x)")
+    with pytest.raises(UsageError, match="no store of bench results"):
+        Store(other)
+    with sqlite3.connect(other) as plain:
+        assert plain.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+    Store(later).close()
+    with sqlite3.connect(later) as plain:
+        plain.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(UsageError, match="later version"):
+        Store(later)
+
+
+def test_a_store_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
+    """With what is in it."""
+    path = tmp_path / "s"
+    with sqlite3.connect(path) as plain:
+        plain.executescript(STEPS[0])
+        plain.execute(
+            "INSERT INTO runs (time, version, model, model_path, model_sha256, board, core, mode, data, samples,"
+            " bit_exact, missing, arena, host, result)"
+            " VALUES ('t', '0', 'net', 'net.tflite', 'ab', 'b', 'c', '{}', 'random', 3, 3, 0, 77, 'h', '{}')"
+        )
+        plain.execute(f"PRAGMA application_id = {APPLICATION}")
+        plain.execute("PRAGMA user_version = 1")
+    with Store(path) as store:
+        store.add(result(), Mode(), "random", None)
+        old, new = store.runs()
+    assert (old.figures["arena"], old.figures["energy_p25_uj"], new.figures["arena"]) == (77, None, 4000)
+    with sqlite3.connect(path) as plain:
+        assert plain.execute("PRAGMA user_version").fetchone() == (VERSION,)
+
+
+def test_columns_alone(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        store.add(result(), Mode(), "random", None)
+        (run,) = store.runs(results=False)
+        assert run.result == {} and run.figures == store.run(1).figures
+
+
+def test_history_makes_no_store(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no store"):
+        Store(tmp_path / "s", create=False)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    said: list[str] = []
+    given = (result(), Mode(), "random", tmp_path / "net.tflite")
+    assert keep_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
+    assert len(said) == 1 and "not kept" in said[0] and "s.sqlite" in said[0]
+    assert keep_result(*given, tmp_path / "s.sqlite", said.append) == 1
+    assert len(said) == 1
+
+
+def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "project" / "src"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("ARENITE_STORE", "/elsewhere/s")
+    assert store_path(Path("named")) == Path("named")
+    assert store_path() == Path("/elsewhere/s")
+    monkeypatch.delenv("ARENITE_STORE")
+    assert store_path() == tmp_path / "data" / "arenite" / "bench.sqlite"
+    (tmp_path / "project" / ".arenite").mkdir()
+    assert store_path() == tmp_path / "project" / ".arenite" / "bench.sqlite"
+
+
+def test_the_revision_is_that_of_the_models_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=n", "-c", "user.email=e@x")
+        command = ["git", "-C", str(tmp_path / "r"), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    (tmp_path / "r").mkdir()
+    (tmp_path / "bare").mkdir()
+    monkeypatch.chdir(tmp_path / "bare")
+    model = tmp_path / "r" / "net.tflite"
+    model.write_bytes(b"1")
+    assert revision(model) is None
+    git("init", "-q")
+    git("add", "net.tflite")
+    git("commit", "-q", "-m", "one")
+    found = revision(model)
+    assert found == Revision(str((tmp_path / "r").resolve()), git("rev-parse", "HEAD"), False)
+    model.write_bytes(b"2")
+    assert revision(model) == Revision(found.repository, found.commit, True)
+    monkeypatch.chdir(tmp_path / "r")
+    assert revision(tmp_path / "bare" / "x.tflite") == Revision(found.repository, found.commit, True)
