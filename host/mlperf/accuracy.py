@@ -1,0 +1,154 @@
+"""The accuracy mode: every sample once, what was answered before left out, and the quality against the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError
+from arenite.converters.graph import Tensor
+from arenite.firmware.generator.generate import Generated
+from arenite.host.bench.drivers import Progress, output_tensors, split_outputs
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.resume import Journal
+from arenite.host.bench.run import open_device
+from arenite.host.bench.samples import accuracy
+from arenite.host.link.mlperf import MonitorClient
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.feed import Feeder
+from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
+from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
+from arenite.host.project import Project
+
+#: So many samples missing in a row, and the rest is not asked for: the line is of no use.
+GIVE_UP = 5
+
+
+def run_accuracy(
+    project: Project,
+    elf: Path,
+    asked: Asked,
+    inputs: Sequence[bytes],
+    reference: Reference,
+    journal: Journal,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Ask for the samples that ``journal`` lacks, judge all, and write the folder; the mode's part of the result.
+
+    ``inputs``: the bytes of each sample.  Raises ``DeviceError`` when the device is gone; what it answered is kept.
+    """
+    wanted = []
+    for k, sample in enumerate(asked.samples.inputs):
+        progress("check", k, len(inputs))
+        wanted.append(b"".join(np.ascontiguousarray(v).tobytes() for v in reference.run(sample)))
+    progress("check", len(inputs), len(inputs))
+    resumed = len(journal.answers)
+    repeated = 0
+    try:
+        if resumed < len(inputs):
+            repeated = _ask(project, elf, asked, inputs, wanted, journal, progress)
+    except DeviceError as error:
+        kept = f"{len(journal.answers)} of {len(inputs)} samples are kept: with --resume the run goes on from there."
+        error.hint = f"{error.hint} {kept}".strip()
+        raise
+    progress("run", len(journal.answers), len(inputs))
+    return _judge(project, asked, wanted, journal, {"resumed": resumed, "repeated": repeated})
+
+
+def _ask(
+    project: Project,
+    elf: Path,
+    asked: Asked,
+    inputs: Sequence[bytes],
+    wanted: Sequence[bytes],
+    journal: Journal,
+    progress: Progress,
+) -> int:
+    """Start the device, and ask for every sample that ``journal`` lacks; how many runs had to be repeated."""
+    in_a_row = 0
+    with open_device(project, elf, asked.port) as line:
+        client = MonitorClient(line)
+        client.connect()
+        feeder = Feeder(client)
+        for k in range(len(inputs)):
+            if k in journal.answers:
+                continue
+            progress("run", len(journal.answers), len(inputs))
+            found = feeder.answer(inputs[k], wanted[k])
+            in_a_row = in_a_row + 1 if found is None else 0
+            if found is not None:
+                journal.add(k, found)
+            elif in_a_row >= GIVE_UP:
+                break
+    return feeder.statistics.repeated
+
+
+def _judge(
+    project: Project, asked: Asked, wanted: Sequence[bytes], journal: Journal, counts: dict[str, int]
+) -> dict[str, Any]:
+    """Count, compare with the floor, and write the folder."""
+    generated, board, samples = project.generated, project.board, asked.samples
+    tensors = output_tensors(generated)
+    answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
+    exact = sum(journal.answers[k].outputs == wanted[k] for k in answers)
+    missing = len(samples) - len(answers)
+    assert samples.labels is not None
+    value: float | None = None
+    if answers:
+        value = _quality(asked, generated, answers)
+    if asked.task.metric == "top-1" and value is not None:
+        value *= len(answers) / len(samples)  # a missing sample is not a right one
+    floor = asked.task.floor
+    passed = None if floor is None else value is not None and not missing and value >= floor
+    now = datetime.now()
+    log, entries = [stamped(f"{board.name}, {asked.task.name}, accuracy", now)], []
+    for k, outputs in answers.items():
+        values = [round(float(v), 6) for v in real_values(outputs[0], tensors[0]).ravel()]
+        name = f"sample_{k:06d}"
+        log.append(stamped(f"{name} class {samples.labels[k]} m-results : {values}", now))
+        run = {"results": values, "elapsed_time": journal.answers[k].ticks, "iterations": 1, "warmups": 0}
+        entries.append({"file": name, "class": int(samples.labels[k]), "infer": run, "mode": "a"})
+    log += [stamped(f"sample_{k:06d} is missing", now) for k in range(len(samples)) if k not in answers]
+    lines = [] if value is None else accuracy_lines(asked.task.metric, value, now)
+    if missing:
+        lines.append(f"NOT VALID: {missing} of {len(samples)} samples have no answer.")
+    write_results(asked.folder(board), lines, entries, log)
+    notes = []
+    if missing:
+        notes.append(
+            f"{missing} samples have no answer that can be believed: the line changes what is said. Mend it, and run"
+            " the same command again: only these will be asked for."
+        )
+    return {
+        "samples": len(samples),
+        "accuracy": value,
+        "bit_exact": exact,
+        "missing": missing,
+        **counts,
+        "metric": asked.task.metric,
+        "floor": floor,
+        "passed": passed,
+        "notes": notes,
+    }
+
+
+def _quality(asked: Asked, generated: Generated, answers: dict[int, list[np.ndarray]]) -> float | None:
+    """Over the samples that were answered."""
+    labels = asked.samples.labels
+    assert labels is not None
+    chosen = np.array(list(answers))
+    graph = generated.model.main
+    first = output_tensors(generated)[0]
+    if asked.task.metric == "top-1":
+        return accuracy([o[0] for o in answers.values()], labels[chosen], first)
+    given: Tensor = graph.tensors[graph.inputs[0]]
+    scores = [
+        anomaly_score(real_values(asked.samples.inputs[k][0], given), real_values(o[0], first))
+        for k, o in answers.items()
+    ]
+    merged, at = per_recording(scores, None if asked.recordings is None else asked.recordings[chosen])
+    return auc(merged, labels[chosen][at])

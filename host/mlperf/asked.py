@@ -1,0 +1,38 @@
+"""What one run was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from arenite.host.bench.samples import Samples
+from arenite.host.energy.meters.base import Meter
+from arenite.host.mlperf.tasks import WINDOW_S, Task
+from arenite.profiles.boards import Board
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One run.  ``recordings``: per sample, which one it is a window of (ad01); ``results``: folder above all."""
+
+    task: Task
+    mode: str
+    samples: Samples
+    recordings: np.ndarray | None = None
+    optimise: str | None = None
+    port: str | None = None
+    resume: bool = True
+    results: Path = Path("results")
+    journals: Path | None = None  # None: in the cache
+    meter: Meter | None = None  # of the energy mode; not open yet
+    mark: str | None = (
+        None  # the pin of the energy mode's timestamps; None: the ordinary monitor, and its laps
+    )
+    mark_input: int | None = None  # the meter's input that the pin is connected to; None: found
+    window_s: float = WINDOW_S  # of the energy mode; shorter ones are for tests, and not valid
+
+    def folder(self, board: Board) -> Path:
+        """Where the results go."""
+        return self.results / board.name / self.task.benchmark / self.mode

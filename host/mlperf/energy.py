@@ -1,0 +1,198 @@
+"""The energy mode: the median of five windows of at least ten seconds and ten inferences, weighed by a meter.
+
+Each window is a recording of its own.  Where it begins and ends tell the falling edges of the device's pin when a
+digital input of the meter is connected to it, else the lines of the serial port; a few milliseconds of delay are
+little beside ten seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError
+from arenite.host.bench.drivers import Progress
+from arenite.host.bench.reference import Reference
+from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.alignment import align
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.marks import falling_edges
+from arenite.host.energy.meters.result import EnergyResult, measure
+from arenite.host.energy.meters.trace import Trace
+from arenite.host.energy.meters.windows import Windows
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.energy_folder import write_energy
+from arenite.host.mlperf.energy_monitor import WARM_UP, EnergyMonitor, TimedRun
+from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
+from arenite.host.project import Project
+
+EDGES, LINES = "falling edges", "serial timestamps"
+#: Recorded before and after each window.
+BESIDE_S = 0.5
+#: A window is planned this much longer than the rule: inferences and clocks differ a little.
+MARGIN = 1.03
+#: Two edges are those of a window when their distance is that of the serial port's lines, within this part or time.
+NEAR, NEAR_S = 0.05, 0.1
+#: What the current may move a window that the lines give: USB and the start of a recording are late by less.
+MOVED_S = 0.2
+#: Windows that may come out too short.
+AGAIN = 10
+
+
+@dataclass(frozen=True)
+class EnergyWindow:
+    """One window: what ran, how its bounds were found, and what was weighed; ``outputs`` after its last inference."""
+
+    run: TimedRun
+    method: str
+    result: EnergyResult
+    outputs: bytes
+
+    @property
+    def seconds(self) -> float:
+        """By the meter's clock."""
+        return float(self.result.duration_s[0])
+
+    @property
+    def uj_per_inference(self) -> float:
+        return float(self.result.energy_uj[0]) / self.run.inferences
+
+
+def measure_windows(
+    client: EnergyMonitor,
+    meter: Meter,
+    inputs: Sequence[bytes],
+    window_s: float,
+    bit: int | None,
+    progress: Callable[[int, int], None],
+) -> list[EnergyWindow]:
+    """Five windows of ``window_s`` or more, one input for each, from the first again when there are fewer.
+
+    ``meter`` is open.  Raises ``DeviceError`` when device or meter fail, or windows stay too short.
+    """
+    client.load(inputs[0])
+    one = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
+    count = max(WINDOW_INFERENCES, math.ceil(window_s * MARGIN / one))
+    windows: list[EnergyWindow] = []
+    again = 0
+    while len(windows) < WINDOWS:
+        progress(len(windows), WINDOWS)
+        found = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
+        if found.seconds >= window_s:
+            windows.append(found)
+            continue
+        # Faster than it promised, as an emulator on a busy computer may be: this window again, with more in it.
+        again += 1
+        if again > AGAIN:
+            raise DeviceError(
+                f"Windows of {count} inferences are still shorter than {window_s:g} s.",
+                "Its speed changes too much from run to run: run it alone.",
+            )
+        count = math.ceil(count * max(window_s * MARGIN / found.seconds, 1.1))
+    progress(WINDOWS, WINDOWS)
+    return windows
+
+
+def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: int | None) -> EnergyWindow:
+    client.load(data)
+    meter.start()
+    time.sleep(BESIDE_S)
+    run = client.timed(count, WARM_UP)
+    time.sleep(BESIDE_S)
+    trace = meter.stop()
+    outputs = client.raw_outputs()
+    trace.require(16)
+    window, method = _bounds(trace, run, bit)
+    if window.start_s < trace.time_s[0] or window.end_s > trace.time_s[-1] + 0.01:
+        raise DeviceError(
+            f"The recording of {trace.seconds:.1f} s does not cover the window of {run.seconds:.1f} s.",
+            "Another program or a slow USB hub may keep samples back; try another port.",
+        )
+    return EnergyWindow(run, method, measure(trace, Windows((window,), method)), outputs)
+
+
+def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[Window, str]:
+    """The last two falling edges, as the official runner takes them, if they fit the serial port's lines."""
+    if trace.marks is not None:
+        for each in range(8) if bit is None else (bit,):
+            edges = falling_edges(trace, each)
+            if len(edges) >= 2:
+                length = float(edges[-1] - edges[-2])
+                if abs(length - run.seconds) <= max(NEAR_S, NEAR * run.seconds):
+                    return Window(float(edges[-2]), float(edges[-1])), EDGES
+    origin = trace.started_s if trace.started_s is not None else run.start_s - BESIDE_S
+    event = (run.start_s - origin, run.end_s - origin)
+    with suppress(DeviceError):
+        moved = align(trace, [event]).apply([event])[0]
+        near = abs(moved.start_s - event[0]) < MOVED_S and abs(moved.end_s - event[1]) < MOVED_S
+        if near and trace.time_s[0] + MOVED_S < moved.start_s and moved.end_s + MOVED_S < trace.time_s[-1]:
+            return moved, LINES
+    return Window(*event), LINES
+
+
+def run_energy(
+    project: Project,
+    client: EnergyMonitor,
+    meter: Meter,
+    asked: Asked,
+    inputs: Sequence[bytes],
+    reference: Reference,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    windows = measure_windows(
+        client,
+        meter,
+        inputs,
+        asked.window_s,
+        asked.mark_input,
+        lambda done, total: progress("run", done, total),
+    )
+    exact = 0
+    for k, window in enumerate(windows):
+        want = reference.run(asked.samples.inputs[k % len(inputs)])
+        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in want)
+    invalid = []
+    if project.board.emulated:
+        invalid.append(
+            "an emulated board draws no current: the figures are of what the meter is connected to"
+        )
+    if asked.window_s < WINDOW_S:
+        invalid.append(f"windows of {asked.window_s:g} s, the rules ask for {WINDOW_S:g} s")
+    if exact != len(windows):
+        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT gives")
+    each = np.array([window.uj_per_inference for window in windows])
+    write_energy(asked.folder(project.board), windows, float(np.median(each)), invalid)
+    p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))
+    first = windows[0].result.trace
+    notes = [f"Not valid for a submission: {text}." for text in invalid]
+    notes += dict.fromkeys(note for window in windows for note in window.result.trace.notes)
+    return {
+        "samples": len(windows),
+        "accuracy": None,
+        "bit_exact": exact,
+        "energy_uj_per_inference": {"median": median, "p25": p25, "p75": p75, "kind": "measured"},
+        "supply_v": float(np.mean([window.result.supply_v for window in windows])),
+        "lost_samples": sum(window.result.lost_samples for window in windows),
+        "meter": {"name": first.meta.get("meter"), "rate_hz": first.rate_hz, "clock": first.clock},
+        "windows": [
+            {
+                "inferences": window.run.inferences,
+                "seconds": window.seconds,
+                "energy_uj_per_inference": window.uj_per_inference,
+                "average_power_w": window.result.average_power_w,
+                "peak_power_w": window.result.peak_power_w,
+                "bounds": window.method,
+                "lost_samples": window.result.lost_samples,
+                "time": "measured",
+            }
+            for window in windows
+        ],
+        "notes": notes,
+    }

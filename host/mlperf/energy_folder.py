@@ -1,0 +1,69 @@
+"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a picture of each
+window.
+
+The lines are those that the runner prints and its submission checker looks for (github.com/mlcommons/tiny,
+benchmark/runner/main.py and tools/submission/submission_checker.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from arenite.converters.atomic import write_atomic
+from arenite.host.mlperf.energy_monitor import WARM_UP
+from arenite.host.mlperf.folder import stamped, write_results
+from arenite.host.report.current_svg import current_svg
+
+if TYPE_CHECKING:
+    from arenite.host.mlperf.energy import EnergyWindow
+
+_RULE = "-" * 57
+
+
+def write_energy(
+    folder: Path, windows: Sequence[EnergyWindow], median_uj: float, invalid: Sequence[str]
+) -> None:
+    """``invalid``: why this is no result to submit.  Raises ``UsageError`` where writing is not allowed."""
+    now = datetime.now()
+    lines = []
+    for k, window in enumerate(windows):
+        energy = float(window.result.energy_uj[0])
+        lines += [
+            f"Energy data for trial {k}",
+            f"  Elapsed time  : {window.seconds:.3f}",
+            f"  Inferences    : {window.run.inferences}",
+            f"  Power         : {window.result.average_power_w * 1e3:5.4f} mW.",
+            f"  Total Energy  : {energy:.3f} uJ",
+            f"  Energy/Inf    : {window.uj_per_inference:.3f} uJ/inf",
+        ]
+    told = f"Median energy cost is {median_uj:5.4f} uJ/inf."
+    lines += [stamped(text, now) for text in (_RULE, told, _RULE)]
+    lines += [f"NOT VALID for a submission: {text}." for text in invalid]
+    entries = [
+        {
+            "infer": {
+                "iterations": window.run.inferences,
+                "warmups": WARM_UP,
+                "elapsed_time": round(window.seconds * 1e6),
+            },
+            "mode": "e",
+            "power": {
+                "joules": float(window.result.energy_uj[0]) * 1e-6,
+                "voltage": window.result.supply_v,
+                "timestamps_s": [
+                    window.result.windows.spans[0].start_s,
+                    window.result.windows.spans[0].end_s,
+                ],
+                "bounds": window.method,
+                "samples": len(window.result.trace),
+                "lost_samples": window.result.lost_samples,
+            },
+        }
+        for window in windows
+    ]
+    write_results(folder, lines, entries, [stamped(line, now) for line in lines])
+    for k, window in enumerate(windows):
+        write_atomic(folder / f"energy_inf_{k:03d}.svg", current_svg(window.result, "window"))

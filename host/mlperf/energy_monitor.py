@@ -1,0 +1,68 @@
+"""The monitor as the energy mode sees it: when inferences begin and end, by this computer's clock.
+
+In the energy mode the device tells no times itself: its timestamps are edges on a pin.  The ordinary monitor tells
+laps.  Both say a line before the first inference and after the last, and when such a line arrives is noted here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+from arenite.converters.errors import DeviceError
+from arenite.host.link.mlperf import READY, MonitorClient
+
+#: Inferences before the timed ones.
+WARM_UP = 10
+_LAP = re.compile(rb"m-lap-us-\d+\r\n")
+_START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-done\r\n")
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """``start_s`` and ``end_s`` by ``time.monotonic``, each late by what the line takes."""
+
+    inferences: int
+    start_s: float
+    end_s: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+class EnergyMonitor(MonitorClient):
+    """One monitor on one line, of either kind."""
+
+    def timed(self, times: int, warm_up: int) -> TimedRun:
+        """Run ``warm_up`` inferences, then ``times`` between the two times.
+
+        Raises ``DeviceError`` when it does not answer, or with something else.
+        """
+        self._line.write(f"infer {times} {warm_up}%".encode("ascii"))
+        text = b""
+        begun: float | None = None
+        done: float | None = None
+        sent = time.monotonic()
+        end = sent + self._infer_timeout_s
+        while not text.endswith(READY):
+            if time.monotonic() > end:
+                raise DeviceError(
+                    f"The device on {self._line.port} gave no answer within {self._infer_timeout_s:g} s.",
+                    "Reset it, or allow more time per inference.",
+                )
+            text += self._line.read(0.2)
+            now = time.monotonic()
+            # The lap after the first line is a millisecond behind it, the one before the last as much ahead.
+            begun = now if begun is None and _START.search(text) else begun
+            done = now if done is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else done
+        # Shorter than the line takes to tell of it: then only the command's own time is known.
+        begun = sent if begun == done else begun
+        if begun is None or done is None:
+            said = text.decode("ascii", "replace").strip()[:80]
+            raise DeviceError(
+                f"The device on {self._line.port} answered an inference with: {said!r}.",
+                "Reset it and run again.",
+            )
+        return TimedRun(times, begun, done)

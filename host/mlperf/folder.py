@@ -1,0 +1,77 @@
+"""The folder of results: ``<results>/<system>/<benchmark>/<mode>`` with results.txt, results.json and log.txt.
+
+The layout and the lines that its checker looks for are those of github.com/mlcommons/tiny (tools/submission) and of
+its rounds of results (github.com/mlcommons/tiny_results_v1.3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.atomic import write_atomic
+
+_RULE = "-" * 57
+
+
+def stamped(text: str, when: datetime) -> str:
+    """A line as the official runner writes it."""
+    return f"{when:%m%d.%H%M%S} ulp-mlperf: {text}"
+
+
+def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
+    """The line that the submission checker reads the quality from."""
+    if metric == "auc":
+        return [stamped(f"AUC = {value:.3f}", when)]
+    return [stamped(f"Top 1% = {100 * value:.1f}", when)]
+
+
+def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
+    """``windows`` with inferences and seconds; ``median`` is in inferences per second of a real clock."""
+    own = [
+        (
+            f"Runtime: {window['seconds']} sec.",
+            f"Throughput: {window['inferences'] / window['seconds']} inf./sec.",
+        )
+        for window in windows
+    ]
+    return _windows_told(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
+
+
+def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
+    """The same of an emulated board, whose seconds are virtual: no line that a checker could take for a throughput."""
+    own = [
+        (
+            f"Virtual runtime: {window['seconds']} sec.",
+            f"Instructions per inference: {window['instructions']}",
+        )
+        for window in windows
+    ]
+    return _windows_told(windows, own, f"Median is {median:.0f} instructions per inference.", when)
+
+
+def _windows_told(
+    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], told: str, when: datetime
+) -> list[str]:
+    """Each window with two lines of its ``own``, and what all come to between rules."""
+    lines = []
+    for k, (window, (first, second)) in enumerate(zip(windows, own, strict=True), 1):
+        lines += [
+            f"Performance results for window {k}",
+            f"    # Inferences : {window['inferences']}",
+            f"    {first}",
+            f"    {second}",
+        ]
+    return [*lines, *(stamped(text, when) for text in (_RULE, told, _RULE))]
+
+
+def write_results(
+    folder: Path, lines: Sequence[str], entries: Sequence[dict[str, Any]], log: Sequence[str]
+) -> None:
+    """Write the three files, each in one step.  Raises ``UsageError`` where that is not allowed."""
+    write_atomic(folder / "results.txt", "\n".join(lines) + "\n")
+    write_atomic(folder / "results.json", json.dumps(list(entries)) + "\n")
+    write_atomic(folder / "log.txt", "\n".join(log) + "\n")

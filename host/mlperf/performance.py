@@ -1,0 +1,137 @@
+"""The performance mode: the median of five windows, each of ten seconds and ten inferences at least.
+
+On an emulated board the seconds are virtual, in which every instruction lasts equally long: the figure is then
+instructions per inference, as ``arenite bench`` counts them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import DeviceError
+from arenite.host.bench.drivers import Progress
+from arenite.host.bench.reference import Reference
+from arenite.host.link.mlperf import MonitorClient
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.folder import emulated_lines, performance_lines, stamped, write_results
+from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
+from arenite.host.project import Project
+
+WARM_UP = 10
+#: A window is planned this much longer than the rule, because inferences differ a little in time.
+_MARGIN = 1.02
+
+
+@dataclass(frozen=True)
+class Window:
+    """One timed window, by the device's own clock; ``outputs`` are the bytes after its last inference."""
+
+    inferences: int
+    microseconds: int
+    outputs: bytes
+
+    @property
+    def us_per_inference(self) -> float:
+        return self.microseconds / self.inferences
+
+    @property
+    def valid(self) -> bool:
+        """As the rules ask."""
+        return self.microseconds >= WINDOW_S * 1e6 and self.inferences >= WINDOW_INFERENCES
+
+
+def measure_windows(
+    client: MonitorClient, inputs: Sequence[bytes], progress: Callable[[int, int], None]
+) -> list[Window]:
+    """Five windows, one input for each, from the first again when there are fewer.
+
+    Raises ``DeviceError`` when the device's clock stands still or goes backwards.
+    """
+    client.load(inputs[0])
+    one = client.infer(1, 1).microseconds
+    count = WINDOW_INFERENCES
+    if one > 0:
+        count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / one))
+    windows: list[Window] = []
+    while len(windows) < WINDOWS:
+        progress(len(windows), WINDOWS)
+        client.load(inputs[len(windows) % len(inputs)])
+        run = client.infer(count, WARM_UP)
+        if run.microseconds <= 0:
+            raise DeviceError(
+                f"The device counted {run.microseconds} µs for {count} inferences.",
+                "Its clock does not run: flash it again.",
+            )
+        window = Window(count, run.microseconds, client.raw_outputs())
+        if not window.valid:
+            # Shorter than one inference had promised: all windows again, with more in each.
+            count = math.ceil(count * max(WINDOW_S * 1e6 * _MARGIN / window.microseconds, 1.1))
+            windows.clear()
+            continue
+        windows.append(window)
+    progress(WINDOWS, WINDOWS)
+    return windows
+
+
+def median_us(windows: Sequence[Window]) -> float:
+    """Microseconds per inference of the window in the middle."""
+    return statistics.median(w.us_per_inference for w in windows)
+
+
+def run_performance(
+    project: Project,
+    client: MonitorClient,
+    asked: Asked,
+    inputs: Sequence[bytes],
+    reference: Reference,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    board, emulator = project.board, project.board.emulator
+    windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
+    exact, rows = 0, []
+    for k, window in enumerate(windows):
+        want = reference.run(asked.samples.inputs[k % len(inputs)])
+        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in want)
+        row: dict[str, Any] = {"inferences": window.inferences, "seconds": window.microseconds / 1e6}
+        if emulator is not None:
+            row["instructions"] = round(emulator.instructions_in_us(window.microseconds) / window.inferences)
+        rows.append(row)
+    now, median = datetime.now(), median_us(windows)
+    instructions = latency = throughput = None
+    if emulator is not None:
+        counted = sorted(row["instructions"] for row in rows)
+        instructions = {"median": counted[len(counted) // 2], "min": counted[0], "max": counted[-1]}
+        lines = emulated_lines(rows, instructions["median"], now)
+        lines.append("NOT VALID for a submission: an emulated board, whose time is virtual.")
+    else:
+        each = [w.us_per_inference for w in windows]
+        latency = {"median": round(median, 1), "min": round(min(each), 1), "max": round(max(each), 1)}
+        throughput = {"median": 1e6 / median, "unit": "inferences per second"}
+        lines = performance_lines(rows, 1e6 / median, now)
+    if exact != len(windows):
+        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT gives.")
+    entries = [
+        {
+            "infer": {"iterations": w.inferences, "elapsed_time": w.microseconds, "warmups": WARM_UP},
+            "mode": "p",
+            "virtual_time": emulator is not None,
+        }
+        for w in windows
+    ]
+    write_results(asked.folder(board), lines, entries, [stamped(line, now) for line in lines])
+    return {
+        "samples": len(windows),
+        "accuracy": None,
+        "bit_exact": exact,
+        "inference": {"instructions": instructions, "latency_us": latency, "throughput": throughput},
+        "windows": [{**row, "time": "virtual" if emulator else "measured"} for row in rows],
+        "notes": [],
+    }

@@ -1,0 +1,134 @@
+"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the results.
+
+The result is ``arenite.mlperf/1``.  Bytes are the device's; each is compared with LiteRT's reference kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.firmware.generator.features import ENERGY, Features
+from arenite.firmware.generator.generate import Generated
+from arenite.host.bench.drivers import Progress
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.resume import Journal, data_hash, project_hash
+from arenite.host.bench.run import open_device, project_folder
+from arenite.host.flash.build import build
+from arenite.host.link.mlperf import MonitorClient
+from arenite.host.mlperf.accuracy import run_accuracy
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.energy import run_energy
+from arenite.host.mlperf.energy_monitor import EnergyMonitor
+from arenite.host.mlperf.performance import run_performance
+from arenite.host.prepare import Prepared
+from arenite.host.project import generate_project
+from arenite.models.pictures import cache_directory
+from arenite.profiles.boards import Board
+
+
+def run_mlperf(prepared: Prepared, board: Board, asked: Asked, progress: Progress) -> dict[str, Any]:
+    """Run ``asked`` on ``board``; ``progress(step, done, total)`` is told what happens.
+
+    Raises ``UsageError`` for what cannot be asked, ``DoesNotFitError`` before the build, ``ToolError`` and
+    ``DeviceError`` for what fails later.  What was answered by then is kept, and not asked for again.
+    """
+    if asked.mode == "energy" and asked.meter is None:
+        raise UsageError(
+            "The energy mode needs a meter.",
+            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; `arenite energy` estimates without one.",
+        )
+    labels = asked.samples.labels
+    if asked.mode == "accuracy" and labels is None:
+        raise UsageError("The accuracy mode needs labels.", "Give y beside x in --data FILE.npz.")
+    if (
+        asked.mode == "accuracy"
+        and labels is not None
+        and (labels.ndim != 1 or labels.dtype.kind not in "iu")
+    ):
+        raise UsageError(
+            f"y has shape {labels.shape} and type {labels.dtype}.", "Write one class number for each sample."
+        )
+    if not board.emulated and asked.port is None:
+        raise UsageError(
+            f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
+        )
+    # The official runner chooses its script by the model's name.
+    named = replace(
+        prepared, path=prepared.path.with_name(asked.task.name + prepared.path.suffix), _by_target={}
+    )
+    with project_folder(None) as folder:
+        edges = asked.mode == "energy" and asked.mark is not None
+        project = generate_project(
+            named,
+            board,
+            folder,
+            optimise=asked.optimise,
+            protocol=ENERGY if edges else "mlperf",
+            features=Features(mark=asked.mark if edges else None),
+        )
+        progress("build", 0, 1)
+        elf = build(folder)
+        firmware = project_hash(folder)
+        reference = Reference(prepared.reference)
+        inputs = [b"".join(np.ascontiguousarray(v).tobytes() for v in s) for s in asked.samples.inputs]
+        if asked.mode == "energy":
+            assert asked.meter is not None
+            # The meter first: it may be what feeds the board.
+            with asked.meter as meter, open_device(project, elf, asked.port) as line:
+                monitor = EnergyMonitor(line, timeout_s=30.0, infer_timeout_s=600.0)
+                monitor.connect()
+                body = run_energy(project, monitor, meter, asked, inputs, reference, progress)
+        elif asked.mode == "performance":
+            with open_device(project, elf, asked.port) as line:
+                client = MonitorClient(line, infer_timeout_s=600.0)
+                client.connect()
+                body = run_performance(project, client, asked, inputs, reference, progress)
+        else:
+            key = {
+                "image": project.generated.sha256.hex(),
+                "firmware": firmware,
+                "data": data_hash(asked.samples),
+                "board": board.name,
+                "protocol": "mlperf",
+            }
+            journals = asked.journals or cache_directory() / "runs"
+            with Journal(journals, key, resume=asked.resume) as journal:
+                body = run_accuracy(project, elf, asked, inputs, reference, journal, progress)
+    return {
+        "schema": "arenite.mlperf/1",
+        "task": asked.task.name,
+        "mode": asked.mode,
+        **body,
+        "model": {"path": str(prepared.path), "sha256": prepared.sha256},
+        "board": {"name": board.name, "core": board.core, "emulated": board.emulated},
+        "optimise": project.optimise,
+        "folder": str(asked.folder(board)),
+        "notes": [*_notes(asked, board, project.generated), *body.get("notes", [])],
+    }
+
+
+def _notes(asked: Asked, board: Board, generated: Generated) -> list[str]:
+    """What keeps a result from being one by the rules."""
+    task, graph = asked.task, generated.model.main
+    sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
+    notes = []
+    if board.emulated and asked.mode != "energy":
+        notes.append("An emulated board: its time is virtual, so figures are instructions, not milliseconds.")
+    if sizes != task.elements:
+        notes.append(
+            f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}; this one"
+            f" takes {sizes[0]} and gives {sizes[1]}: at best a result of the open division."
+        )
+    found = len(asked.samples) if asked.recordings is None else len(np.unique(asked.recordings))
+    if asked.mode == "accuracy" and task.samples is not None and found != task.samples:
+        notes.append(f"The rules ask for all {task.samples} samples of the official set; these are {found}.")
+    if task.floor is None and asked.mode == "accuracy":
+        notes.append(
+            "The rules judge sww01 on a stream, by at most 8 false positives and 8 false negatives; this is the"
+            " accuracy of single windows, which has no floor."
+        )
+    return notes

@@ -1,0 +1,46 @@
+"""The tasks of MLPerf Tiny, and what their rules ask.
+
+Source: github.com/mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc (version 1.2) and benchmark/evaluation/datasets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.converters.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Task:
+    """``benchmark`` names the folder of its results; ``floor`` is the quality that the closed division asks for, None
+    where the rules do not judge single windows; ``samples`` is the size of the official set; ``elements`` are the
+    numbers that the reference model takes and gives."""
+
+    name: str
+    benchmark: str
+    metric: str  # "top-1" or "auc"
+    floor: float | None
+    samples: int | None
+    elements: tuple[int, int]
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("kws01", "kws", "top-1", 0.90, 1000, (490, 12)),
+        Task("vww01", "vww", "top-1", 0.80, 1000, (96 * 96 * 3, 2)),
+        Task("ic01", "ic", "top-1", 0.85, 200, (32 * 32 * 3, 10)),
+        Task("ad01", "ad", "auc", 0.85, 248, (640, 640)),
+        Task("sww01", "sww", "top-1", None, None, (1200, 3)),
+    )
+}
+MODES = ("accuracy", "performance", "energy")
+#: Of the performance mode: windows, of which the median counts; their shortest time; their fewest inferences.
+WINDOWS, WINDOW_S, WINDOW_INFERENCES = 5, 10.0, 10
+
+
+def task_named(name: str) -> Task:
+    """Raises ``UsageError`` for a name that is no task's."""
+    if name not in TASKS:
+        raise UsageError(f"MLPerf Tiny has no task '{name}'.", f"Its tasks: {', '.join(TASKS)}.")
+    return TASKS[name]

@@ -1,0 +1,133 @@
+"""The official runner's conversation with our firmware, on a real pseudo-terminal.
+
+The strict conversation below is written from the protocol: what the runner of github.com/mlcommons/tiny sends, and the
+patterns that it looks for in the lines that come back.  Its own device class drives the same firmware where a copy of
+``benchmark/runner`` is (``ARENITE_MLPERF_RUNNER``); it is no part of this project.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import serial
+
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import load_board
+from tests import toy_model
+from tests.host.link.conftest import firmware  # noqa: F401  (a fixture)
+from tests.host.link.faulty_line import FaultyLine
+
+pytestmark = pytest.mark.qemu
+BOARD = "qemu_mps2_an386"
+RUNNER = os.environ.get("ARENITE_MLPERF_RUNNER", "")
+SAMPLE = bytes([250, 1, 2, 3, 4, 5, 6, 127])
+Firmware = Callable[..., Path]
+
+
+@contextmanager
+def port(elf: Path) -> Iterator[str]:
+    """The name of a port that leads to the board, which nobody has open."""
+    with start(load_board(BOARD), elf) as machine, FaultyLine(machine.transport) as line:
+        yield line.port
+
+
+class Runner:
+    """Sends a command and ``%``; reads lines until one has ``m-ready`` in it, and takes nothing that is no line."""
+
+    def __init__(self, name: str) -> None:
+        self._port = serial.Serial(name, 115200, timeout=5)
+
+    def command(self, text: str) -> list[str]:
+        self._port.write(text.encode() + b"%")
+        lines: list[str] = []
+        while not lines or "m-ready" not in lines[-1]:
+            raw = self._port.readline()
+            assert raw.endswith(b"\r\n"), f"silence after {lines}, {raw!r}"
+            lines.append(raw.decode("ascii").rstrip("\r\n"))
+        assert lines[-1] == "m-ready"
+        return lines[:-1]
+
+    def close(self) -> None:
+        self._port.close()
+
+
+def expected_results() -> str:
+    values = [b - 256 if b > 127 else b for b in toy_model.expected([SAMPLE])[0]]
+    return ",".join(f"{v}.000" for v in values)
+
+
+def test_the_conversation_line_by_line(firmware: Firmware) -> None:  # noqa: F811
+    with port(firmware(BOARD, protocol="mlperf")) as name:
+        runner = Runner(name)
+        runner.command("")  # what may be left of an earlier command
+        assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]
+        profile, model = runner.command("profile")
+        assert re.fullmatch(r"m-profile-\[[^]]+\]", profile)
+        assert model == "m-model-[toy]"  # chooses the script
+        (lap,) = runner.command("timestamp")
+        assert re.fullmatch(r"m-lap-us-[0-9]+", lap)
+
+        # In pieces of at most 31 bytes; "m-load-done" only behind the last.
+        assert runner.command("db load 8") == ["m-[Expecting 8 bytes]"]
+        assert runner.command("db " + SAMPLE[:5].hex()) == []
+        assert runner.command("db " + SAMPLE[5:].hex().upper()) == ["m-load-done"]
+
+        said = runner.command("infer 3 2")
+        assert said[:3] == ["m-warmup-start-2", "m-warmup-done", "m-infer-start-3"]
+        assert said[5:] == ["m-infer-done", f"m-results-[{expected_results()}]"]
+        first, last = (int(re.fullmatch(r"m-lap-us-([0-9]+)", s)[1]) for s in said[3:5])  # type: ignore[index]
+        assert last >= first >= int(lap.rpartition("-")[2])
+        assert runner.command("results") == [f"m-results-[{expected_results()}]"]
+        assert runner.command("infer 1 0")[0] == "m-warmup-start-0"
+        assert runner.command("infer")[:3:2] == ["m-warmup-start-10", "m-infer-start-1"]
+        assert all(s.startswith("e-[") for s in runner.command("no such thing"))
+        assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]  # an error costs nothing
+        runner.close()
+
+
+@pytest.fixture
+def official(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module with the official runner's own device class, unchanged."""
+    if not RUNNER:
+        pytest.skip("ARENITE_MLPERF_RUNNER names no copy of the official benchmark/runner")
+    monkeypatch.syspath_prepend(RUNNER)
+    for name in ("device_under_test", "serial_device", "interface_device"):
+        sys.modules.pop(name, None)
+    return importlib.import_module("device_under_test")
+
+
+def test_the_official_device_class_drives_our_firmware(
+    firmware: Firmware,  # noqa: F811
+    official: Any,
+) -> None:
+    with port(firmware(BOARD, protocol="mlperf")) as name, official.DUT(name, 115200) as dut:
+        assert (dut.get_name(), dut.get_model()) == (BOARD, "toy")
+        assert dut.get_profile()
+        assert dut.timestamp()[0].startswith("m-lap-us-")
+        assert dut.load(SAMPLE) == ["m-load-done", "m-ready"]
+        said = dut.infer(2, 1)
+        assert f"m-results-[{expected_results()}]" in said
+        assert sum(line.startswith("m-lap-us-") for line in said) == 2
+        assert dut.get_help()[-1] == "m-ready"
+
+
+def test_the_official_device_class_drives_the_energy_mode(
+    firmware: Firmware,  # noqa: F811
+    official: Any,
+) -> None:
+    """Its times come over the pin, so no line has any."""
+    with port(firmware(BOARD, protocol="mlperf-energy")) as name, official.DUT(name, 9600) as dut:
+        assert (dut.get_name(), dut.get_model()) == (BOARD, "toy")
+        assert dut.timestamp() == "m-ready"
+        assert dut.load(SAMPLE) == ["m-load-done", "m-ready"]
+        said = dut.infer(2, 1)
+        assert said[:4] == ["m-warmup-start-1", "m-warmup-done", "m-infer-start-2", "m-infer-done"]
+        assert said[4:] == [f"m-results-[{expected_results()}]", "m-ready"]

@@ -1,0 +1,219 @@
+"""``arenite mlperf`` end to end: the build, the emulator, the monitor, the journal, the folder of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.errors import DeviceError, UsageError
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.run import Options, bench
+from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.cli.main import main
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.runner import run_mlperf
+from arenite.host.mlperf.tasks import task_named
+from arenite.host.prepare import Prepared, prepare
+from arenite.profiles.boards import load_board
+from tests.host.bench.graphs import classifier, save
+from tests.shared import SHARED, shared_model
+
+BOARD = "qemu_mps2_an386"
+
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.skipif(
+        not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+        reason="no Arm compiler or no emulator: see `arenite doctor`",
+    ),
+]
+
+
+def model_and_samples(folder: Path, count: int, wrong: int) -> tuple[Prepared, Samples]:
+    """A small classifier, and samples of which ``wrong`` have another label than it says."""
+    ready = prepare(save(classifier(), folder / "toy.tflite"))
+    samples = random_samples([ready.model.main.tensors[i] for i in ready.model.main.inputs], count)
+    reference = Reference(ready.reference)
+    labels = np.array([int(np.argmax(reference.run(s)[0])) for s in samples.inputs])
+    labels[:wrong] = (labels[:wrong] + 1) % 3
+    return ready, replace(samples, labels=labels)
+
+
+def kill_emulators() -> int:
+    """SIGKILL to every emulator that this process started; how many there were."""
+    killed = 0
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if (Path("/proc") / child / "comm").read_text().startswith("qemu-system"):
+                os.kill(int(child), signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
+    ready, samples = model_and_samples(tmp_path, 12, 3)
+    board, task = load_board(BOARD), task_named("kws01")
+    asked = Asked(task, "accuracy", samples, results=tmp_path / "r", journals=tmp_path / "j")
+    kills: list[int] = []
+
+    def killer(step: str, done: int, total: int) -> None:
+        if step == "run" and done == 5 and not kills:
+            kills.append(kill_emulators())
+
+    with pytest.raises(
+        DeviceError, match=r"went away|gave no answer|No MLPerf monitor|takes no more"
+    ) as caught:
+        run_mlperf(ready, board, asked, killer)
+    assert kills == [1]
+    assert "5 of 12 samples are kept" in caught.value.hint
+    assert not (tmp_path / "r").exists()
+
+    run: list[int] = []
+    result = run_mlperf(
+        ready, board, asked, lambda step, done, _: run.append(done) if step == "run" else None
+    )
+    assert run[0] == 5 and run[-1] == 12  # none of the five was asked for again
+    told = {k: result[k] for k in ("samples", "accuracy", "bit_exact", "missing", "resumed", "repeated")}
+    assert told == {
+        "samples": 12,
+        "accuracy": 0.75,
+        "bit_exact": 12,
+        "missing": 0,
+        "resumed": 5,
+        "repeated": 0,
+    }
+    assert (result["floor"], result["passed"]) == (0.90, False)
+
+    folder = tmp_path / "r" / BOARD / "kws" / "accuracy"
+    assert result["folder"] == str(folder)
+    text = (folder / "results.txt").read_text()
+    # The pattern is that of the official submission checker.
+    found = re.match(r".* Top[- ]1%?\s?[:=] ([\d\.]+).*", text)
+    assert found is not None and float(found[1]) == 75.0
+    entries = json.loads((folder / "results.json").read_text())
+    assert [e["class"] for e in entries] == samples.labels.tolist()  # type: ignore[union-attr]
+    chosen = [int(np.argmax(e["infer"]["results"])) for e in entries]
+    assert sum(a == e["class"] for a, e in zip(chosen, entries, strict=True)) == 9
+    assert len((folder / "log.txt").read_text().splitlines()) == 13
+
+    again = run_mlperf(ready, board, asked, lambda *_: None)
+    assert (again["resumed"], again["bit_exact"], again["accuracy"]) == (12, 12, 0.75)
+
+
+def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
+    ready, samples = model_and_samples(tmp_path, 2, 0)
+    board = load_board(BOARD)
+    asked = Asked(task_named("kws01"), "performance", samples, results=tmp_path / "r")
+    result = run_mlperf(ready, board, asked, lambda *_: None)
+    other = bench(ready, board, samples, Options(cycles=False), lambda *_: None)
+    counted, judge = (r["inference"]["instructions"] for r in (result, other))
+    # Beside the layers, a window has the loop around each inference.
+    assert judge["min"] <= counted["min"] and counted["max"] <= judge["max"] + 200
+    assert len(result["windows"]) == 5 and result["bit_exact"] == 5
+    for window in result["windows"]:
+        assert window["time"] == "virtual"
+        assert window["seconds"] >= 10 and window["inferences"] >= 10
+    assert result["inference"]["latency_us"] is None and result["inference"]["throughput"] is None
+    text = (tmp_path / "r" / BOARD / "kws" / "performance" / "results.txt").read_text()
+    assert f"Median is {counted['median']} instructions" in text
+    assert "NOT VALID for a submission" in text and "inf./sec" not in text
+
+
+def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared_model("ad01_int8")
+    ready = prepare(path)
+    tensor = ready.source.main.tensors[ready.source.main.inputs[0]]
+    samples = random_samples([tensor], 6)
+    reference, quant = Reference(ready.reference), tensor.quant
+    assert quant is not None
+    out = ready.source.main.tensors[ready.source.main.outputs[0]].quant
+    assert out is not None
+    scores = []
+    for (x,) in samples.inputs:
+        y = reference.run([x])[0]
+        a = (x.astype(float) - quant.zero_point[0]) * quant.scale[0]
+        b = (y.astype(float) - out.zero_point[0]) * out.scale[0]
+        scores.append(float(((a - b) ** 2).mean()))
+    # Two windows each of three recordings; the middle one is normal: one anomaly above, one below.
+    means = [(scores[2 * k] + scores[2 * k + 1]) / 2 for k in range(3)]
+    order = np.argsort(means)
+    label = {int(order[0]): 1, int(order[1]): 0, int(order[2]): 1}
+    data = tmp_path / "ad.npz"
+    files = np.repeat(["p", "q", "r"], 2)
+    np.savez(
+        data,
+        x=np.stack([s[0] for s in samples.inputs]),
+        y=np.repeat([label[k] for k in range(3)], 2),
+        recording=files,
+    )
+    code = main(
+        f"mlperf {path} --board {BOARD} --task ad01 --mode accuracy --data {data} -o {tmp_path}/r"
+        " --no-resume --json".split()
+    )
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == 1  # below the floor
+    assert (result["metric"], result["accuracy"], result["passed"]) == ("auc", 0.5, False)
+    assert (result["bit_exact"], result["samples"]) == (6, 6)
+    text = (tmp_path / "r" / BOARD / "ad" / "accuracy" / "results.txt").read_text()
+    found = re.match(r".* AUC\s?[:=] ([\d\.]+).*", text)
+    assert found is not None and float(found[1]) == 0.5
+
+
+def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = SHARED / "data" / "kws01.npz"
+    if not data.is_file():
+        pytest.skip(f"{data} is not there")
+    code = main(
+        f"mlperf {shared_model('kws01_int8')} --board {BOARD} --task kws01 --mode accuracy --data {data}"
+        f" --samples 20 -o {tmp_path} --no-resume --json".split()
+    )
+    result = json.loads(capsys.readouterr().out)
+    with np.load(data) as file:
+        labels = file["y"][:20]
+    reference = Reference(prepare(shared_model("kws01_int8")).reference)
+    with np.load(data) as file:
+        right = sum(
+            int(np.argmax(reference.run([x[None]])[0])) == y
+            for x, y in zip(file["x"][:20], labels, strict=True)
+        )
+    assert (result["bit_exact"], result["missing"], result["accuracy"]) == (20, 0, right / 20)
+    assert code == (0 if right / 20 >= 0.9 else 1)
+    assert any("all 1000 samples" in text for text in result["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--mode", "energy"], "needs a meter"),
+        (["--mode", "accuracy"], "needs the benchmark's data set"),
+        (["--mode", "performance", "--board", "nucleo_l4r5zi"], "is a real board"),
+    ],
+)
+def test_what_cannot_be_run_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    path = save(classifier(), tmp_path / "toy.tflite")
+    code = main(["mlperf", str(path), "--board", BOARD, "--task", "kws01", *options])
+    shown = capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert said in shown.err and "Try: " in shown.err
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(None, "needs labels"), (np.eye(2, dtype=np.int8), r"y has shape \(2, 2\)"), (np.zeros(2), "float64")],
+)
+def test_labels_are_one_class_number_each(tmp_path: Path, labels: np.ndarray | None, said: str) -> None:
+    ready, samples = model_and_samples(tmp_path, 2, 0)
+    asked = Asked(task_named("kws01"), "accuracy", replace(samples, labels=labels))
+    with pytest.raises(UsageError, match=said):
+        run_mlperf(ready, load_board(BOARD), asked, lambda *_: None)

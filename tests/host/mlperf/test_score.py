@@ -1,0 +1,49 @@
+"""Top-1, AUC and anomaly scores, against definitions written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.converters.errors import UsageError
+from arenite.host.mlperf.score import anomaly_score, auc, per_recording
+from arenite.host.mlperf.tasks import TASKS, task_named
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=40))
+def test_the_auc_is_the_share_of_pairs_in_the_right_order(rows: list[tuple[int, bool]]) -> None:
+    scores, labels = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows], int)
+    pairs = [(a > b) + (a == b) / 2 for a in scores[labels == 1] for b in scores[labels == 0]]
+    if not pairs:
+        with pytest.raises(UsageError, match="of class 0"):
+            auc(scores, labels)
+        return
+    assert auc(scores, labels) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_the_auc_takes_no_third_class() -> None:
+    with pytest.raises(UsageError, match="1 and 1 of 3"):
+        auc(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 2]))
+
+
+def test_windows_of_a_recording_are_averaged() -> None:
+    scores, first = per_recording([1.0, 3.0, 5.0, 8.0], np.array(["b", "b", "a", "b"]))
+    assert scores.tolist() == [5.0, 4.0]  # a, b
+    assert first.tolist() == [2, 0]
+    alone, at = per_recording([2.0, 1.0], None)
+    assert (alone.tolist(), at.tolist()) == ([2.0, 1.0], [0, 1])
+
+
+def test_an_anomaly_is_the_mean_squared_error() -> None:
+    assert anomaly_score(np.array([[1.0, 2.0]]), np.array([0.0, 4.0])) == 2.5
+    with pytest.raises(UsageError, match="no autoencoder"):
+        anomaly_score(np.zeros(4), np.zeros(3))
+
+
+def test_the_floors_are_those_of_the_rules() -> None:
+    floors = {name: task.floor for name, task in TASKS.items()}
+    assert floors == {"kws01": 0.90, "vww01": 0.80, "ic01": 0.85, "ad01": 0.85, "sww01": None}
+    with pytest.raises(UsageError, match="no task 'kws02'"):
+        task_named("kws02")
