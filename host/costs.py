@@ -9,11 +9,10 @@ from pathlib import Path
 
 from arenite.converters.errors import UsageError
 from arenite.converters.quantize.search.outcome import BuildCost
-from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.predict import size_table
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import PATH as TIMING
-from arenite.host.fit import AUTOMATIC, needs
+from arenite.host.fit import AUTOMATIC, needs, target_for
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board
 
@@ -47,7 +46,7 @@ class BoardCosts:
         for streamed in (False, True) if self.stream_input else (False,):
             for mode in self.modes:
                 try:
-                    planned = prepared.retarget(Target.of(self.board.core, mode, streamed))
+                    planned = prepared.retarget(target_for(self.board, mode, streamed))
                 except UsageError:
                     if not streamed:
                         raise

@@ -18,8 +18,7 @@ from arenite.converters.int4 import WEIGHTS_OF
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import Recipe, load_recipe
-from arenite.firmware.generator.target import Target
-from arenite.host.fit import needs
+from arenite.host.fit import needs, target_for
 from arenite.host.prepare import Prepared, prepare
 from arenite.models.architectures.recognise import Size
 from arenite.models.architectures.untrained import untrained
@@ -170,7 +169,7 @@ def _best(prepared: Prepared, board: Board) -> Prediction:
 
 
 def _verdict(prepared: Prepared, board: Board, optimise: str, stream_input: bool) -> Verdict:
-    planned = prepared.retarget(Target.of(board.core, optimise, stream_input))
+    planned = prepared.retarget(target_for(board, optimise, stream_input))
     return fit(needs(planned.generated, board, optimise), board)
 
 

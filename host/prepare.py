@@ -118,7 +118,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     needs = op_needs(model.main)
     notes = [*image.model.repairs, *folds, *(n for r in reports for n in r.notes)]
     made = None
-    if image.plan is not None and not folds and not reports:
+    if image.plan is not None and image.plan.split is None and not folds and not reports:
         try:
             check(model.main, image.plan, needs, persistent=resource_sizes(model))
             made = image.plan

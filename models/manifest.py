@@ -75,7 +75,7 @@ class SampleSet:
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Members of a package that hold data to train with."""
+    """Members of a package that hold data to train with, or pictures to show a camera loop."""
 
     name: str
     title: str
@@ -90,6 +90,7 @@ class Manifest:
     models: Mapping[str, ZooEntry]
     samples: Mapping[str, SampleSet]
     datasets: Mapping[str, DataFiles]
+    pictures: Mapping[str, DataFiles]
     trainings: tuple[Mapping[str, Any], ...]  # see models.training.recorded
 
 
@@ -136,8 +137,13 @@ def manifest() -> Manifest:
         )
         for row in raw["samples"]
     }
-    datasets = {
-        row["name"]: DataFiles(**{**row, "package": packages[row["package"]], "paths": tuple(row["paths"])})
-        for row in raw.get("dataset", ())
-    }
-    return Manifest(models, samples, datasets, tuple(raw.get("training", ())))
+    datasets, pictures = (
+        {
+            row["name"]: DataFiles(
+                **{**row, "package": packages[row["package"]], "paths": tuple(row["paths"])}
+            )
+            for row in raw.get(kind, ())
+        }
+        for kind in ("dataset", "pictures")
+    )
+    return Manifest(models, samples, datasets, pictures, tuple(raw.get("training", ())))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 from pathlib import Path
 
 from arenite.converters.atomic import replace_file
@@ -16,12 +15,9 @@ from arenite.converters.errors import ToolError, UsageError
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded
 from arenite.models.manifest import ZooEntry, manifest
+from arenite.models.pictures import by_name, cache_directory, kept_at
 
-
-def cache_directory() -> Path:
-    """Where fetched files are kept: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
-    configured = os.environ.get("ARENITE_CACHE")
-    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
+__all__ = ["cache_directory", "cached_path", "entries", "entry", "fetch", "is_cached"]
 
 
 def entries() -> list[ZooEntry]:
@@ -30,12 +26,15 @@ def entries() -> list[ZooEntry]:
 
 
 def entry(name: str) -> ZooEntry:
-    """The model called ``name``.
+    """The model called ``name``, or by an alias of ``camera.toml``.
 
     Raises:
         UsageError: no such model; the hint has the nearest names.
     """
     models = manifest().models
+    known = by_name(name) if name not in models else None
+    if known is not None:
+        return models[known.name]
     if name not in models:
         near = difflib.get_close_matches(name, models, 4, 0.4)
         hint = f"Did you mean {' or '.join(near)}?" if near else "`arenite zoo list` shows all of them."
@@ -45,7 +44,7 @@ def entry(name: str) -> ZooEntry:
 
 def cached_path(item: ZooEntry) -> Path:
     """Where ``item`` is once fetched; the hash in the path keeps versions apart."""
-    return cache_directory() / "zoo" / item.sha256[:12] / f"{item.name}.tflite"
+    return kept_at(item.name, item.sha256)
 
 
 def is_cached(item: ZooEntry) -> bool:
@@ -58,7 +57,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
     """The file of model ``name``: from the cache, or downloaded first.
 
     Args:
-        name: a name of the manifest.
+        name: a name of the manifest, or an alias.
         progress: show a download that takes longer than two seconds on standard error.
 
     Raises:

@@ -27,21 +27,89 @@ PACKAGES = (
     ("pyelftools", ""),
     ("platformio", "build"),
     ("tflite-micro", "tflm"),
+    ("opencv-python-headless", "video"),
+    ("simplejpeg", "mjpeg"),
+    ("paho-mqtt", "mqtt"),
+    ("onnxruntime", "onnxruntime"),
+    ("joulescope", "joulescope"),
 )
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def doctor(as_json: bool) -> int:
-    """Check compilers, emulators and Python packages; exit code 3 when a tool is missing."""
+    """Check compilers, emulators and Python packages, and show what the camera loop finds here; exit code 3 when a
+    tool is missing."""
     tools = [_tool(*t) for t in TOOLS]
     packages = [*(_package(*p) for p in PACKAGES), _processing()]
     if as_json:
-        print_json({"schema": "arenite.doctor/1", "tools": tools, "packages": packages})
+        print_json(
+            {
+                "schema": "arenite.doctor/1",
+                "tools": tools,
+                "packages": packages,
+                "uploaders": _uploaders(),
+                "camera": _camera(),
+                "meters": _meters(),
+            }
+        )
     else:
         rows = [(t["name"], t["version"] or "missing", t["use"], t["fix"]) for t in tools + packages]
         show(table("Tools", ("name", "version", "for", "to install"), rows))
+        uploads = [(u["name"], "yes" if u["there"] else "no", u["boards"], u["fix"]) for u in _uploaders()]
+        show(table("For arenite flash", ("tool", "there", "boards", "to install"), uploads))
+        seen = [(m["name"], m["port"], "yes" if m["sure"] else "perhaps", m["what"]) for m in _meters()]
+        show(
+            table(
+                "For arenite energy",
+                ("meter", "port", "there", "what it is"),
+                seen or [("none", "", "no", "")],
+            )
+        )
+        found = _camera()
+        usable = {True: "yes", False: "no"}
+        seen = [("camera", each["name"], "yes", "") for each in found["cameras"]]
+        seen += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in found["runtimes"]]
+        seen += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in found["sensors"]]
+        show(table("For arenite camera", ("what", "name", "there", "note"), seen))
     return 0 if all(t["version"] for t in tools) else 3
+
+
+def _uploaders() -> list[dict]:
+    """Every tool that a board can be flashed with, and for how many boards it is offered."""
+    from arenite.host.flash.tools import ANYWHERE, UPLOADERS
+    from arenite.profiles.boards import all_boards
+
+    boards = all_boards()
+    rows = []
+    for tool in UPLOADERS.values():
+        fix = tool.missing()
+        count = sum(tool.name in (*board.upload_tools, *ANYWHERE) for board in boards)
+        rows.append({"name": tool.name, "there": fix is None, "boards": count, "fix": fix or ""})
+    return rows
+
+
+def _meters() -> list[dict]:
+    """Meters by their USB ids, and an Otii's server."""
+    from arenite.host.energy.find_meters import find_meters
+
+    return [
+        {"name": m.name, "port": m.where, "what": m.what, "serial": m.serial, "sure": m.sure}
+        for m in find_meters()
+    ]
+
+
+def _camera() -> dict:
+    """Cameras, runtimes, and sensors of power and temperature."""
+    from arenite.host.camera.runtimes.open import available
+    from arenite.host.camera.sources.v4l2_find import cameras
+    from arenite.host.energy.open import sources
+
+    return {
+        "cameras": [{"name": str(each)} for each in cameras()],
+        "runtimes": [{"name": a.name, "usable": a.available, "note": a.reason} for a in available()],
+        "sensors": sources(),
+    }
 
 
 def _tool(name: str, package: str, use: str) -> dict:

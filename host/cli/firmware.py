@@ -6,11 +6,24 @@ from pathlib import Path
 
 import click
 
-from arenite.host.cli.options import no_passes_option, optimise_option, protocol_option, stream_option
+from arenite.firmware.generator.features import Features
+from arenite.firmware.platformio.frameworks import next_steps
+from arenite.host.bench.two_cores import expected
+from arenite.host.cli.options import (
+    cores_option,
+    fast_ram_option,
+    health_option,
+    mark_option,
+    no_passes_option,
+    optimise_option,
+    protocol_option,
+    stream_option,
+)
 from arenite.host.cli.output import note, print_json, show
+from arenite.host.cli.two_cores import two_cores_line
 from arenite.host.prepare import prepare
 from arenite.host.project import generate_project
-from arenite.profiles.boards import load_board
+from arenite.profiles.boards import Board, load_board
 
 
 @click.command()
@@ -21,6 +34,10 @@ from arenite.profiles.boards import load_board
 @protocol_option
 @no_passes_option
 @stream_option
+@fast_ram_option
+@mark_option
+@health_option
+@cores_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def firmware(
     image: Path,
@@ -30,6 +47,10 @@ def firmware(
     protocol: str,
     no_passes: bool,
     stream_input: bool,
+    fast_ram: int | None,
+    mark: str | None,
+    health: bool,
+    cores: int | None,
     as_json: bool,
 ) -> int:
     """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
@@ -44,6 +65,8 @@ def firmware(
         optimise=optimise,
         protocol=protocol,
         stream_input=stream_input,
+        fast_ram=fast_ram,
+        features=Features(mark=mark, health=health, cores=cores),
     )
     p = project.prediction
     if as_json:
@@ -56,6 +79,7 @@ def firmware(
                 "layers": len(project.generated.calls),
                 "predicted": {
                     "arena": p.arena,
+                    "arena_regions": project.arena_regions(),
                     "static": p.static,
                     "stack": p.stack,
                     "ram_total": p.ram_total,
@@ -63,6 +87,7 @@ def firmware(
                     "code": p.code,
                     "flash_total": p.flash_total,
                 },
+                "two_cores": expected(project),
                 "passes": [r.to_json() for r in prepared.passes],
             }
         )
@@ -72,6 +97,16 @@ def firmware(
         show(
             f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
             f"predicted RAM {p.ram_total:,} B, flash {p.flash_total:,} B",
-            f"Next: arenite build {output}",
+            *project.notes,
+            *two_cores_line(expected(project)),
+            *_next(load_board(board), output),
         )
     return 0
+
+
+def _next(board: Board, output: Path) -> list[str]:
+    """What to run now: our own command, and what the board's framework has beside it, each on a line."""
+    ways = next_steps(board, str(output))
+    if board.emulated or board.platformio is not None:
+        ways[0] = f"arenite build {output}"
+    return [f"{'Next' if number == 0 else '  or'}: {way}" for number, way in enumerate(ways)]

@@ -10,7 +10,7 @@ import click
 from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
 from arenite.firmware.generator.tree import MANIFEST
-from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
+from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Stages
 from arenite.host.evidence import Evidence, gather
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @optimise_option
 @no_passes_option
 @stream_option
+@fast_ram_option
 @click.option(
     "--shrink", is_flag=True, help="Also look for recipes and sizes that would fit the boards named."
 )
@@ -40,6 +41,7 @@ def fit(
     optimise: str | None,
     no_passes: bool,
     stream_input: bool,
+    fast_ram: int | None,
     shrink: bool,
     as_json: bool,
 ) -> int:
@@ -58,7 +60,9 @@ def fit(
         raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
     boards = [load_board(n) for n in names] if names else all_boards()
     models = [prepare(image, passes=not no_passes) for image in images]
-    results = [(p, verdicts(p, boards, optimise, stream_input=stream_input)) for p in models]
+    results = [
+        (p, verdicts(p, boards, optimise, stream_input=stream_input, fast_ram=fast_ram)) for p in models
+    ]
     help_ = [_shrinking(p, v) if shrink else None for p, v in results]
     if as_json:
         reports = [_report(p, v, stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
@@ -146,7 +150,7 @@ def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
     columns = ("board", "fits", "RAM B", "of", "flash B", "of", "optimise", "ms", "mJ")
     show(table(prepared.path.name, columns, rows))
     for v in found:
-        for reason in v.reasons:
+        for reason in (*v.reasons, *v.notes):
             show(f"{v.board.name}: {reason}")
     show(
         "~ estimated: real boards add their framework's start-up code; time and energy are never measured here. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -21,8 +22,15 @@ COMMANDS = {
     "library": "Write models as C sources for a program of your own.",
     "build": "Build a generated project.",
     "flash": "Put a built project on its board.",
+    "monitor": "Show what a device says on its serial port.",
+    "reset": "Start a board again from outside.",
     "skew": "Compare an image's preprocessing with the training pipeline's code.",
+    "camera": "Serve a camera to a model within a power, temperature and latency budget.",
     "bench": "Generate, build, flash, feed and measure a model on a board.",
+    "energy": "Measure, or estimate, the energy of one inference on a board.",
+    "mlperf": "Run a model as an MLPerf Tiny benchmark, by its rules.",
+    "duty": "Predict queueing, average power and battery life of a device that sleeps.",
+    "meter": "List meters, record a trace, make the firmware of an INA logger.",
     "train": "Train one of the project's own architectures on data from packages.",
     "zoo": "List and fetch trained models.",
     "boards": "List the known boards.",
@@ -69,13 +77,18 @@ def main(argv: list[str] | None = None) -> int:
         else:
             _complain(UsageError(error.format_message()))
         return 2
-    except (click.Abort, KeyboardInterrupt):
-        print("Interrupted.", file=sys.stderr)
+    except (click.Abort, KeyboardInterrupt) as error:
+        # Click puts its own in place of the interruption, which may say what was kept.
+        kept = error.__cause__ if isinstance(error, click.Abort) else error
+        print(f"Interrupted. {kept or ''}".strip(), file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader went away (`arenite boards | head`): not an error, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _nobody_reads()
+    except SystemExit as ended:
+        # What click and rich make of one.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return _nobody_reads()
+        raise
     except OSError as error:
         # A full disk, a folder that may not be written: the user's to mend, wherever it was met.
         where = f": {error.filename}" if error.filename else ""
@@ -89,6 +102,12 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_BUG
 
 
+def _nobody_reads() -> int:
+    """The reader went away (`arenite boards | head`): not an error, and nothing more can be said."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
 def _complain(error: ArenaError) -> None:
     print(f"Error: {error.problem}", file=sys.stderr)
     if error.hint:
@@ -97,7 +116,17 @@ def _complain(error: ArenaError) -> None:
 
 def run() -> None:
     """Console entry point."""
+    _three_files()
     sys.exit(main())
+
+
+def _three_files() -> None:
+    """A shell's ``>&-`` closes standard output: the next file opened would take its number, and be printed into."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, from 0 on
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
+from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Protocol
 
 from rich.progress import (
     BarColumn,
@@ -15,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from arenite.host.bench.told import LINES, MARK
 from arenite.host.cli.output import stderr
 
 _TITLES = {"build": "building", "run": "running on", "check": "checking against LiteRT"}
@@ -77,7 +82,42 @@ class Steps:
     def __call__(self, step: str, done: int, total: int) -> None:
         if step not in self._tasks:
             title = _TITLES.get(step, step)
+            # What is done already at the start counts for no speed.
             self._tasks[step] = self._progress.add_task(
-                f"{title} {self._board}" if step == "run" else title, total=total
+                f"{title} {self._board}" if step == "run" else title, total=total, completed=done
             )
         self._progress.update(self._tasks[step], completed=done)  # type: ignore[arg-type]
+
+
+class Told(Protocol):
+    """What a bench tells its progress to."""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """``done`` of ``total`` of this step."""
+
+
+class _Lines:
+    """``@progress STEP DONE TOTAL`` on standard error, ten times a second at most."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, float] = {}
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done == total or now - self._told.get(step, 0.0) >= 0.1:
+            self._told[step] = now
+            stderr.file.write(f"{MARK} {step} {done} {total}\n")
+            stderr.file.flush()
+
+
+def steps_of(board: str) -> AbstractContextManager[Told]:
+    """Bars on a terminal; lines where ``ARENITE_PROGRESS=lines`` asks for them."""
+    return _Lines() if os.environ.get(LINES) == "lines" else Steps(board)

@@ -326,6 +326,14 @@ def _peaks(demand: Demand, plan: Plan, canvas: _Canvas) -> list[str]:
 
 
 def _bound(plan: Plan, canvas: _Canvas) -> list[str]:
+    if plan.slow_bytes:
+        text = f"arena {plan.arena_bytes:,} B: {plan.fast_bytes:,} B in the first memory below the line"
+        y = canvas.y(plan.fast_bytes)
+        return [
+            f'<path class="ar-bound" d="M{_LEFT} {y:.1f}H{canvas.right:.1f}"/>',
+            f'<text class="ar-bound-text" x="{_LEFT}" y="{_TOP - 8}">{text}, '
+            f"{plan.slow_bytes:,} B in the second above it</text>",
+        ]
     if plan.status == "optimal":
         text = f"arena {plan.arena_bytes:,} B: proven optimal for this order"
         if plan.arena_bytes == plan.statistics.graph_bound:

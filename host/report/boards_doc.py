@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from arenite.host.report.generated import DOCS, markdown_table, run
-from arenite.profiles.boards import Board, Region, all_boards
+from arenite.profiles.board import Board, Region
+from arenite.profiles.boards import all_boards
 
 PAGE = DOCS / "boards.md"
 

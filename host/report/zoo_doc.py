@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from arenite.host.report.generated import DOCS, markdown_table, run
 from arenite.models.manifest import ZooEntry, manifest
+from arenite.models.pictures import picture_models
 from arenite.models.zoo import entries
 
 PAGE = DOCS / "zoo.md"
@@ -17,6 +20,7 @@ def sections() -> dict[str, str]:
     packages = {item.package for item in models}
     packages |= {chosen.package for chosen in manifest().samples.values()}
     packages |= {chosen.package for chosen in manifest().datasets.values()}
+    packages |= {chosen.package for chosen in manifest().pictures.values()}
     return {
         "models": markdown_table(
             ("name", "what it is", "task", "precision", "bytes", "recorded accuracy", "labels"),
@@ -37,6 +41,19 @@ def sections() -> dict[str, str]:
         "inputs": markdown_table(
             ("name", "input", "trained on"),
             [(f"`{item.name}`", item.preprocessing, item.trained_on) for item in models],
+        ),
+        "camera": markdown_table(
+            ("name", "also", "picture", "answer"),
+            [
+                (
+                    f"`{known.name}`",
+                    ", ".join(f"`{alias}`" for alias in known.aliases),
+                    _steps(known.preprocessing),
+                    _steps(known.postprocessing),
+                )
+                for known in picture_models()
+                if known.zoo
+            ],
         ),
         "sources": markdown_table(
             ("name", "package", "licence", "SHA-256 of the file"),
@@ -70,6 +87,17 @@ def sections() -> dict[str, str]:
             ],
         ),
     }
+
+
+def _steps(record: Mapping[str, Any]) -> str:
+    """The steps that change a picture's shape, or make answers."""
+    told = []
+    for step in record["steps"]:
+        size = f" {step['width']}x{step['height']}" if "width" in step else ""
+        marks = f" with {step['points']} points" if "points" in step else ""
+        if step["do"] != "normalise":
+            told.append(f"{step['do']}{size}{marks}")
+    return ", ".join(told)
 
 
 def _accuracy(item: ZooEntry) -> str:

@@ -1,0 +1,183 @@
+"""``arenite mlperf``: MLPerf Tiny on a board, by its rules."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from arenite.converters.errors import UsageError
+from arenite.host.bench.samples import load_samples, random_samples
+from arenite.host.cli.energy_text import microjoules, watts
+from arenite.host.cli.meter_options import POSITIVE, make_meter, meter_options
+from arenite.host.cli.options import mark_option, no_passes_option, optimise_option
+from arenite.host.cli.output import note, print_json, show, table
+from arenite.host.cli.progress import Steps
+from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.runner import run_mlperf
+from arenite.host.mlperf.tasks import MODES, TASKS, WINDOW_S, task_named
+from arenite.host.prepare import prepare
+from arenite.profiles.boards import load_board
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option("--task", required=True, type=click.Choice(list(TASKS)), help="Which benchmark.")
+@click.option("--mode", required=True, type=click.Choice(MODES), help="What to run.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Samples x and labels y in an .npz file; for ad01 also recording, of which each window is a part.",
+)
+@click.option("--samples", type=click.IntRange(min=1), help="Take only so many; the rules want all.")
+@click.option("--port", help="Serial port of a real board; `auto` finds it by its USB id.")
+@click.option(
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
+    help="Go on where an earlier run of the same model, data and board was cut short.",
+)
+@click.option(
+    "-o",
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for the results, in the official layout below it.",
+)
+@meter_options
+@mark_option
+@click.option(
+    "--window", type=POSITIVE, default=WINDOW_S, hidden=True, help="Seconds; shorter ones are not valid."
+)
+@optimise_option
+@no_passes_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def mlperf(
+    image: Path,
+    board: str,
+    task: str,
+    mode: str,
+    data: Path | None,
+    samples: int | None,
+    port: str | None,
+    resume: bool,
+    results: Path,
+    meter: str | None,
+    meter_port: str,
+    supply: float | None,
+    own_supply: bool,
+    rate: float | None,
+    mark_input: int | None,
+    mark: str | None,
+    window: float,
+    optimise: str | None,
+    no_passes: bool,
+    as_json: bool,
+) -> int:
+    """Run IMAGE as an MLPerf Tiny benchmark on a board.
+
+    Exit code 1 when an output differs from LiteRT's reference kernels, a sample is missing, or the accuracy is below
+    the floor of the rules.
+    """
+    if mode == "accuracy" and data is None:
+        raise UsageError(
+            "The accuracy mode needs the benchmark's data set.",
+            "Give it with --data FILE.npz: x as the model takes it, and y.",
+        )
+    prepared = prepare(image, passes=not no_passes)
+    chosen = load_board(board)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    loaded = random_samples(tensors, 5) if data is None else load_samples(data, tensors, samples)
+    recordings = _recordings(data, len(loaded)) if data is not None and task == "ad01" else None
+    asked = Asked(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
+    if mode == "energy":
+        instrument = None
+        if meter is not None:
+            instrument, _ = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
+        asked = replace(asked, meter=instrument, mark=mark, mark_input=mark_input, window_s=window)
+    elif meter is not None or mark is not None:
+        raise UsageError(
+            f"The {mode} mode takes no meter and no mark.", "Leave them out, or use --mode energy."
+        )
+    with Steps(chosen.name) as steps:
+        result = run_mlperf(prepared, chosen, asked, steps)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+    whole = result["bit_exact"] == result["samples"] and not result.get("missing")
+    return 0 if whole and result.get("passed") is not False else 1
+
+
+def _recordings(data: Path, count: int) -> np.ndarray | None:
+    """``recording`` of the archive: which one each window is a part of; None where it has none."""
+    with zipfile.ZipFile(data), np.load(data, allow_pickle=False) as archive:
+        if "recording" not in archive.files:
+            return None
+        try:
+            found = np.asarray(archive["recording"])
+        except ValueError as error:
+            raise UsageError(f"{data}: 'recording' is no plain array.", "Write numbers or names.") from error
+    if found.ndim != 1 or len(found) < count:
+        raise UsageError(
+            f"{data}: 'recording' has shape {found.shape}.", "Write one entry for each window in x."
+        )
+    return found[:count]
+
+
+def _show(result: dict[str, Any]) -> None:
+    facts: list[tuple[str, str]] = []
+    if result["mode"] == "accuracy":
+        value, floor = result["accuracy"], result["floor"]
+        facts.append((result["metric"], "-" if value is None else f"{value:.3f}"))
+        if floor is not None:
+            facts.append(
+                ("floor of the rules", f"{floor:.2f}: {'passed' if result['passed'] else 'not passed'}")
+            )
+        facts.append(("missing", f"{result['missing']} of {result['samples']}"))
+        facts.append(("asked again", f"{result['repeated']} times; from an earlier run: {result['resumed']}"))
+        facts.append(("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']}"))
+    elif result["mode"] == "energy":
+        facts += _energy(result)
+    else:
+        counted, latency = (result["inference"][k] for k in ("instructions", "latency_us"))
+        if counted is not None:
+            spread = f"{counted['median']:,} (windows {counted['min']:,} to {counted['max']:,})"
+            facts.append(("instructions per inference", spread))
+        if latency is not None:
+            spread = f"{latency['median']:,} (windows {latency['min']:,} to {latency['max']:,})"
+            facts.append(("µs per inference", spread))
+            facts.append(("inferences per second", f"{result['inference']['throughput']['median']:.3f}"))
+        each = result["windows"][0]
+        facts.append(("windows", f"{len(result['windows'])} of {each['inferences']} inferences or more"))
+        facts.append(("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']} windows"))
+    facts.append(("results", result["folder"]))
+    title = f"MLPerf Tiny {result['task']}, {result['mode']}, on {result['board']['name']}"
+    show(table(title, ("", "measured"), facts))
+    for text in result["notes"]:
+        note(text)
+
+
+def _energy(result: dict[str, Any]) -> list[tuple[str, str]]:
+    figure, windows = result["energy_uj_per_inference"], result["windows"]
+    spread = f"middle half {microjoules(figure['p25'])} to {microjoules(figure['p75'])}"
+    found = ", ".join(dict.fromkeys(window["bounds"] for window in windows))
+    powers = [window["average_power_w"] for window in windows]
+    return [
+        ("energy per inference", f"{microjoules(figure['median'])} ({spread})"),
+        ("average power", f"{watts(min(powers))} to {watts(max(powers))}"),
+        ("supply", f"{result['supply_v']:.3f} V"),
+        (
+            "windows",
+            f"{len(windows)} of {min(w['seconds'] for w in windows):.2f} s and {windows[0]['inferences']} inferences"
+            f" or more, by {found}",
+        ),
+        ("samples lost", f"{result['lost_samples']:,}"),
+        ("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']} windows"),
+    ]

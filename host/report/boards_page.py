@@ -1,0 +1,217 @@
+"""Results board by board on one self-contained page: no script, no font, no picture from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from arenite.host.bench.store.rows import Mode, mode_words
+from arenite.host.report.html_parts import (
+    Raw,
+    cards,
+    document,
+    head,
+    listed,
+    name_cell,
+    number_cell,
+    row,
+    table,
+    text,
+    track,
+)
+
+_RAM = (("arena", "var(--a)"), ("stack", "var(--b)"), ("static", "var(--c)"))
+_FLASH = (("weights", "var(--a)"), ("code", "var(--d)"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result, or why there is none.  ``mode``: in words."""
+
+    model: str
+    board: str
+    mode: str
+    result: Mapping[str, Any] | None
+    error: str | None = None
+
+    @property
+    def build(self) -> str:
+        """Board and mode."""
+        return self.board if self.mode == "default" else f"{self.board} ({self.mode})"
+
+
+def cell_entry(cell: Mapping[str, Any]) -> Entry:
+    """Of a cell of an ``arenite.matrix/1`` object."""
+    mode = Mode(**{key: cell[key] for key in vars(Mode()) if key in cell})
+    words = mode_words(mode.to_json())
+    if cell["data"]:
+        data = PurePath(cell["data"]).name
+        words = data if words == "default" else f"{words}, {data}"
+    error = cell["error"]["problem"] if cell["error"] else None
+    return Entry(cell["model"], cell["board"], words, cell["result"], error)
+
+
+def matrix_page(result: Mapping[str, Any]) -> str:
+    """The page of an ``arenite.matrix/1`` object."""
+    entries = [cell_entry(cell) for cell in result["cells"]]
+    name = PurePath(result["file"]).name
+    parts = [f"<h1>{text(name)}: board by board</h1>", *comparison(entries)]
+    if result["notes"]:
+        parts += ["<h2>Left out</h2>", listed(result["notes"])]
+    return document(f"{name}: board by board", parts)
+
+
+def comparison(entries: Sequence[Entry]) -> list[str]:
+    """Figures in all, a grid of boards and models, and for each model its builds and their layers."""
+    measured = [e for e in entries if e.result is not None]
+    exact = sum(e.result["samples"]["bit_exact"] for e in measured if e.result is not None)
+    count = sum(e.result["samples"]["count"] for e in measured if e.result is not None)
+    models, boards = (list(dict.fromkeys(getattr(e, name) for e in entries)) for name in ("model", "board"))
+    parts = [
+        cards(
+            [
+                (f"{len(measured)} of {len(entries)}", "benches with a result"),
+                (str(len(models)), "models"),
+                (str(len(boards)), "boards"),
+                (f"{exact:,} of {count:,}", "answers bit-exact with LiteRT"),
+            ]
+        ),
+        '<p class="kind">Measured, where nothing else is said; ~ estimated. Instructions of different cores are no '
+        "measure of each other's time.</p>",
+    ]
+    if len(models) > 1 and len(boards) > 1:
+        parts += ["<h2>Boards and models: the fastest build</h2>", _grid(entries, models, boards)]
+    for model in models:
+        own = [e for e in entries if e.model == model]
+        parts += [f"<h2>{text(model)}</h2>", _builds(own), *_layers(own)]
+    return parts
+
+
+def speed(result: Mapping[str, Any]) -> tuple[float, str] | None:
+    """The median of one inference, and its unit."""
+    for name, unit in (("instructions", "instructions"), ("latency_us", "µs")):
+        if result["inference"][name] is not None:
+            return result["inference"][name]["p50"], unit
+    return None
+
+
+def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]) -> str:
+    rows = []
+    for board in boards:
+        cells: list[object] = [name_cell(board)]
+        for model in models:
+            here = [
+                e.result for e in entries if (e.model, e.board) == (model, board) and e.result is not None
+            ]
+            found = [s for s in map(speed, here) if s is not None]
+            if not found:
+                cells.append(number_cell("-"))
+                continue
+            best, unit = min(found)
+            right = all(r["samples"]["bit_exact"] == r["samples"]["count"] for r in here)
+            shade = "n" if right else "n no"
+            short = "" if unit == "instructions" else f" {unit}"
+            cells.append(Raw(f'<td class="{shade}">{best:,}{short}</td>'))
+        rows.append(row(*cells))
+    return table(head("board", *(f"{text(m)}:n" for m in models)), rows)
+
+
+def _builds(entries: Sequence[Entry]) -> str:
+    """One row per build; bars are shares of the largest in their column."""
+    results = [e.result for e in entries if e.result is not None]
+    most = {
+        unit: max((s[0] for s in map(speed, results) if s is not None and s[1] == unit), default=0) or 1
+        for unit in ("instructions", "µs")
+    }
+    ram = max((r["memory"]["ram_total"] for r in results), default=0) or 1
+    flash = max((r["flash"]["total"] for r in results), default=0) or 1
+    energy = any(r.get("energy") for r in results)
+    units = sorted({s[1] for s in map(speed, results) if s is not None})
+    columns = [
+        "build",
+        "bit-exact:n",
+        "accuracy:n",
+        f"{' or '.join(units) or 'one inference'}:n",
+        "est. cycles:n",
+    ]
+    columns += ["RAM B:n", "flash B:n"] + (["energy µJ:n"] if energy else [])
+    rows = []
+    for e in entries:
+        if e.result is None:
+            rows.append(
+                f'<tr>{name_cell(e.build)}<td class="no" colspan="{len(columns) - 1}">{text(e.error or "no result")}'
+                "</td></tr>"
+            )
+            continue
+        rows.append(row(name_cell(e.build), *_figures(e.result, most, ram, flash, energy, len(units) > 1)))
+    return table(head(*columns), rows) + f'<p class="kind">RAM: {_keys(_RAM)} flash: {_keys(_FLASH)}</p>'
+
+
+def _keys(parts: Sequence[tuple[str, str]]) -> str:
+    return "".join(
+        f'<span class="key"><i style="background:{colour}"></i>{name}</span>' for name, colour in parts
+    )
+
+
+def _figures(
+    r: Mapping[str, Any], most: Mapping[str, float], ram: int, flash: int, energy: bool, unit: bool
+) -> list[object]:
+    samples = r["samples"]
+    right = samples["bit_exact"] == samples["count"]
+    exact = Raw(f'<td class="n {"yes" if right else "no"}">{samples["bit_exact"]} of {samples["count"]}</td>')
+    accuracy = "-" if samples["accuracy"] is None else f"{samples['accuracy']:.1%}"
+    found = speed(r)
+    cycles = r["inference"]["cycles"]
+    cells: list[object] = [exact, number_cell(accuracy)]
+    if found is None:
+        cells.append(number_cell("-"))
+    else:
+        shown = f"{found[0]:,}" + (f" {found[1]}" if unit else "")
+        cells.append(_with_bar(shown, [(found[0] / most[found[1]], "var(--a)")]))
+    stack = "" if r["memory"]["stack_kind"] == "measured" else "~"
+    cells += [
+        number_cell("-" if cycles is None else f"~{cycles['p50']:,}"),
+        _with_bar(f"{stack}{r['memory']['ram_total']:,}", [(r["memory"][k] / ram, c) for k, c in _RAM]),
+        _with_bar(f"{r['flash']['total']:,}", [(r["flash"][k] / flash, c) for k, c in _FLASH]),
+    ]
+    if energy:
+        each = (r.get("energy") or {}).get("energy_uj_per_inference") or {}
+        about = "" if each.get("kind") == "measured" else "~"
+        shown = "-" if each.get("median") is None else f"{about}{each['median']:,.4g} ({each.get('kind')})"
+        cells.append(number_cell(shown))
+    return cells
+
+
+def _with_bar(shown: str, parts: Sequence[tuple[float, str]]) -> Raw:
+    """A figure above a bar of parts, each a share of the bar's width with a colour."""
+    spans, at = [], 0.0
+    for share, colour in parts:
+        spans.append((at, at + share, colour))
+        at += share
+    bar = track(*spans).removeprefix("<td>").removesuffix("</td>")
+    bar = bar.replace('class="track"', 'class="track" style="width:6rem"', 1)
+    return Raw(f'<td class="n">{text(shown)}<br>{bar}</td>')
+
+
+def _layers(entries: Sequence[Entry]) -> list[str]:
+    """Builds whose models have the same layers share a table."""
+    groups: dict[tuple[Any, ...], list[Entry]] = {}
+    for e in entries:
+        layers = e.result["layers"] if e.result is not None else []
+        if layers and any(layer["ticks"] is not None for layer in layers):
+            unit = "instructions" if layers[0]["instructions"] is not None else "ticks"
+            groups.setdefault((unit, *((x["op"], x["shape"]) for x in layers)), []).append(e)
+    parts = []
+    for (kind, *signature), members in groups.items():
+        rows = []
+        for k, (op, shape) in enumerate(signature):
+            values = [e.result["layers"][k] for e in members if e.result is not None]
+            rows.append(row(k, op, name_cell(shape), *(number_cell(f"{v[kind]:,}") for v in values)))
+        columns = head("#:n", "operator", "output", *(f"{text(e.build)}:n" for e in members))
+        parts.append(
+            f"<details open><summary>{len(signature)} layers, {kind} (measured)</summary>"
+            f"{table(columns, rows)}</details>"
+        )
+    return parts

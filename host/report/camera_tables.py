@@ -1,0 +1,176 @@
+"""A run of the camera loop for people: a line while it runs, a few tables at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arenite.host.cli.output import show, table
+
+_STAGE_TITLES = {"total": "all stages", "age": "capture to answer"}
+
+
+def show_summary(made: Mapping[str, Any]) -> None:
+    """Of an ``arenite.camera/1`` record."""
+    frames, model = made["frames"], made["model"]
+    if "scenario" in made:
+        show(f"{model['name']} on {model['runtime']}, pictures of {made['source']}")
+        _show_scenario(made["scenario"])
+        _show_notes(made)
+        return
+    show(
+        f"{model['name']} on {model['runtime']}, source {made['source']}: {frames['served']} frames served in "
+        f"{made['seconds']:.1f} s, {made['fps']:.1f} per second",
+        f"{frames['captured']} captured, {frames['dropped']} dropped, {frames['late']} late, "
+        f"{frames['errors']} damaged, {frames['reconnects']} reconnects",
+    )
+    if len(frames["by"]) > 1:
+        show("answered by " + ", ".join(f"{name}: {count}" for name, count in frames["by"].items()))
+    show(
+        table(
+            "Stages, ms (measured)",
+            ("stage", "p50", "p95", "p99", "most"),
+            [
+                (
+                    _STAGE_TITLES.get(name, name),
+                    *(f"{stage.get(key, 0.0):.3f}" for key in ("p50", "p95", "p99", "max")),
+                )
+                for name, stage in made["stage_ms"].items()
+            ],
+        )
+    )
+    rows = [
+        ("cold start to the first answer", f"{made['cold_start_ms']:,.0f} ms"),
+        ("written per frame besides the runtime's own", f"{made['bytes_written_per_frame']:,} B"),
+        ("duty cycle", f"{100 * made['duty_cycle']:.1f} %"),
+    ]
+    power, energy = made["power_w"], made["energy_mj_per_frame"]
+    if power["value"] is not None:
+        rows.append(("power", f"{power['value']:.2f} W ({power['kind']}: {power['source']})"))
+    if energy["value"] is not None:
+        rows.append(("energy per frame", f"{energy['value']:.1f} mJ ({energy['kind']})"))
+    heat = made["temperature_c"]
+    if heat["max"] is not None:
+        rows.append(("temperature", f"{heat['start']:.1f} → {heat['end']:.1f} °C, at most {heat['max']:.1f}"))
+    show(table("Run", ("", ""), rows))
+    if made["budget"]:
+        verdict = {True: "kept", False: "exceeded", None: "no verdict"}
+        show(
+            table(
+                "Budget",
+                ("limit", "asked", "here", "kind", ""),
+                [
+                    (
+                        each["limit"],
+                        f"{each['asked']:g} {each['unit']}",
+                        "-" if each["value"] is None else f"{each['value']:.2f} {each['unit']}",
+                        each["kind"],
+                        verdict[each["kept"]],
+                    )
+                    for each in made["budget"]
+                ],
+            )
+        )
+    if made["governor"]:
+        show(
+            table(
+                f"Governor: the last {min(len(made['governor']), 12)} of {len(made['governor'])} actions",
+                ("s", "lever", "from", "to", "why"),
+                [
+                    (f"{each['t_s']:.1f}", each["lever"], each["from"], each["to"], each["reason"])
+                    for each in made["governor"][-12:]
+                ],
+            )
+        )
+    if "soak" in made:
+        _show_soak(made["soak"])
+    for source, answer in made["last_answer"].items():
+        where = f"Last answer of camera {source}" if len(made["last_answer"]) > 1 else "Last answer"
+        show(f"{where}: {told(answer)}")
+    _show_notes(made)
+
+
+def _show_notes(made: Mapping[str, Any]) -> None:
+    for text in made["notes"]:
+        show(f"Note: {text}")
+
+
+def _show_scenario(made: Mapping[str, Any]) -> None:
+    value = "none" if made["value"] is None else f"{made['value']:,.3f}"
+    rows = [
+        (made["metric"], f"{value} (measured)"),
+        ("queries", f"{made['queries']:,} of {made['samples']:,} samples in {made['duration_s']:.1f} s"),
+        *((f"query latency {name}, ms", f"{ms:.3f}") for name, ms in made["query_latency_ms"].items()),
+    ]
+    if "server" in made:
+        found = made["server"]
+        rows.append(("latency limit, ms", f"{found['latency_limit_ms']:g}"))
+        rows.append(("rates tried", str(len(found["trials"]))))
+    show(table(f"Scenario {made['scenario']}: {'valid' if made['valid'] else 'not valid'}", ("", ""), rows))
+    for reason in made["reasons"]:
+        show(f"Not valid: {reason}")
+
+
+def _show_soak(made: Mapping[str, Any]) -> None:
+    name = "steady_state" if made["steady"] else "last_third"
+    first, last = made["minute_1"], made[name]
+    measured = all(part.get("power_kind", "measured") == "measured" for part in (first, last))
+    kind = "" if measured else " (estimated)"
+    figures = [
+        ("frames per second", [part["fps"] for part in (first, last)]),
+        *(
+            (f"all stages {p}, ms", [part["stage_ms"].get("total", {}).get(p) for part in (first, last)])
+            for p in ("p50", "p99")
+        ),
+        (f"power, W{kind}", [part["power_w"] for part in (first, last)]),
+        ("temperature, °C", [part["temperature_c"] for part in (first, last)]),
+        ("clock, MHz", [part["clock_mhz"] for part in (first, last)]),
+        (f"energy per frame, mJ{kind}", [part["energy_mj_per_frame"] for part in (first, last)]),
+    ]
+    show(
+        table(
+            f"Soak of {made['minutes']:g} minutes"
+            + (f", steady from {made['settled_s']:.0f} s on" if made["steady"] else ", never steady"),
+            ("", "minute 1", name.replace("_", " ")),
+            [(what, *("-" if v is None else f"{v:,.3f}" for v in values)) for what, values in figures],
+        )
+    )
+    if made["unsettled"]:
+        show(f"Not settled: {', '.join(made['unsettled'])}.")
+
+
+def told(answer: Mapping[str, Any]) -> str:
+    """An answer in a line."""
+    if answer.get("classes"):
+        return ", ".join(f"{c['label'] or c['index']} {c['score']:.2f}" for c in answer["classes"][:3])
+    if answer["kind"] == "boxes":
+        found = answer.get("boxes", [])
+        if not found:
+            return "nothing found"
+        first = found[0]
+        left, top, right, bottom = (100 * side for side in first["box"])
+        name = first["label"] or f"class {first['index']}"
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        across, down = f"{left:.0f} to {right:.0f} % across", f"{top:.0f} to {bottom:.0f} % down"
+        return f"{name} {first['score']:.2f} at {across}, {down}{more}"
+    if "score" in answer:
+        return "score " + ("not a number" if answer["score"] is None else f"{answer['score']:.4g}")
+    return str(answer["kind"])
+
+
+def live_line(state: Mapping[str, Any]) -> str:
+    """Of the keeper's state (``dashboard/state.py``)."""
+    frames = state["frames"]
+    parts = [f"{state['fps']:5.1f} fps", f"{frames['served']} served", f"{frames['dropped']} dropped"]
+    total = state["stage_ms"].get("total")
+    if total:
+        parts.append(f"p50 {total['p50']:.2f} ms, p99 {total['p99']:.2f} ms")
+    if state.get("power"):
+        sign = "~" if state["power"]["kind"] != "measured" else ""
+        parts.append(f"{sign}{state['power']['value']:.1f} W")
+    if state.get("temperature"):
+        parts.append(f"{state['temperature']['value']:.0f} °C")
+    log = (state.get("governor") or {}).get("log") or []
+    if log:
+        parts.append(f"governor: {log[-1]['lever']} {log[-1]['to']}")
+    return " · ".join(parts)

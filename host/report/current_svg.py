@@ -1,0 +1,177 @@
+"""The current over time as a picture: the whole recording, and a few inferences of it, with the windows shaded.
+
+Every column of pixels shows the least and the most of its samples, so that no peak is lost.  Self-contained, like the
+other pictures: no script, no font, and it follows the reader's light or dark scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.result import EnergyResult
+from arenite.host.energy.meters.trace import Trace
+from arenite.host.report.html_parts import cards, document, listed, text
+from arenite.host.report.pareto_svg import ticks
+
+_WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 960, 70, 20, 34, 200, 66
+_COLUMNS = _WIDTH - _LEFT - _RIGHT
+#: Inferences of the lower picture.
+SHOWN = 3
+_STYLE = (
+    ".ar-amps text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-amps .ar-soft{fill:#5b6675}"
+    ".ar-amps .ar-grid{stroke:#d6dce4}.ar-amps .ar-paper{fill:#fff}"
+    ".ar-amps .ar-line{fill:#2f6fb5;stroke:#2f6fb5;stroke-width:1;stroke-linejoin:round}"
+    ".ar-amps .ar-window{fill:#c06a1b;fill-opacity:.18}.ar-amps .ar-window:hover{fill-opacity:.4}"
+    ".ar-amps .ar-base{stroke:#4d8a3d;stroke-dasharray:6 4;stroke-width:1.5}.ar-amps .ar-base-text{fill:#3d7030}"
+    "@media (prefers-color-scheme:dark){.ar-amps text{fill:#e4e9f0}.ar-amps .ar-soft{fill:#9aa7b8}"
+    ".ar-amps .ar-grid{stroke:#38424f}.ar-amps .ar-paper{fill:#14181e}.ar-amps .ar-line{fill:#6fa8e6;stroke:#6fa8e6}"
+    ".ar-amps .ar-window{fill:#e39a52;fill-opacity:.28}.ar-amps .ar-base{stroke:#86c373}"
+    ".ar-amps .ar-base-text{fill:#86c373}}"
+)
+
+
+def current_svg(result: EnergyResult, noun: str = "inference") -> str:
+    """An SVG element with both pictures; ``noun``: what a window is."""
+    trace, windows = result.trace, result.windows.spans
+    height = _TOP + 2 * (_HEIGHT + _GAP)
+    whole = (float(trace.time_s[0]), float(trace.time_s[-1]))
+    count = len(windows)
+    many = "" if count == 1 else "s"
+    first = max((count - SHOWN) // 2, 0)
+    shown = windows[first : first + SHOWN]
+    margin = 0.15 * (shown[-1].end_s - shown[0].start_s)
+    near = (max(shown[0].start_s - margin, whole[0]), min(shown[-1].end_s + margin, whole[1]))
+    parts = [f'<rect class="ar-paper" width="{_WIDTH}" height="{height}"/>']
+    parts += _panel(
+        result, whole, _TOP, f"The recording: {count} {noun}{many} by {result.windows.method}", noun
+    )
+    parts += _panel(
+        result,
+        near,
+        _TOP + _HEIGHT + _GAP,
+        f"{noun.capitalize()}{many} {first + 1} to {first + len(shown)}",
+        noun,
+    )
+    about = f"Current over {trace.seconds:.3g} s with {count} {noun}{many}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-amps" role="img" aria-label="{escape(about)}" '
+        f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n<style>{_STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def current_page(said: Mapping[str, Any], result: EnergyResult, model: str) -> str:
+    """A page with the figures of an ``arenite.energy/1`` object and the picture; nothing from elsewhere."""
+    figure = said["energy_uj_per_inference"]
+    cells = [
+        (f"{figure['median']:.4g} µJ", f"per inference, {figure['kind']} (median)"),
+        (f"{figure['p25']:.4g} to {figure['p75']:.4g} µJ", "the middle half"),
+        (f"{said['supply_v']:.3g} V", "supply"),
+        (f"{said['average_power_w'] * 1e3:.4g} mW", "average power in an inference"),
+        (f"{said['peak_power_w'] * 1e3:.4g} mW", "peak power"),
+        (f"{said['windows']}", f"inferences by {said['window_method']}"),
+        (f"{said['lost_samples']:,}", f"samples lost of {said['samples'] + said['lost_samples']:,}"),
+    ]
+    if said["sleep_current_a"] is not None:
+        cells.append((f"{said['sleep_current_a'] * 1e6:.4g} µA", "lowest between inferences"))
+    title = f"Energy of {model} on {said['board']['name']}"
+    parts = [f"<h1>{text(title)}</h1>", cards(cells), current_svg(result), listed(said["notes"])]
+    return document(title, parts)
+
+
+def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: str, noun: str) -> list[str]:
+    trace = result.trace
+    low, high = (int(k) for k in np.searchsorted(trace.time_s, span))
+    most = float(np.max(trace.current_a[low : max(high, low + 1)]))
+    factor, unit = _unit(most)
+    highest = max(most * factor * 1.08, 1e-12)
+
+    def x(time_s: float) -> float:
+        return _LEFT + _COLUMNS * (time_s - span[0]) / max(span[1] - span[0], 1e-12)
+
+    def y(amperes: float) -> float:
+        return top + _HEIGHT * (1 - min(max(amperes * factor / highest, 0.0), 1.0))
+
+    parts = [f'<text x="{_LEFT}" y="{top - 12}">{escape(title)}</text>']
+    for value in ticks(highest):
+        at = y(value / factor)
+        parts.append(f'<path class="ar-grid" d="M{_LEFT} {at:.1f}H{_LEFT + _COLUMNS}"/>')
+        parts.append(
+            f'<text class="ar-soft" x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:g} {unit}</text>'
+        )
+    seconds, time_unit = _unit_of_time(span[1] - span[0])
+    for value in ticks((span[1] - span[0]) * seconds):
+        at = x(span[0] + value / seconds)
+        parts.append(f'<path class="ar-grid" d="M{at:.1f} {top}V{top + _HEIGHT}"/>')
+        where = f'x="{at:.1f}" y="{top + _HEIGHT + 16}" text-anchor="middle"'
+        parts.append(f'<text class="ar-soft" {where}>{value:g} {time_unit}</text>')
+    parts += _shaded(result, span, x, top, noun)
+    parts += [f'<path class="ar-line" d="{path}"/>' for path in _paths(trace, low, high, span, y)]
+    if result.baseline_w is not None and result.supply_v > 0:
+        base = result.baseline_w / result.supply_v
+        size, said = _unit(abs(base))
+        parts.append(f'<path class="ar-base" d="M{_LEFT} {y(base):.1f}H{_LEFT + _COLUMNS}"/>')
+        where = f'x="{_LEFT + _COLUMNS}" y="{top - 12}" text-anchor="end"'
+        parts.append(f'<text class="ar-base-text" {where}>baseline {base * size:.3g} {said}</text>')
+    return parts
+
+
+def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float, noun: str) -> list[str]:
+    """The windows, each with its energy as a tooltip."""
+    parts = []
+    for number, window in enumerate(result.windows.spans, 1):
+        if window.end_s < span[0] or window.start_s > span[1]:
+            continue
+        left, right = x(max(window.start_s, span[0])), x(min(window.end_s, span[1]))
+        said = (
+            f"{noun} {number}: {_joules(result.trace, window) * 1e6:.4g} µJ in {window.seconds * 1e3:.4g} ms"
+        )
+        parts.append(
+            f'<rect class="ar-window" x="{left:.2f}" y="{top}" width="{max(right - left, 0.5):.2f}" '
+            f'height="{_HEIGHT}"><title>{said}</title></rect>'
+        )
+    return parts
+
+
+def _joules(trace: Trace, window: Window) -> float:
+    return trace.energy_j(window.start_s, window.end_s)
+
+
+def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any) -> list[str]:
+    """One outline per stretch without a gap: the least of each column forth, the most of it back."""
+    times, current = trace.time_s[low:high], trace.current_a[low:high]
+    if len(times) == 0:
+        return []
+    if len(times) <= 2 * _COLUMNS:
+        points = [
+            f"{_LEFT + _COLUMNS * (t - span[0]) / (span[1] - span[0]):.2f} {y(a):.1f}"
+            for t, a in zip(times.tolist(), current.tolist(), strict=True)
+        ]
+        return [f'M{"L".join(points)}" style="fill:none']
+    column = np.minimum((_COLUMNS * (times - span[0]) / (span[1] - span[0])).astype(int), _COLUMNS - 1)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    least, most = np.minimum.reduceat(current, starts), np.maximum.reduceat(current, starts)
+    at = column[starts]
+    paths = []
+    for stretch in np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) > 1) + 1):
+        forth = [f"{_LEFT + at[k]} {y(least[k]):.1f}" for k in stretch]
+        back = [f"{_LEFT + at[k]} {y(most[k]):.1f}" for k in stretch[::-1]]
+        paths.append(f"M{'L'.join([*back[::-1], *forth[::-1]])}Z")
+    return paths
+
+
+def _unit(amperes: float) -> tuple[float, str]:
+    for size, name in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
+        if amperes >= size:
+            return 1 / size, name
+    return 1e9, "nA"
+
+
+def _unit_of_time(seconds: float) -> tuple[float, str]:
+    return (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")

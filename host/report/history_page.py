@@ -1,0 +1,105 @@
+"""Runs of the store on one self-contained page: how figures went over time, and the latest results board by board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.host.bench.store.changes import TITLES, Rules
+from arenite.host.bench.store.history import Series
+from arenite.host.bench.store.rows import Run, mode_words
+from arenite.host.report.boards_page import Entry, comparison
+from arenite.host.report.html_parts import Raw, document, head, name_cell, number_cell, row, table, text
+from arenite.host.report.trend_svg import Dot, trend_svg
+
+#: Figures that are drawn, where a series has them.
+DRAWN = ("instructions", "latency_us", "energy_uj", "ram_total", "flash_total", "accuracy")
+
+
+def history_page(store: str, series: Sequence[Series], latest: Sequence[Run], rules: Rules) -> str:
+    """The page of the series of ``arenite bench history``; ``latest``: the last run of each, with its result."""
+    found = [(s, c) for s in series for c in s.points[-1].regressions]
+    parts = ["<h1>Bench history</h1>", f'<p class="sub">{text(store)}</p>', "<h2>Regressions</h2>"]
+    if found:
+        rows = [
+            row(
+                name_cell(f"{s.model} on {s.board}, {mode_words(s.mode)}"),
+                TITLES[c.figure],
+                number_cell(f"{c.old:,.10g}"),
+                number_cell(f"{c.new:,.10g}"),
+                Raw(f'<td class="no">{text(c.rule)}</td>'),
+                f"run {c.against}",
+            )
+            for s, c in found
+        ]
+        parts.append(table(head("series", "figure", "before:n", "now:n", "", "against"), rows))
+    else:
+        parts.append('<p class="yes">None in the latest runs.</p>')
+    parts.append(
+        f'<p class="kind">A regression is: sizes that grow by more than {rules.bytes} B, exact counts by more than '
+        f"{rules.instructions:.2%}, times and measured energies by more than {rules.time:.1%} and than the runs' own "
+        f"spread, an accuracy that falls by more than {rules.accuracy:g}, outputs that are no longer bit-exact.</p>"
+    )
+    for s in series:
+        parts += _series(s)
+    entries = [Entry(run.model, run.board, mode_words(run.mode), run.result) for run in latest]
+    parts += ["<h2>The latest runs, board by board</h2>", *comparison(entries)]
+    return document("Bench history", parts)
+
+
+def _series(s: Series) -> list[str]:
+    drawings = []
+    for figure in DRAWN:
+        dots = [
+            Dot(
+                str(p.run.id),
+                value,
+                _said(p.run.time, p.run.figures),
+                any(c.figure == figure for c in p.regressions),
+            )
+            for p in s.points
+            if (value := p.run.figures.get(figure)) is not None
+        ]
+        if len(dots) > 1:
+            drawings.append(trend_svg(TITLES[figure], dots))
+    rows = []
+    for p in reversed(s.points):
+        f = p.run.figures
+        exact, latency = f["instructions"], f["latency_us"]
+        speed = f"{exact:,}" if exact is not None else "-" if latency is None else f"{latency:,} µs"
+        why = "; ".join(f"{TITLES[c.figure]}: {c.old:,.10g} → {c.new:,.10g}" for c in p.regressions)
+        rows.append(
+            row(
+                p.run.id,
+                Raw(f'<td class="keep">{p.run.time.replace("T", " ")[:16]}</td>'),
+                f"{(f['revision'] or '')[:10]}{'+' if f['dirty'] else ''}" or "-",
+                name_cell(f["compiler"] or "-"),
+                number_cell(f"{f['bit_exact']} of {f['samples']}"),
+                number_cell(speed),
+                number_cell(f"{f['ram_total']:,}"),
+                number_cell(f"{f['flash_total']:,}"),
+                Raw(f'<td class="no">{text(why)}</td>'),
+            )
+        )
+    columns = head(
+        *(
+            "run:n",
+            "time (UTC)",
+            "revision",
+            "compiler",
+            "bit-exact:n",
+            "one inference:n",
+            "RAM B:n",
+            "flash B:n",
+            "",
+        )
+    )
+    return [
+        f"<h2>{text(s.model)} on {text(s.board)}, {text(mode_words(s.mode))}</h2>",
+        f"<div>{''.join(drawings)}</div>",
+        table(columns, rows),
+    ]
+
+
+def _said(time: str, figures: object) -> str:
+    revision = figures.get("revision") if isinstance(figures, dict) else None
+    return f"{time.replace('T', ' ')[:16]} {(revision or '')[:10]}".strip()

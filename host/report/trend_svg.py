@@ -1,0 +1,82 @@
+"""One figure of a series of runs as a line over time: self-contained, in the reader's light or dark scheme."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arenite.host.report.html_parts import text
+from arenite.host.report.pareto_svg import short, ticks
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 344, 170, 84, 26, 14, 26
+_STYLE = (
+    ".ar-trend text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-trend .ar-soft{fill:#5b6675}"
+    ".ar-trend .ar-grid{stroke:#d6dce4}.ar-trend .ar-line{fill:none;stroke:#2f6fb5;stroke-width:1.5}"
+    ".ar-trend circle{fill:#2f6fb5}.ar-trend .ar-bad{fill:#b3261e}"
+    "@media (prefers-color-scheme:dark){.ar-trend text{fill:#e4e9f0}.ar-trend .ar-soft{fill:#9aa7b8}"
+    ".ar-trend .ar-grid{stroke:#38424f}.ar-trend .ar-line{stroke:#6fa8e6}.ar-trend circle{fill:#6fa8e6}"
+    ".ar-trend .ar-bad{fill:#ff8a80}}"
+)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One run.  ``label`` stands below it, ``said`` is shown when it is pointed at; ``bad``: a regression."""
+
+    label: str
+    value: float
+    said: str
+    bad: bool = False
+
+
+def trend_svg(title: str, dots: Sequence[Dot]) -> str:
+    """An SVG element; runs stand at equal distances, the axis begins at zero unless all values are near each other."""
+    values = [d.value for d in dots]
+    low, high = min(values), max(values)
+    floor = 0.0
+    if low > 0 and high - low < 0.2 * high:
+        floor = max(0.0, low - max(high - low, 0.02 * high))
+    top = high + max(high - floor, 1e-9) * 0.12
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+
+    def x(k: int) -> float:
+        return _LEFT + (width * k / (len(dots) - 1) if len(dots) > 1 else width / 2)
+
+    def y(value: float) -> float:
+        return _TOP + height * (1 - (value - floor) / (top - floor))
+
+    parts = [f'<text x="{_LEFT}" y="14">{text(title)}</text>']
+    for value in _marks(floor, top):
+        parts.append(f'<path class="ar-grid" d="M{_LEFT} {y(value):.1f}H{_WIDTH - _RIGHT}"/>')
+        shown = short(round(value, 6)).strip() if floor == 0 else f"{round(value, 6):,.12g}"
+        parts.append(
+            f'<text class="ar-soft" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{shown}</text>'
+        )
+    path = " ".join(f"{'L' if k else 'M'}{x(k):.1f} {y(d.value):.1f}" for k, d in enumerate(dots))
+    parts.append(f'<path class="ar-line" d="{path}"/>')
+    every = -(-len(dots) // 6)
+    for k, dot in enumerate(dots):
+        shade, size = (' class="ar-bad"', 5) if dot.bad else ("", 3)
+        said = f"<title>{text(dot.said)}</title>"
+        parts.append(f'<circle{shade} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{said}</circle>')
+        if k % every == 0:
+            parts.append(
+                f'<text class="ar-soft" x="{x(k):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{text(dot.label)}</text>'
+            )
+    # What a reader who does not see it is told.
+    about = text(f"{title}: {len(dots)} runs")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-trend" role="img" aria-label="{about}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">\n<style>{_STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>"
+    )
+
+
+def _marks(floor: float, top: float) -> list[float]:
+    """Round values between the two."""
+    steps = ticks(top - floor)
+    step = steps[1] if len(steps) > 1 else top - floor
+    first = math.ceil(floor / step - 1e-9)
+    return [k * step for k in range(first, math.floor(top / step + 1e-9) + 1)]

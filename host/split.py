@@ -1,0 +1,67 @@
+"""The arena of a prepared model over the two memories of a board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arenite.converters.errors import PlanError
+from arenite.converters.planner import check
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.split import Accesses, plan_split
+from arenite.converters.planner.split_checker import find_split_violations
+from arenite.firmware.generator.emit import GUARD_BYTES
+from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.sizes.accesses import estimate_accesses
+from arenite.host.plans import ALIGNMENT
+from arenite.host.prepare import Prepared
+from arenite.profiles.board import Board, Region
+
+
+@dataclass(frozen=True)
+class SplitModel:
+    """``prepared`` with a plan over the board's first memory and ``second``; ``slow_accesses``: estimated loads and
+    stores there per inference."""
+
+    prepared: Prepared
+    second: Region
+    slow_accesses: int
+
+    def extra_cycles(self, board: Board) -> float:
+        """What these accesses last longer than in the first memory; negative where they are faster. An estimate."""
+        return self.slow_accesses * (self.second.access_cycles - board.ram[0].access_cycles)
+
+
+def split_over(prepared: Prepared, board: Board, second: Region, fast_limit: int) -> SplitModel | None:
+    """The model, planned for its target, with at most ``fast_limit`` bytes of its arena in the board's first memory and
+    the rest in ``second``; the fewest accesses in the slower of them. None when no such plan is found."""
+    limits = (max(fast_limit, 0), second.size - GUARD_BYTES)
+    if limits[1] <= 0:
+        return None
+    persistent = resource_sizes(prepared.model)
+    accesses = estimate_accesses(prepared.generated)
+    made = plan_split(
+        prepared.model.main,
+        prepared.needs,
+        prepared.plan.order,
+        accesses,
+        limits,
+        persistent=persistent,
+        preferred_slow=second.access_cycles < board.ram[0].access_cycles,
+        alignment=ALIGNMENT,
+    )
+    if made is None:
+        return None
+    check(prepared.model.main, made, prepared.needs, persistent=persistent)
+    wrong = find_split_violations(
+        prepared.model.main, made, prepared.needs, persistent=persistent, limits=limits
+    )
+    if wrong:
+        raise PlanError(f"The plan is wrong: {' '.join(wrong[:3])}", "Plan the model again.")
+    return SplitModel(replace(prepared, plan=made), second, slow_accesses(made, accesses))
+
+
+def slow_accesses(plan: Plan, accesses: Accesses) -> int:
+    """Loads and stores in the second memory of ``plan``."""
+    boundary = plan.fast_bytes
+    tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)
+    return tensors + sum(n for v, n in accesses.variables.items() if plan.variable_offsets[v] >= boundary)

@@ -1,0 +1,88 @@
+"""Records of picture models, ``camera.toml``: by name, alias or the hash of the file.
+
+Apart from the manifest because the camera's loop starts with it: reading it imports no downloader.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+RECORDS = Path(__file__).parent / "camera.toml"
+
+
+@dataclass(frozen=True)
+class PictureModel:
+    """``preprocessing`` and ``postprocessing``: as ``Preprocessing.from_json`` and its counterpart read them."""
+
+    name: str
+    sha256: str
+    zoo: bool  # the zoo fetches it
+    aliases: tuple[str, ...]
+    labels: tuple[str, ...]
+    preprocessing: Mapping[str, Any]
+    postprocessing: Mapping[str, Any]
+
+
+def picture_models() -> tuple[PictureModel, ...]:
+    """In the file's order."""
+    return tuple(_read(block) for block in _blocks())
+
+
+def by_name(name: str) -> PictureModel | None:
+    """The zoo's model of this name or alias; case, - and _ do not matter."""
+    wanted = _plain(name)
+    for model in _having(f'"{wanted}"'):
+        if model.zoo and wanted in map(_plain, (model.name, *model.aliases)):
+            return model
+    return None
+
+
+def by_hash(sha256: str) -> PictureModel | None:
+    """What is known of a file."""
+    return next((model for model in _having(sha256) if model.sha256 == sha256), None)
+
+
+@cache
+def _blocks() -> tuple[str, ...]:
+    """The text of each model: parsing all of them would take longer than all else that opening a model takes."""
+    return tuple(RECORDS.read_text("utf-8").split("[[model]]\n")[1:])
+
+
+def _having(text: str) -> Iterator[PictureModel]:
+    """The models whose block has ``text``, plainly written."""
+    return (_read(block) for block in _blocks() if text in _plain(block))
+
+
+@cache
+def _read(block: str) -> PictureModel:
+    row = tomllib.loads(block.replace("[model.", "["))
+    return PictureModel(
+        name=row["name"],
+        sha256=row["sha256"],
+        zoo=row.get("zoo", False),
+        aliases=tuple(row.get("aliases", ())),
+        labels=tuple(row.get("labels", ())),
+        preprocessing=row["preprocessing"],
+        postprocessing=row["postprocessing"],
+    )
+
+
+def cache_directory() -> Path:
+    """Where fetched files are kept: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
+    configured = os.environ.get("ARENITE_CACHE")
+    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
+
+
+def kept_at(name: str, sha256: str) -> Path:
+    """Where the zoo keeps the model's file; the hash in the path keeps versions apart."""
+    return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
