@@ -48,6 +48,12 @@ FUZZ_TARGETS = (
     *(
         Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")
     ),  # and one channel at a time, or in pairs
+    # Halves of layers for two cores, however small the layer, in either order.
+    *(
+        Target.of(core, mode, cores=2)
+        for core in ("rv32imc", "cortex-m33")
+        for mode in ("speed", "ram", "flash")
+    ),
 )
 
 

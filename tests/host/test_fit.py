@@ -38,7 +38,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds of the sizes above."""
 
-    def sized(generated: Generated, board: Board, optimise: str, protocol: str = "arenite") -> Needs:
+    def sized(generated: Generated, board: Board, optimise: str, *_: object) -> Needs:
         ram, flash = SIZES[optimise] if generated.pushed is None else STREAMED
         return Needs(optimise, ram - 900, 400, 500, 1000, flash - 1000, True, 1e6, 1.3)
 

@@ -14,8 +14,11 @@ from arenite.converters.errors import DoesNotFitError, ProfileError
 from arenite.converters.graph import Model
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.generator.features import DEFAULT_PIN, Features
 from arenite.firmware.generator.target import Target
+from arenite.firmware.sizes import measure
 from arenite.firmware.sizes.measure import compiler_version, digest
+from arenite.firmware.sizes.objects import ObjectSet
 from arenite.firmware.sizes.predict import predict, size_table
 from arenite.firmware.sizes.targets import SIZES, TARGETS, target_of
 from arenite.host.bench.elf import ElfSizes, read_elf
@@ -98,6 +101,25 @@ def assert_as_predicted(project: Project, built: ElfSizes) -> None:
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_the_stored_sizes_are_of_these_sources(name: str) -> None:
     assert size_table(name).digest == digest(), "C sources or flags have changed: run `make sizes`"
+
+
+def test_kernels_are_compiled_again_only_when_they_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_the_same_compiler(load_board("qemu_microbit"))
+    stored = json.loads((SIZES / "qemu_microbit.json").read_text())
+    monkeypatch.setattr(measure, "SIZES", tmp_path)
+    monkeypatch.setattr(measure, "measure_support", lambda *_: ObjectSet())
+    monkeypatch.setattr(measure, "measure_engine", lambda *_: ObjectSet())
+
+    def measured(**changed: str) -> dict:
+        (tmp_path / "qemu_microbit.json").write_text(json.dumps(stored | changed))
+        assert measure.main(["qemu_microbit"]) == 0
+        return json.loads((tmp_path / "qemu_microbit.json").read_text())["engine"]
+
+    assert measured() == stored["engine"]
+    for changed in ({"engine_digest": "of other sources"}, {"compiler": "gcc 1.0"}):
+        assert measured(**changed)["O2"] == ObjectSet().to_json()
 
 
 @pytest.mark.qemu
@@ -218,3 +240,46 @@ def test_a_damaged_table_says_how_to_make_it_again(
     finally:
         size_table.cache_clear()
     assert "arenite.firmware.sizes.measure" in caught.value.hint
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("board", "features", "protocol"),
+    [
+        ("qemu_mps2_an386", Features(health=True), "arenite"),
+        ("qemu_mps2_an386", Features(mark="1", health=True), "arenite"),
+        ("qemu_mps2_an386", Features(), "mlperf-energy"),
+        ("qemu_microbit", Features(mark=DEFAULT_PIN), "arenite"),
+        ("qemu_microbit", Features(health=True), "arenite"),
+        ("qemu_mps2_an505", Features(mark=DEFAULT_PIN, health=True), "arenite"),
+        ("qemu_riscv32", Features(health=True), "arenite"),
+        ("qemu_xtensa_lx106", Features(health=True), "arenite"),
+    ],
+)
+def test_what_is_chosen_beyond_serving_is_counted_too(
+    board: str, features: Features, protocol: str, tmp_path: Path
+) -> None:
+    target = load_board(board)
+    need_the_same_compiler(target)
+    project = generate_project(
+        prepared(classifier(), tmp_path),
+        target,
+        tmp_path / "p",
+        optimise="balanced",
+        protocol=protocol,
+        features=features,
+    )
+    assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
+
+
+@pytest.mark.qemu
+def test_the_monitor_of_a_model_that_gives_back_what_it_takes(tmp_path: Path) -> None:
+    """Its input may come as floats: room for them, and the code that takes them."""
+    b = GraphBuilder()
+    quant = b.quant("int8", 3, 0.05)
+    x, y = b.input((1, 40), "int8", quant), b.tensor((1, 40), "int8", quant)
+    b.op("RELU", [x], [y])
+    board = load_board("qemu_mps2_an386")
+    project, built = build(b.build(), board, tmp_path, protocol="mlperf")
+    assert_as_predicted(project, built)
+    assert "ar_score" in (tmp_path / "p/src/main.c").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arenite.firmware.boards.cores import core_named, cpi_of
-from arenite.host.bench.run import tier_of
+from arenite.host.bench.layer_rows import tier_of
 from arenite.profiles.boards import load_board
 from tests.host.cli.conftest import Arenite
 

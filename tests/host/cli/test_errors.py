@@ -103,6 +103,9 @@ def test_fit_without_a_named_board_only_tells(arenite: Arenite, large: Path) -> 
         assert found.code == 0 and "NO" in found.out
 
 
+DUTY = ("--rate", "1", "--service", "10", "--active-mw", "36", "--sleep-uw", "15")
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -113,6 +116,15 @@ def test_fit_without_a_named_board_only_tells(arenite: Arenite, large: Path) -> 
         ("bench", "MODEL", "--board", BOARD, "--optimise", "most"),
         ("bench", "MODEL", "--board", BOARD, "--protocol", "mlperf", "--stream-input"),
         ("bench", "MODEL", "--board", BOARD, "--protocol", "mlperf", "--stateful"),
+        ("bench", "MODEL", "--board", BOARD, "--wait", "nan"),
+        ("bench", "MODEL", "--board", BOARD, "--store", "kept.sqlite", "--no-store"),
+        ("bench", "history", "--allow-time", "nan"),
+        ("monitor", "--board", "esp32dev", "--seconds", "nan"),
+        ("monitor", "--board", "qemu_riscv32"),
+        ("meter", "record", "ppk2", "--seconds", "inf", "-o", "trace.csv"),
+        ("duty", *DUTY, "--celsius", "30"),
+        ("duty", *DUTY, "--minimum-v", "2"),
+        ("duty", *DUTY, "--seed", "3"),
         ("bench", "MODEL", "--board", "nucleo_l4r5zi"),
         ("firmware", "MODEL", "--board", BOARD),
         ("firmware", "MODEL", "--board", BOARD, "-o", "/proc/arenite"),

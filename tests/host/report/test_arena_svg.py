@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 from arenite.converters.planner import OpNeeds, Plan, plan
+from arenite.converters.planner.split import Accesses, plan_split
 from arenite.host.report.arena_svg import arena_svg
 from tests.converters.planner.random_graphs import Case, GraphBuilder
 
@@ -126,3 +127,21 @@ def test_graphs_without_operators_or_bytes_are_drawn() -> None:
     b = GraphBuilder()
     case = b.case([b.input(32)])
     assert len(blocks(drawn(case, plan(case.graph, case.needs)))) == 1
+
+
+def test_an_arena_over_two_memories_has_a_line_between_them() -> None:
+    b = GraphBuilder()
+    (middle,) = b.op([b.input(64)], [128])
+    (y,) = b.op([middle], [32])
+    case = b.case([y])
+    made = plan_split(case.graph, case.needs, (0, 1), Accesses({0: 9, middle: 1, y: 9}), (64, 1000))
+    assert made is not None and (made.fast_bytes, made.slow_bytes) == (64, 128)
+    root = drawn(case, made)
+    text = " ".join("".join(t.itertext()) for t in root.iter(f"{SVG}text"))
+    assert "64 B in the first memory below the line, 128 B in the second above it" in text
+    line = next(p for p in root.iter(f"{SVG}path") if p.get("class") == "ar-bound")
+    height = float(re.fullmatch(r"M\d+ ([\d.]+)H[\d.]+", line.get("d", ""))[1])  # type: ignore[index]
+    found = blocks(root)
+    slow = next(box for title, box in found.items() if "128 B at" in title)
+    assert abs(slow["y"] + slow["height"] - height) < 1.1
+    assert all(box["y"] >= height - 1.1 for title, box in found.items() if "128 B at" not in title)

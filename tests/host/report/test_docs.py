@@ -12,7 +12,8 @@ from arenite.converters.errors import UsageError
 from arenite.host.report import boards_doc, training_doc, zoo_doc
 from arenite.host.report.generated import markdown_table, run, with_section
 from arenite.models.zoo import entries
-from arenite.profiles.boards import CORES, UPLOAD_TOOLS, all_boards
+from arenite.profiles.board import CORES, UPLOAD_TOOLS
+from arenite.profiles.boards import all_boards
 
 PAGES = pytest.mark.parametrize(
     "module", [boards_doc, training_doc, zoo_doc], ids=["boards", "training", "zoo"]

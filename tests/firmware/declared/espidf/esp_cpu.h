@@ -1,0 +1,5 @@
+#pragma once
+#include <stdint.h>
+typedef uint32_t esp_cpu_cycle_count_t;
+esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void);
+int esp_cpu_get_core_id(void);

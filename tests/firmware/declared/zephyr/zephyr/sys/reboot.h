@@ -1,0 +1,4 @@
+#pragma once
+#define SYS_REBOOT_WARM 0
+#define SYS_REBOOT_COLD 1
+void sys_reboot(int type) __attribute__((__noreturn__));

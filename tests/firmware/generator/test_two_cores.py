@@ -1,0 +1,39 @@
+"""Layers cut into halves: every operator that can be cut gives LiteRT's bytes, whichever half runs first."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from arenite.firmware.generator.target import Target
+from tests.fuzz.campaign import random_model
+from tests.fuzz.compare import compare, lower
+
+OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "LOGISTIC")
+#: With no barrier everything that can be cut is cut, however small.
+TARGETS = (
+    Target.of("rv32imc", "speed", cores=2),
+    Target.of("rv32imafc", "ram", cores=2),
+    Target.of("xtensa-lx7", "balanced", cores=2),
+    Target.of("cortex-m0plus", "flash", cores=2),
+    Target.of("cortex-m33", "speed", cores=2),
+    Target.of("cortex-m33", "balanced", cores=2),
+)
+#: Graphs per operator, among so many random ones: those of which the operator itself is cut.
+GRAPHS, CANDIDATES = 8, 400
+
+
+def is_cut(model: object, op: str, target: Target) -> bool:
+    layers = lower(model, target=target).layers  # type: ignore[arg-type]
+    return any(layer.second is not None and layer.op.name == op for layer in layers)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_either_order_is_exact(op: str) -> None:
+    """Two runs per graph: the halves of the first core before the second's, and after."""
+    candidates = (random_model(7, k, [op], 2) for k in range(CANDIDATES))
+    models = list(islice((m for m in candidates if is_cut(m, op, TARGETS[0])), GRAPHS))
+    assert len(models) >= GRAPHS // 2, f"only {len(models)} of {CANDIDATES} random graphs were cut"
+    mismatches = compare(models, seed=7, runs=2, targets=TARGETS)
+    assert not mismatches, "\n".join(map(str, mismatches))

@@ -1,0 +1,109 @@
+"""Real numbers in whole ones: the monitor quantises and scores as C with floats would."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.generator.project import ENGINE_DIRECTORY
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
+
+
+class Reals(ctypes.Structure):
+    _fields_ = (
+        ("count", ctypes.c_uint32),
+        ("scale", ctypes.c_float),
+        ("zero_point", ctypes.c_int32),
+        ("quantize", ctypes.c_void_p),
+        ("score", ctypes.c_void_p),
+    )
+
+
+class Monitor(ctypes.Structure):
+    _fields_ = (
+        ("input", ctypes.c_void_p),
+        ("input_bytes", ctypes.c_uint32),
+        ("reals", ctypes.POINTER(Reals)),
+        ("scale_thousandths_q16", ctypes.c_int64),
+        ("zero_point", ctypes.c_int32),
+    )
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("reals") / "reals.so"
+    include = [f"-I{SOURCE_DIRECTORY}", f"-I{ENGINE_DIRECTORY}"]
+    source = SOURCE_DIRECTORY / "mlperf_reals.c"
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, "-fno-sanitize-recover", *include, "-o", out, source], check=True)
+    loaded = ctypes.CDLL(str(out))
+    loaded.ar_score.restype = ctypes.c_uint64
+    return loaded
+
+
+def quantized(library: Any, values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    got = np.zeros(values.size, np.int8)
+    reals = Reals(values.size, scale, zero_point)
+    library.ar_quantize_reals(got.ctypes.data_as(ctypes.c_void_p), values.tobytes(), ctypes.byref(reals))
+    return got
+
+
+def as_c_does(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    """round(value / scale), in float, away from zero at a half; then the zero point, and the limits."""
+    ratio = (values / np.float32(scale)).astype(np.float32).astype(np.float64)
+    whole = np.sign(ratio) * np.floor(np.abs(ratio) + 0.5)
+    return np.clip(np.clip(whole, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=50),
+    st.floats(min_value=2.0**-20, max_value=1024.0, width=32),
+    st.integers(-128, 127),
+)
+def test_any_number_is_quantised_as_floats_would(
+    library: Any, values: list[float], scale: float, zero_point: int
+) -> None:
+    with np.errstate(over="ignore"):
+        asked = np.array(values, np.float32)
+        assert (quantized(library, asked, scale, zero_point) == as_c_does(asked, scale, zero_point)).all()
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.1, 0.3910, 2.0**-7, 0.0039215689])
+def test_halves_and_their_neighbours(library: Any, scale: float) -> None:
+    """Where the quotient is next to a half, its rounding to a float decides."""
+    halves = (np.arange(-140, 140) + 0.5).astype(np.float32) * np.float32(scale)
+    around = [halves]
+    for towards in (-np.inf, np.inf):
+        near = halves
+        for _ in range(3):
+            near = np.nextafter(near, np.float32(towards))
+            around.append(near)
+    asked = np.concatenate(around).astype(np.float32)
+    for zero_point in (-128, 0, 89):
+        assert (quantized(library, asked, scale, zero_point) == as_c_does(asked, scale, zero_point)).all()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32 - 1), st.floats(0.001, 2.0), st.floats(0.1, 200.0))
+def test_the_score_is_the_mean_square(library: Any, seed: int, scale: float, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    scale = float(np.float32(scale))
+    zero_point = int(rng.integers(-128, 128))
+    asked = rng.normal(0, spread, 640).astype(np.float32)
+    given_ = rng.integers(-128, 128, 640).astype(np.int8)
+    reals = Reals(640, scale, 0)
+    monitor = Monitor(None, 2560, ctypes.pointer(reals), int(scale * 65536000 + 0.5), zero_point)
+    got = library.ar_score(asked.tobytes(), given_.tobytes(), ctypes.byref(monitor))
+    real = (given_.astype(np.float64) - zero_point) * scale
+    want = float(np.mean((real - np.clip(asked.astype(np.float64), -1024, 1024)) ** 2))
+    assert got == pytest.approx(want * 1000, rel=2e-5, abs=0.51)

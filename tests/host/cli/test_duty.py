@@ -1,0 +1,95 @@
+"""``arenite duty`` as a user runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.host.cli.conftest import Arenite
+
+DEVICE = ("--active-mw", 36, "--sleep-uw", 15, "--wake-ms", 5, "--wake-uj", 120)
+
+
+def test_the_devices_of_the_documentation(arenite: Arenite) -> None:
+    run = arenite(
+        "duty", "--period", 30, "--service", 120, "--queue", 4, *DEVICE, "--battery", "cr2032", "--json"
+    )
+    assert run.code == 0
+    got = run.json
+    assert got["schema"] == "arenite.duty/1" and got["kind"] == "estimated"
+    # 0.12 s of 36 mW, 120 uJ of waking, and 15 uW for the rest.
+    assert got["power_w"] == pytest.approx((0.12 * 36e-3 + 120e-6 + (30 - 0.125) * 15e-6) / 30, rel=1e-6)
+    assert got["wait_s"]["mean"] == pytest.approx(0.005)
+    assert got["battery"]["name"] == "cr2032" and 100 < got["battery"]["life_days"] < 250
+
+
+def test_the_simulation_stands_beside_the_prediction(arenite: Arenite) -> None:
+    common = ("--rate", 4, "--service", 120, "--queue", 4, "--battery", "lipo_500", "--simulate", "--json")
+    got = arenite("duty", *common, *DEVICE).json
+    beside = got["simulation"]
+    assert beside["events"] == 20_000
+    for name in ("utilisation", "wait_mean_s", "power_w", "life_days"):
+        assert abs(beside[name]["difference"]) < 0.05
+    assert beside["utilisation"]["value"] != got["utilisation"]
+
+
+def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_path: Path) -> None:
+    path = tmp_path / "life.svg"
+    run = arenite(
+        "duty", "--rate", 0.1, "--service", 120, *DEVICE, "--battery", "aa_lithium_pair", "--svg", path
+    )
+    assert run.code == 0 and "battery life" in run.out
+    root = ElementTree.fromstring(path.read_text("utf-8"))
+    space = {"s": "http://www.w3.org/2000/svg"}
+    points = root.find("s:polyline", space)
+    assert points is not None and len(points.attrib["points"].split()) > 20
+    # Life grows with the time between events: the line falls in the picture's y.
+    ys = [float(p.split(",")[1]) for p in points.attrib["points"].split()]
+    assert ys[0] > ys[-1]
+    assert any("at 10 s" in (t.text or "") for t in root.findall("s:text", space))
+
+
+@pytest.mark.qemu
+def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Path) -> None:
+    common = (
+        "duty",
+        "--emulate",
+        model,
+        "--board",
+        "qemu_mps2_an386",
+        "--sleep-uw",
+        10,
+        "--queue",
+        2,
+        "--json",
+    )
+    service_ms = arenite(*common, "--period", 0.005, "--events", 200).json["service"]["mean_ms"]
+    got = arenite(*common, "--rate", 0.9 / service_ms * 1e3, "--events", 1000).json
+    assert got["service"]["kind"] == "estimated" and "virtual time" in got["service"]["source"]
+    board = got["on_board"]
+    assert board["events"] == 1000 and board["dropped"]["value"] > 0.05
+    for name in ("utilisation", "wait_mean_s", "dropped"):
+        assert abs(board[name]["difference"]) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no word of when events come"),
+        (("--period", 1, "--rate", 1, *DEVICE), "exclude each other"),
+        (("--period", 1, *DEVICE), "no service time"),
+        (("--period", 1, "--service", 5), "not known"),
+        (("--period", 1, "--service", 5, "--board", "nucleo_f746zg"), "asleep is not known"),
+        (("--rate", 10, "--service", 200, *DEVICE), "waits grow without end"),
+        (("--period", 1, "--service", 5, *DEVICE, "--battery", "potato"), "potato"),
+        (("--period", 1, "--service", 5, *DEVICE, "--queue", "many"), "no number of places"),
+        (("--period", 1, "--service", -5, *DEVICE), "above 0"),
+        (("--trace", "none.csv", "--service", 5, *DEVICE), "none.csv"),
+        (("--period", 1, "--bench", "none.json", *DEVICE), "none.json"),
+        (("--period", 1, "--emulate", "m.tflite", "--board", "nucleo_l4r5zi"), "needs an emulated board"),
+    ],
+)
+def test_what_cannot_be_answered_is_told(arenite: Arenite, arguments: tuple[object, ...], said: str) -> None:
+    arenite("duty", *arguments, "--json").refused(2, said)

@@ -1,0 +1,148 @@
+"""``arenite meter``: profiles, a recording from a simulated instrument on a real port, the firmware of a logger."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from arenite.host.energy.meters.csv_file import read_csv
+from arenite.profiles.meters import meter_names
+from tests.host.cli.conftest import Arenite
+from tests.host.energy.meters import waveform
+from tests.host.energy.meters.sim_ina_logger import SimInaLogger
+from tests.host.energy.meters.sim_ppk2 import SimPpk2
+
+
+def test_the_list_has_all_of_them(arenite: Arenite) -> None:
+    assert [m["name"] for m in arenite("meter", "list", "--json").json["meters"]] == meter_names()
+    shown = arenite("meter", "list")
+    assert shown.code == 0 and all(name in shown.out for name in meter_names())
+
+
+def test_one_of_them_with_its_sources(arenite: Arenite) -> None:
+    got = arenite("meter", "show", "otii-arc", "--json").json
+    assert got["schema"] == "arenite.meter/1" and got["ranges"][0]["offset_a"] == 50e-9
+    shown = arenite("meter", "show", "otii-arc")
+    assert "4,000" in shown.out and "0.5 to 5 V" in shown.out and "qoitech.com" in shown.err
+
+
+def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path: Path) -> None:
+    truth = waveform.make(4)
+    path = tmp_path / "trace.csv"
+    with SimInaLogger(truth, 4) as sim:
+        run = arenite(
+            *("meter", "record", "ina-logger", "--port", sim.port, "-o", path, "--seconds", 1.5, "--json")
+        )
+    assert run.code == 0, run.err
+    got = run.json
+    assert got["schema"] == "arenite.recording/1" and got["kind"] == "measured"
+    assert got["samples"] > 100 and got["lost_samples"] > 0
+    back = read_csv(path)
+    assert len(back) == got["samples"] and back.marks is not None
+    assert back.energy_j() == pytest.approx(got["energy_j"], rel=1e-4)
+    assert back.supply_v == pytest.approx(truth.volts, rel=1e-3)
+
+
+def test_a_recording_for_people_says_how_sure_it_is(arenite: Arenite, tmp_path: Path) -> None:
+    truth = waveform.make(2)
+    path = tmp_path / "trace.csv"
+    with SimPpk2(truth, 2) as sim:
+        run = arenite(
+            *(
+                "meter",
+                "record",
+                "ppk2",
+                "--port",
+                sim.port,
+                "-o",
+                path,
+                "--seconds",
+                0.5,
+                "--supply",
+                truth.volts,
+            )
+        )
+    assert run.code == 0, run.err
+    assert "limit of error" in run.out and "mean current" in run.out
+    assert read_csv(path, supply_v=truth.volts).rate_hz == pytest.approx(100_000, rel=0.01)
+
+
+def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
+    truth = waveform.make(4)
+    path = tmp_path / "trace.csv"
+    with SimInaLogger(truth, 4) as sim:
+        command = [sys.executable, "-m", "arenite.host.cli.main", "meter", "record", "ina-logger"]
+        process = subprocess.Popen(
+            [*command, "--port", sim.port, "-o", str(path), "--seconds", "60"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # Not before it listens to the instrument: the simulation has begun to send then.
+        assert sim.sent_all.wait(30)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 0 and "what was recorded so far is kept" in said
+    assert len(read_csv(path)) > 100
+
+
+def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
+    folder = tmp_path / "logger"
+    run = arenite(
+        *("meter", "firmware", "--sensor", "ina228", "--board", "nucleo_f411re", "-o", folder),
+        *("--shunt", 10, "--address", "0x45", "--mark-pin", "D2", "--mark-pin", "D3"),
+    )
+    assert run.code == 0 and "pio run" in run.out
+    config = (folder / "src" / "config.h").read_text("utf-8")
+    for line in ("METER_CHIP 228", "METER_ADDRESS 0x45", "METER_SHUNT_UOHM 10000000", "METER_MARKS 2"):
+        assert f"#define {line}\n" in config
+    again = arenite(
+        *("meter", "firmware", "--sensor", "ina219", "--board", "nucleo_f411re", "-o", folder, "--json")
+    ).json
+    assert again["schema"] == "arenite.meter-firmware/1" and again["directory"] == str(folder)
+    files = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    assert set(again["files"]) == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "pk2"), "no meter profile"),
+        (("record", "pk2", "-o", "x.csv"), "no meter 'pk2'"),
+        (("record", "ppk2", "--port", "/dev/ttyACM0", "--supply", 12, "-o", "x.csv"), "gives 0.8 to 5 V"),
+        (("firmware", "--sensor", "ina226", "--board", "qemu_riscv32", "-o", "x"), "is emulated"),
+        (
+            ("firmware", "--sensor", "ina226", "--board", "pico", "--address", "forty", "-o", "x"),
+            "no address",
+        ),
+        (
+            (
+                "firmware",
+                "--sensor",
+                "ina226",
+                "--board",
+                "pico",
+                "--mark-pin",
+                "D2",
+                "--mark-pin",
+                "D2",
+                "-o",
+                "x",
+            ),
+            "given twice",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told(arenite: Arenite, arguments: tuple[object, ...], said: str) -> None:
+    arenite("meter", *arguments).refused(2, said)
+
+
+def test_a_port_without_an_instrument_is_told(arenite: Arenite, tmp_path: Path) -> None:
+    run = arenite("meter", "record", "ppk2", "--port", tmp_path / "none", "-o", tmp_path / "x.csv")
+    run.refused(3, "no serial port")
+    assert not (tmp_path / "x.csv").exists()

@@ -1,0 +1,79 @@
+"""Host profiles: every file is whole and sourced, and computers are recognised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.errors import ProfileError
+from arenite.profiles.hosts import HOST_DIRECTORY, detect_host, host_names, load_host, parse_host
+from tests.host.energy.trees import put
+
+WANTED = {"jetson_nano", "jetson_orin_nano", "jetson_agx_orin", "raspberry_pi_4", "raspberry_pi_5", "phone", "laptop",
+          "generic_x86"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", host_names())
+def test_each_profile_is_plausible_and_says_where_it_is_from(name: str) -> None:
+    profile = load_host(name)
+    heat = profile.thermal
+    assert profile.sources and all(profile.sources.values())
+    assert 0 < profile.idle_w < profile.most_w < 300
+    assert profile.relative_power(1.0) == pytest.approx(1.0)
+    assert profile.core_watts(0.5) < 0.5 * profile.core_w  # less voltage at half the frequency
+    assert 0 < heat.throttled_fraction < 1 and 30 < heat.trip_c < 110
+    # At 25 °C and doing nothing the device must not throttle.
+    assert 25 + profile.idle_w * heat.resistance_k_w < heat.trip_c - 10
+
+
+def test_all_wanted_hosts_are_there() -> None:
+    assert set(host_names()) >= WANTED
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"proc/device-tree/model": "NVIDIA Jetson Nano Developer Kit\0"}, "jetson_nano"),
+        ({"proc/device-tree/model": "NVIDIA Jetson Orin Nano Developer Kit\0"}, "jetson_orin_nano"),
+        ({"proc/device-tree/model": "NVIDIA Jetson AGX Orin Developer Kit\0"}, "jetson_agx_orin"),
+        ({"proc/device-tree/model": "Raspberry Pi 5 Model B Rev 1.0\0"}, "raspberry_pi_5"),
+        ({"system/build.prop": "ro.build.id=X"}, "phone"),
+        ({"sys/class/dmi/id/chassis_type": "10"}, "laptop"),
+        ({"sys/class/power_supply/BAT0/type": "Battery"}, "laptop"),
+        ({"sys/class/power_supply/hid/type": "Battery", "sys/class/power_supply/hid/scope": "Device"}, "generic_x86"),
+        ({"proc/device-tree/model": "Some Unknown Board\0"}, "generic_x86"),
+    ],
+)  # fmt: skip
+def test_a_computer_is_recognised(tmp_path: Path, files: dict[str, object], name: str) -> None:
+    assert detect_host(put(tmp_path, files)).name == name
+
+
+def broken(old: str, new: str) -> str:
+    text = (HOST_DIRECTORY / "laptop.toml").read_text("utf-8")
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("idle_w = 5.0", "idle_w = -1", "'idle_w' must be a number from 0"),
+        ("idle_w = 5.0", "", "'idle_w'"),
+        ("idle_w = 5.0", "idle_w = 5.0\nidel_w = 2", "unknown field 'idel_w'"),
+        ('policy = "step"', 'policy = "panic"', "one of step, cap"),
+        ("steps_mhz = [400,", "steps_mhz = [4000,", "ascend"),
+        ("[thermal]", "[thermal", "not valid TOML"),
+        ("case_j_k = 250", "case_j_k = 0", "heat capacities"),
+        ("[thermal]", "[heat]", r"\[thermal\]"),
+    ],
+)
+def test_a_broken_profile_names_the_field(old: str, new: str, word: str) -> None:
+    with pytest.raises(ProfileError, match=word):
+        parse_host(broken(old, new), "laptop.toml")
+
+
+def test_an_unknown_host_names_its_neighbours() -> None:
+    with pytest.raises(ProfileError, match="jetson_nan") as caught:
+        load_host("jetson_nan")
+    assert "jetson_nano" in caught.value.hint
