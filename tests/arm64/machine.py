@@ -1,0 +1,56 @@
+"""Runs Python programs on aarch64: qemu-user, Debian's Python, the wheels, and the project's own wheel."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.arm64.packages import libraries, own_wheel, unpack
+from tests.arm64.root import CPU, arm64_root, cache, run
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``seconds``: what each step of making it took."""
+
+    root: Path
+    path: tuple[Path, ...]
+    wheel: str
+    seconds: dict[str, float]
+
+    def python(self, *arguments: str) -> str:
+        """What the program wrote on standard output. Raises ``ToolError``."""
+        environment = {
+            "PYTHONPATH": ":".join(map(str, self.path)),
+            "PYTHONHOME": "/usr",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONPYCACHEPREFIX": str(cache() / "pyc"),
+            "PYTHONFAULTHANDLER": "1",
+            "ARENITE_PROCESSING": "",
+        }
+        interpreter = str(self.root / "usr/bin/python3.11")
+        return run(["qemu-aarch64", "-cpu", CPU, "-L", str(self.root), interpreter, *arguments], environment)
+
+
+@contextmanager
+def machine() -> Iterator[Machine]:
+    """With the project's wheel of this very tree. Raises ``ToolError``."""
+    seconds: dict[str, float] = {}
+
+    def timed(name: str, step):  # type: ignore[no-untyped-def]
+        begun = time.monotonic()
+        made = step()
+        seconds[name] = round(time.monotonic() - begun, 1)
+        return made
+
+    root: Path = timed("root", arm64_root)
+    site: Path = timed("packages", libraries)
+    with tempfile.TemporaryDirectory(prefix="arenite-arm64-") as folder:
+        wheel: Path = timed("wheel", lambda: own_wheel(Path(folder)))
+        own = Path(folder) / "site"
+        unpack(wheel, own)
+        yield Machine(root, (own, site), wheel.name, seconds)

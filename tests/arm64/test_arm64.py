@@ -1,0 +1,81 @@
+"""The checks on aarch64, where they are asked for: they need an emulator, a cross compiler and Debian's archive."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from tests.arm64.checks import Check, Run, feeds, models, same_answer
+from tests.arm64.root import missing_tools
+
+
+class _Told(Run):
+    """As if read from a file."""
+
+    def __init__(self, told: dict, arrays: dict) -> None:
+        self.told, self.arrays = told, arrays
+
+
+def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: float = 0.9) -> Run:
+    box = {
+        "kind": "boxes",
+        "boxes": [{"box": [0.1, 0.2, 0.3, 0.4], "score": score, "index": 0, "label": "face"}],
+    }
+    arrays = {
+        "feed/a": np.array([byte], np.uint8),
+        "input/m": np.zeros((1, 4), np.uint8),
+        "output/m/0": np.full((1, 2), byte, np.int8),
+        "output/m/1": np.full((1, 2), score, np.float32),
+    }
+    told = {"machine": machine, "codes": {code: 1}, "answers/m": [box], "runtime/m": "litert-cpu"}
+    return _Told(told, arrays)
+
+
+def test_equal_runs_pass() -> None:
+    arm, here = _run(), _run("x86_64", "numpy")
+    assert [check.failed for check in (feeds(arm, here), *models(arm, here))] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        (_run(machine="x86_64"), "machine"),
+        (_run(code="c"), "vector code"),
+        (_run(code="numpy"), "NumPy ran"),
+        (_run(byte=8), "differs from NumPy"),
+    ],
+)
+def test_feeds_that_differ_are_told(arm: Run, said: str) -> None:
+    check = feeds(arm, _run("x86_64", "numpy"))
+    assert any(said in sentence for sentence in check.failed)
+
+
+def test_models_that_differ_are_told() -> None:
+    (check,) = models(_run(byte=8, score=0.7), _run("x86_64", "numpy"))
+    assert len(check.failed) == 3 and check.to_json()["checked"] == 4
+
+
+def test_answers_are_equal_within_the_tolerance() -> None:
+    assert same_answer({"a": [1.0, "x"]}, {"a": [1.0001, "x"]})
+    assert not same_answer({"a": [1.0]}, {"a": [1.1]})
+    assert not same_answer({"a": []}, {"a": [1.0]})
+    assert not same_answer({"a": 1}, {"a": 1.0})
+
+
+def test_a_check_counts_what_it_looked_at() -> None:
+    check = Check("x")
+    check.need(True, "a")
+    check.need(False, "b")
+    assert check.to_json() == {"name": "x", "checked": 2, "failed": ["b"]}
+
+
+@pytest.mark.skipif(not os.environ.get("ARENITE_ARM64"), reason="set ARENITE_ARM64=1, or run make test-arm64")
+def test_the_loop_on_aarch64() -> None:
+    if absent := missing_tools():
+        pytest.skip(f"needs {', '.join(absent)}")
+    from tests.arm64.__main__ import checked
+
+    result = checked()
+    assert result["passed"], [check["failed"] for check in result["checks"]]

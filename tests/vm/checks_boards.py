@@ -1,0 +1,256 @@
+"""Boards on a real USB bus of the kernel's: found by their ids, watched, unplugged, and filled through a real drive."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from serial.tools.list_ports import comports
+
+from arenite.converters.errors import ArenaError
+from arenite.firmware.generator.project import write_project
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
+from arenite.host.flash.flash import flash
+from arenite.host.link.monitor import Line, watch
+from arenite.host.link.ports import find_port, resolve_port
+from arenite.host.link.reset import reset, touch_1200
+from arenite.host.link.transport import SerialTransport
+from arenite.host.link.usb import serial_ports, usb_devices
+from arenite.profiles.boards import load_board
+from tests import toy_model
+from tests.host.flash.projects import built
+from tests.host.flash.uf2_bootloader import read_uf2
+from tests.vm.acm_board import AcmBoard
+from tests.vm.gadget import BOARD_END, Gadget, fat_image, run
+from tests.vm.reading import check
+
+SERIAL = "066AFF515055657867"
+
+
+def until(there: Callable[[], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := there():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"it did not come: {there}")
+
+
+@contextmanager
+def nucleo() -> Iterator[Gadget]:
+    gadget = Gadget("0483:374b", "STM32 STLink", SERIAL)
+    try:
+        gadget.plug()
+        until(lambda: Path("/dev/ttyACM0").exists())
+        yield gadget
+    finally:
+        gadget.remove()
+        until(lambda: not Path("/dev/ttyACM0").exists())
+
+
+@check
+def a_board_is_found_by_its_usb_id() -> Any:
+    board = load_board("nucleo_l4r5zi")
+    try:
+        find_port(board)
+        raise AssertionError("nothing was plugged in")
+    except ArenaError as error:
+        assert error.exit_code == 3, error
+    with nucleo():
+        path = find_port(board)
+        assert path == "/dev/ttyACM0"
+        assert resolve_port(board, f"usb:{SERIAL.lower()}") == path
+        (ours,) = [port for port in serial_ports() if port.path == path]
+        (theirs,) = [port for port in comports() if port.device == path]
+        assert ours.device.id == f"{theirs.vid:04x}:{theirs.pid:04x}"
+        told = (ours.device.product, ours.device.maker, ours.device.serial)
+        assert (
+            told
+            == (theirs.product, theirs.manufacturer, theirs.serial_number)
+            == ("STM32 STLink", "A maker", SERIAL)
+        )
+        # pyserial's location also names the interface.
+        assert theirs.location is not None and theirs.location.startswith(ours.device.location)
+        assert ours.device in usb_devices()
+        return str(ours)
+
+
+@check
+def bytes_cross_the_bus_and_a_pulled_plug_is_noticed() -> Any:
+    with nucleo() as gadget:
+        lines: list[Line] = []
+
+        def follow() -> None:
+            for line in watch(lambda: "/dev/ttyACM0", 115200, reconnect=True, stop=lambda: len(lines) >= 5):
+                lines.append(line)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        until(lambda: lines)
+        say(b"one\r\n")
+        until(lambda: len(lines) == 2)
+        gadget.pull()
+        until(lambda: len(lines) == 3)
+        time.sleep(0.5)
+        gadget.plug()
+        until(lambda: len(lines) == 4)
+        say(b"two\r\n")
+        until(lambda: len(lines) == 5)
+        assert [line.event or line.text for line in lines] == ["connected", "one", "lost", "connected", "two"]
+        thread.join(5)
+        return [line.text for line in lines]
+
+
+def say(data: bytes) -> None:
+    with SerialTransport(str(BOARD_END)) as board:
+        board.write(data)
+        time.sleep(0.2)
+
+
+@check
+def the_driver_takes_the_lines_of_every_reset() -> Any:
+    with nucleo() as gadget:
+        for kind in ("dtr", "rts", "esp", "usb-jtag"):
+            reset(kind, "/dev/ttyACM0")
+        timer = threading.Timer(0.5, gadget.pull)
+        timer.start()
+        touch_1200("/dev/ttyACM0")
+        assert not Path("/dev/ttyACM0").exists()
+        timer.join()
+
+
+@contextmanager
+def board_of_its_own(id: str, product: str) -> Iterator[AcmBoard]:
+    board = AcmBoard(id, product, "E66138935F2C")
+    board.plug()
+    try:
+        until(lambda: Path("/dev/ttyACM0").exists())
+        yield board
+    finally:
+        board.pull()
+        until(lambda: not Path("/dev/ttyACM0").exists())
+
+
+@check
+def each_reset_arrives_at_the_board_in_its_order() -> Any:
+    """What is recorded is what the driver sent over the bus."""
+    seen: dict[str, Any] = {}
+    with board_of_its_own("303a:1001", "USB JTAG/serial debug unit") as board:
+        for kind in ("esp", "dtr", "rts", "break"):
+            board.lines.clear()
+            reset(kind, "/dev/ttyACM0")
+            seen[kind] = [(name, value) for name, value, _ in board.lines]
+            if kind == "esp":
+                times = {value: at for name, value, at in board.lines if name == "lines"}
+                assert times[(False, False)] - times[(False, True)] >= 0.08, board.lines
+    lines = [value for name, value in seen["esp"] if name == "lines"]
+    at = lines.index((False, True))  # EN low, IO0 high: held in reset
+    assert lines[at + 1] == (False, False), lines  # and out of it, with IO0 still high
+    assert ("lines", (False, True)) in seen["dtr"] and ("lines", (True, False)) in seen["rts"]
+    # cdc_acm starts a break without an end, and ends it: 0.25 s between them.
+    assert [value for name, value in seen["break"] if name == "break"] == [0xFFFF, 0], seen["break"]
+    return seen
+
+
+@check
+def a_running_board_hears_the_1200_baud_sign() -> Any:
+    left = threading.Event()
+    with board_of_its_own("2e8a:00c0", "Pico") as board:
+        board.bootloader = left.set
+        assert find_port(load_board("pico")) == "/dev/ttyACM0"
+        touch_1200("/dev/ttyACM0")
+        assert left.wait(5) and ("baud", 1200) in [(name, value) for name, value, _ in board.lines]
+        assert not Path("/dev/ttyACM0").exists()
+
+
+@check
+def a_firmware_is_asked_over_the_bus_for_what_it_runs() -> Any:
+    """The board on the bus is an emulated one, its serial line carried over USB by the kernel's own driver."""
+    if not Path("/dev/pts/ptmx").exists():
+        Path("/dev/pts").mkdir(exist_ok=True)
+        run("/bin/busybox", "mount", "-t", "devpts", "none", "/dev/pts")
+    folder = Path("/tmp/acting")
+    acting = replace(load_board("qemu_mps2_an386"), name="nano33ble")
+    elf = direct_build(write_project(folder, toy_model.sources(), [], acting))
+    directory = built(Path("/tmp/nano"), "nano33ble")
+    tool = Path("/tmp/tools/JLinkExe")
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nexit 0\n")
+    tool.chmod(0o755)
+    os.environ["PATH"] = f"{tool.parent}:{os.environ['PATH']}"
+    with board_of_its_own("2341:805a", "Nano 33 BLE") as board, start(acting, elf, timeout_s=120) as machine:
+        board.heard = machine.transport.write
+        ended = threading.Event()
+
+        def answers() -> None:
+            while not ended.is_set():
+                board.say(machine.transport.read(0.05))
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        done = flash(directory, load_board("nano33ble"), "auto", tool="jlink")
+        ended.set()
+        thread.join(5)
+    assert (done.port, done.verified) == ("/dev/ttyACM0", True)
+    return done.to_json()
+
+
+@check
+def a_uf2_drive_takes_the_program_and_goes() -> Any:
+    """The bootloader's side is what real ones do: every sector that is written and is a UF2 block is taken."""
+    image = fat_image(Path("/tmp/uf2.img"), 4096)
+    gadget = Gadget("2e8a:0003", "RP2 Boot", "E0C912", port=False, image=image)
+    drive = Path("/tmp/RPI-RP2")
+    drive.mkdir()
+    gadget.plug()
+    try:
+        until(lambda: Path("/dev/sda").exists())
+        mount = ("/bin/busybox", "mount", "-t", "vfat")
+        until(lambda: _done(*mount, "/dev/sda", str(drive)))
+        (drive / "INFO_UF2.TXT").write_text(
+            "UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n"
+        )
+        (drive / "INDEX.HTM").write_text("<html>")
+        run("/bin/busybox", "sync")
+        directory = built(Path("/tmp/project"), "pico", [(0x10000000, bytes(range(256)) * 300)])
+        taken: dict[int, bytes] = {}
+
+        def bootloader() -> None:
+            while True:
+                data = image.read_bytes()
+                for at in range(0, len(data), 512):
+                    sector = data[at : at + 512]
+                    if sector[:4] == b"UF2\n":
+                        ((address, contents, _, count, _),) = read_uf2(sector)
+                        taken[address] = contents
+                        if len(taken) == count:
+                            gadget.pull()
+                            return
+                time.sleep(0.1)
+
+        thread = threading.Thread(target=bootloader, daemon=True)
+        thread.start()
+        begun = time.monotonic()
+        done = flash(directory, load_board("pico"), tool="uf2", check=False)
+        thread.join(5)
+        assert b"".join(taken[at] for at in sorted(taken)) == bytes(range(256)) * 300
+        assert done.nbytes == 256 * 300
+        return round(time.monotonic() - begun, 2)
+    finally:
+        _done("/bin/busybox", "umount", "-l", str(drive))
+        gadget.remove()
+
+
+def _done(*command: str) -> bool:
+    try:
+        run(*command)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""Every format of the virtual camera: the right colours, and memory that is shared."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+from arenite.host.camera.sources import v4l2_api
+from arenite.host.camera.sources.v4l2 import V4l2
+from arenite.host.camera.sources.v4l2_modes import Wish
+from tests.vm import vivid
+from tests.vm.reading import check, every_format, take
+
+
+@check
+def formats_of_one_plane() -> Any:
+    return every_format(
+        vivid.WEBCAM,
+        ("yuyv", "uyvy", "nv12", "nv21", "yu12", "yv12", "grey", "rgb", "bgr", "rgb565", "rgba", "bgra"),
+    )
+
+
+@check
+def formats_of_the_multiplanar_interface() -> Any:
+    return every_format(vivid.PLANES, ("yuyv", "nv12", "grey", "rgb"))
+
+
+@check
+def planes_in_memory_of_their_own() -> Any:
+    """NV12M and its like, which are all that is left when the formats of one memory are taken away."""
+    seen: dict[str, Any] = {}
+    for pixels, single in (("nv12", "NV12"), ("nv21", "NV21"), ("yu12", "YU12"), ("yv12", "YV12")):
+        code = v4l2_api.fourcc(single)
+        saved = v4l2_api.PIXELS.pop(code)
+        try:
+            source = V4l2(vivid.PLANES, Wish(640, 360, 30.0, pixels))
+            source.open()
+            frame = take(source)
+            gap = frame.planes[1] - frame.planes[0]
+            assert gap != frame.format.strides[0] * frame.format.height, "the planes lie behind one another"
+            frame.release()
+            source.close()
+            seen |= every_format(vivid.PLANES, (pixels,))
+        finally:
+            v4l2_api.PIXELS[code] = saved
+    return seen
+
+
+@check
+def exported_memory_is_the_mapped_one() -> Any:
+    vivid.set_control(vivid.WEBCAM, "Test Pattern", vivid.BARS)
+    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source.open()
+    frame = take(source, 5)
+    size = frame.format.strides[0] * frame.format.height
+    assert frame.dmabuf is not None
+    with mmap.mmap(frame.dmabuf, size, mmap.MAP_SHARED, mmap.PROT_READ) as exported:
+        same = bytes(exported) == frame.rows().tobytes()
+    assert same and len(set(frame.rows().tobytes())) > 8
+    frame.release()
+    source.close()
+    return {"bytes": size}

@@ -1,0 +1,129 @@
+"""Buffers held, frames dropped, rates, damage."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from arenite.host.camera.sources.v4l2 import V4l2
+from arenite.host.camera.sources.v4l2_modes import Wish
+from tests.vm import vivid
+from tests.vm.reading import check, take, vars_of
+
+
+@check
+def held_buffers_stay_as_they_are() -> Any:
+    """Two of four are held while others come and go; with all four held nothing comes, and then goes on."""
+    vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 0)  # a counter in the picture: each frame differs
+    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"), buffers=4)
+    source.open()
+    held = [take(source), take(source)]
+    before = [frame.rows().copy() for frame in held]
+    others = []
+    for _ in range(10):
+        frame = take(source)
+        others.append(frame.planes[0])
+        frame.release()
+    assert not {frame.planes[0] for frame in held} & set(others)
+    assert all((frame.rows() == old).all() for frame, old in zip(held, before, strict=True))
+    assert not (before[0] == before[1]).all()
+    held += [take(source), take(source)]
+    assert source.read(0.5) is None
+    for frame in held:
+        frame.release()
+        frame.release()  # once too often is no error
+    after = take(source, 3)
+    assert after.sequence > held[-1].sequence
+    after.release()
+    # A frame outlives its source.
+    last = take(source)
+    copy = last.rows().copy()
+    source.close()
+    assert (last.rows() == copy).all()
+    again = source.open()  # with the old memory still mapped
+    assert again == last.format
+    frame = take(source)
+    assert frame.sequence > last.sequence
+    frame.release()
+    last.release()
+    source.close()
+    vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 2)
+    return {"buffers_seen": len(set(others))}
+
+
+@check
+def a_slow_reader_gets_the_latest() -> Any:
+    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source.open()
+    take(source).release()
+    frames, ages, last = 1, [], None
+    for _ in range(12):
+        time.sleep(0.25)
+        frame = take(source)
+        ages.append((time.monotonic_ns() - frame.time_ns) / 1e6)
+        if last is not None:
+            assert frame.sequence == last + frame.missed + 1
+        last = frame.sequence
+        frames += 1
+        frame.release()
+    held = take(source)
+    for _ in range(
+        6
+    ):  # as the overlapped loop does: the last frame is released just before the next is asked for
+        time.sleep(0.25)
+        held.release()
+        held = take(source)
+        ages.append((time.monotonic_ns() - held.time_ns) / 1e6)
+        frames += 1
+    held.release()
+    frames += 1
+    counters = source.counters
+    source.close()
+    assert counters.captured == frames + counters.dropped, counters
+    assert counters.dropped >= 12, counters  # seven or eight of each quarter of a second were passed over
+    # With four buffers the driver stops after 133 ms, and the last frame is 117 ms old when it is asked for.
+    # Such a frame is passed over for the next one.
+    assert float(np.percentile(ages, 75)) < 60, ages
+    return {"handed_out": frames, "counters": vars_of(counters), "age_ms": round(float(np.median(ages)), 1)}
+
+
+@check
+def rates_are_set() -> Any:
+    measured = {}
+    for wanted in (10.0, 30.0):
+        source = V4l2(vivid.WEBCAM, Wish(320, 180, wanted, "yuyv"))
+        format = source.open()
+        assert abs(format.fps - wanted) < 0.5, format
+        measured[wanted] = rate_of(source)
+        assert abs(measured[wanted] - wanted) < 0.15 * wanted, measured
+        held = source.set_rate(wanted / 2)
+        assert abs(held - wanted / 2) < 0.5
+        measured[wanted / 2] = rate_of(source)
+        assert abs(measured[wanted / 2] - wanted / 2) < 0.15 * wanted, measured
+        source.close()
+    return measured
+
+
+def rate_of(source: V4l2, frames: int = 12) -> float:
+    take(source, 3).release()
+    first = take(source)
+    first.release()
+    last = take(source, frames)
+    last.release()
+    return round((last.sequence - first.sequence) * 1e9 / (last.time_ns - first.time_ns), 2)
+
+
+@check
+def damaged_frames_are_counted() -> Any:
+    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source.open()
+    take(source).release()
+    for _ in range(3):
+        vivid.set_control(vivid.WEBCAM, "Inject V4L2_BUF_FLAG_ERROR", 1)
+        take(source, 4).release()
+    errors = source.counters.errors
+    source.close()
+    assert errors == 3, errors
+    return {"errors": errors}

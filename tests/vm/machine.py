@@ -1,0 +1,71 @@
+"""Start the emulated PC, wait until it is off again, and read what it said."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.errors import ToolError
+from arenite.models.pictures import cache_directory
+from tests.vm.kernel import kernel, start_up
+
+ROOT = Path(__file__).resolve().parents[2]
+MEMORY_MB = 1024
+
+
+@dataclass(frozen=True)
+class Ended:
+    """``code``: of the command in the machine, None when it never came so far; ``said``: what it wrote to /dev/ttyS1;
+    ``console``: everything else, the kernel's messages among it."""
+
+    code: int | None
+    said: str
+    console: str
+    seconds: float
+
+
+def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> Ended:
+    """Run ``command`` in a new machine, in this repository's folder, as root. Raises ``ToolError``."""
+    # The cache is this computer's, read-only as everything but /tmp.
+    settings = f"HOME=/tmp PYTHONDONTWRITEBYTECODE=1 ARENITE_CACHE={shlex.quote(str(cache_directory()))}"
+    line = f"cd {shlex.quote(str(ROOT))} && export {settings} && exec {shlex.join(command)}"
+    chosen = kernel()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="arenite-vm-") as temporary:
+        folder = Path(temporary)
+        initrd = start_up(chosen, line, folder / "initrd")
+        serial = folder / "said"
+        emulator = [
+            *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
+            *("-smp", str(processors), "-m", str(MEMORY_MB)),
+            *("-kernel", str(chosen.image), "-initrd", str(initrd)),
+            *("-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off"),
+            *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
+            *("-display", "none", "-monitor", "none", "-serial", "stdio", "-serial", f"file:{serial}"),
+            *("-nic", "none", "-no-reboot"),
+        ]
+        try:
+            done = subprocess.run(
+                emulator, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                timeout=timeout_s,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            shown = (error.stdout or b"").decode("utf-8", "replace")[-2000:]
+            raise ToolError(f"The emulated PC did not end within {timeout_s:.0f} s: {shown}") from error
+        if done.returncode:
+            raise ToolError(f"QEMU ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        said = serial.read_text("utf-8", "replace") if serial.exists() else ""
+    text, _, code = said.rpartition("arenite-exit ")
+    return Ended(
+        int(code) if code.strip().isdigit() else None, text, done.stdout, round(time.monotonic() - started, 1)
+    )
+
+
+def python(*arguments: str) -> list[str]:
+    """The command that runs this very Python."""
+    return [sys.executable, *arguments]

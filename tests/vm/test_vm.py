@@ -1,0 +1,39 @@
+"""The V4L2 source in the emulated PC; takes a minute or two, so it runs when it is asked for: ``make test-vm``."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from arenite.converters.errors import ToolError
+from tests.vm.inside import CHECKS
+from tests.vm.kernel import missing_tools
+from tests.vm.machine import python, run
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("ARENITE_VM") != "1", reason="boots an emulated PC: make test-vm, or ARENITE_VM=1"
+)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, dict[str, Any]]:
+    """Of one machine, by the name of the check. Where the kernel cannot be had, that is a failure: it was asked for."""
+    try:
+        ended = run(python("-m", "tests.vm.inside"))
+    except ToolError as error:
+        pytest.fail(f"{error} (missing: {missing_tools()})")
+    try:
+        rows = json.loads(ended.said)
+    except ValueError:
+        pytest.fail(f"no results; the console ends with:\n{ended.console[-4000:]}")
+    return {row["name"]: row for row in rows}
+
+
+@pytest.mark.parametrize("name", [function.__name__ for function in CHECKS])
+def test_in_the_emulated_pc(name: str, results: dict[str, dict[str, Any]]) -> None:
+    assert name in results
+    row = results[name]
+    assert row["ok"], row.get("trace", row["detail"])
