@@ -70,7 +70,7 @@ static const ar_layer_fn layers[] = {add_step, running_sum, reverse};
 static const ar_io inputs[] = {{AT(0), 8, AR_INT8}};
 static const ar_io outputs[] = {{AT(24), 8, AR_INT8}};
 const ar_model model = {
-    "toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers, reset, model_memory.head, 32, 3, 1, 1, 0,
+    "toy", {1, 2, 3, 4, 5, 6, 7, 8}, inputs, outputs, layers, reset, model_memory.head, 32, 3, 1, 1, 0, 0,
 };
 """
 

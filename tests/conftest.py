@@ -1,0 +1,53 @@
+"""For all tests: a store of their own, compilers that remember, and no clock that decides.
+
+The same engine sources are compiled for the same core by hundreds of tests: ccache, where it is installed, gives the
+very object that the compiler made the first time.  Commands are started nearly as often: Python keeps what it made of
+the sources, also where the user's settings say otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
+CACHE = Path(__file__).resolve().parent.parent / ".cache"
+
+# How long an example takes says more about what else the computer does.
+settings.register_profile("arenite", deadline=None)
+settings.load_profile("arenite")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """``$ARENITE_STORE``, for processes that tests start as well."""
+    path = tmp_path_factory.mktemp("store") / "bench.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARENITE_STORE", str(path))
+        yield path
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """``PATH`` begins with a folder in which compilers are ccache; nothing keeps Python from its bytecode."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        ccache = shutil.which("ccache")
+        if ccache is not None and "CCACHE_DISABLE" not in os.environ:
+            folder = tmp_path_factory.mktemp("compilers")
+            for prefix, end in itertools.product(PREFIXES, ("gcc", "g++")):
+                if shutil.which(prefix + end):
+                    (folder / (prefix + end)).symlink_to(ccache)
+            patch.setenv("PATH", str(folder), prepend=os.pathsep)
+            patch.setenv("CCACHE_DIR", str(CACHE / "ccache"))
+            patch.setenv("CCACHE_MAXSIZE", "1G")
+            # Projects are made in a new folder each time: its name is not in what is compiled.
+            patch.setenv("CCACHE_BASEDIR", str(tmp_path_factory.getbasetemp()))
+            patch.setenv("CCACHE_NOHASHDIR", "1")
+        yield
