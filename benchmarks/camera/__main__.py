@@ -1,0 +1,187 @@
+"""Every target of the camera loop in one run on the same frames: ``python -m benchmarks.camera``.
+
+Frames of 1280x720 YUYV from photographs, in a ring of buffers; one thread; medians over at least ``--frames`` after a
+warm-up; contenders take turns of a few frames. ``--json``: one object on standard output. ``--docs`` brings
+docs/camera-performance.md up to date. PARTS, to run only those: naive, recorded, mediapipe, written, steady, cold,
+governor, answers. MediaPipe's environment (about 500 MB) is made when it is first needed. Exit code 1: a target is
+missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.atomic import write_atomic
+from arenite.converters.errors import ArenaError
+from arenite.host.report.generated import DOCS, with_section
+from benchmarks.camera import answers, cold, compare, steady
+from benchmarks.camera.cases import cases
+from benchmarks.camera.governor_rows import governor_rows
+from benchmarks.camera.pictures import MANY
+from benchmarks.camera.recorded import with_recording
+from benchmarks.camera.rows import (
+    Row,
+    answer_rows,
+    cold_row,
+    memory_row,
+    naive_rows,
+    peer_rows,
+    recorded_row,
+    stage_text,
+    steady_row,
+)
+from benchmarks.camera.tables import machine_text, stages_table, targets_table
+from benchmarks.camera.written_rows import written_row
+
+OUT = Path("out/camera").resolve()
+PARTS = ("naive", "recorded", "mediapipe", "written", "steady", "cold", "governor", "answers")
+LEAST_FRAMES = 300
+COLD_RUNS = 15
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.camera", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PARTS", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--frames", type=int, default=LEAST_FRAMES)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--docs", action="store_true", help="also bring docs/camera-performance.md up to date"
+    )
+    options = parser.parse_args(argv)
+    unknown = set(options.parts) - set(PARTS)
+    if unknown or options.frames < 1:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--frames is at least 1")
+    if options.docs and (options.frames < LEAST_FRAMES or options.parts):
+        parser.error(f"--docs takes every part, and {LEAST_FRAMES} frames or more")
+    try:
+        result = measured(tuple(options.parts) or PARTS, options.frames)
+    except ArenaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    write_atomic(OUT / "result.json", json.dumps(result, indent=1) + "\n")
+    rows = [Row(**row) for row in result["rows"]]
+    if options.json:
+        print(json.dumps(result, indent=1))
+    else:
+        for row in rows:
+            verdict = {True: "met", False: "MISSED", None: ""}[row.met]
+            print(f"{verdict:7} {row.what}: {row.measured}" + (f"  [{row.target}]" if row.target else ""))
+    if options.docs:
+        page = DOCS / "camera-performance.md"
+        text = page.read_text("utf-8")
+        for name, content in sections(result).items():
+            text = with_section(text, name, content)
+        write_atomic(page, text)
+    return 1 if any(row.met is False for row in rows) else 0
+
+
+def sections(result: dict[str, Any]) -> dict[str, str]:
+    """The generated parts of docs/camera-performance.md."""
+    return {
+        "targets": targets_table([Row(**row) for row in result["rows"]]),
+        "stages": stages_table(result["stages"]),
+        "machine": machine_text(result["machine"]),
+    }
+
+
+def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
+    """Raises ``ArenaError`` when a part cannot be run."""
+    chosen = {case.name: case for case in cases()}
+    face = chosen["blazeface"]
+    before = os.getloadavg()[0]
+    rows: list[Row] = []
+    stages: list[dict[str, Any]] = []
+
+    def tell(part: str) -> bool:
+        if part in parts:
+            print(f"{part} ...", file=sys.stderr, flush=True)
+        return part in parts
+
+    if tell("naive"):
+        for case in chosen.values():
+            found = compare.with_naive(case, frames)
+            rows += naive_rows(found)
+            stages.append(_stages(found))
+            print(f"  {case.title}: {stage_text(found)}", file=sys.stderr)
+        for case in (chosen["vww"], face):
+            rows.append(memory_row(compare.with_naive(case, frames, MANY)))
+    if tell("recorded"):
+        rows += [recorded_row(with_recording(case, frames)) for case in chosen.values()]
+    if tell("mediapipe"):
+        rows += peer_rows(compare.with_mediapipe(face, frames))
+    if tell("written"):
+        rows += [written_row(case) for case in chosen.values()]
+    if tell("steady"):
+        rows += [
+            steady_row(steady.steady(face, 2 * frames, None)),
+            steady_row(steady.steady(face, frames, 30.0)),
+        ]
+    if tell("cold"):
+        rows.append(cold_row("from Python", cold.shortest(str(face.path), COLD_RUNS)))
+        rows.append(cold_row("`arenite camera`", cold.command_line(str(face.path), COLD_RUNS)))
+    if tell("governor"):
+        rows += governor_rows()
+    if tell("answers"):
+        for case in chosen.values():
+            agreed = answers.agreement(case)
+            rows += answer_rows(case.title, agreed)
+            for line in agreed.unlike:
+                print(f"  {case.title}: {line}", file=sys.stderr)
+    order = {name: place for place, name in enumerate(GROUPS)}
+    rows.sort(key=lambda row: order.get(row.group, len(order)))
+    return {
+        "schema": "arenite.camera-benchmark/1",
+        "frames": frames,
+        "machine": _machine(before),
+        "rows": [row.to_json() for row in rows],
+        "stages": stages,
+    }
+
+
+#: The order of the table.
+GROUPS = ("overhead", "naive", "peer", "written", "steady", "cold", "governor", "answers")
+
+
+def _stages(found: compare.Comparison) -> dict[str, Any]:
+    from benchmarks.camera.rows import ms
+
+    split = {name: ms(values) for name, values in found.ours.stages.items()}
+    whole = ms(found.ours.whole)
+    return {
+        "model": found.case.title,
+        "runtime": found.runtime,
+        "ms": split | {"rest": whole - sum(split.values()), "whole": whole},
+        "naive_ms": {"invoke": ms(found.naive_invoke), "whole": ms(found.naive)},
+        "frames": {"ours": len(found.ours.whole), "naive": len(found.naive)},
+    }
+
+
+def _machine(load: float) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    processor = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    packages = ("numpy", "ai-edge-litert", "opencv-python-headless", "pillow")
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in packages},
+        "load_before": round(load, 2),
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

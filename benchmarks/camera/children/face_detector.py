@@ -1,0 +1,134 @@
+"""MediaPipe Tasks' FaceDetector in an environment of its own; it knows nothing of Arenite.
+
+    python face_detector.py MODEL.tflite RGB.npy YUYV.npy
+
+A line of JSON on standard input asks for a round: {"mode": "image" or "video", "input": "rgb" or "yuyv", "frames": N,
+"processors": how many its threads may use, 0 for all}.
+The reply is a line, too: {"ns": [per frame; with all processors only those in which no thread was interrupted],
+"found": [per picture: [left, top, right, bottom, score] or null]}.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+
+import cv2
+import flatbuffers
+import mediapipe as mp
+import numpy as np
+from mediapipe.tasks.metadata import metadata_schema_py_generated as metadata
+from mediapipe.tasks.metadata import schema_py_generated as schema
+from mediapipe.tasks.python import BaseOptions, vision
+
+
+def with_normalisation(model: bytes) -> bytes:
+    """``model`` with the metadata that MediaPipe asks of a float input: (p - 127.5) / 127.5. Nothing else changes."""
+    normalisation = metadata.NormalizationOptionsT()
+    normalisation.mean, normalisation.std = [127.5], [127.5]
+    unit = metadata.ProcessUnitT()
+    unit.optionsType, unit.options = metadata.ProcessUnitOptions.NormalizationOptions, normalisation
+    pixels = metadata.ImagePropertiesT()
+    pixels.colorSpace = metadata.ColorSpaceType.RGB
+    content = metadata.ContentT()
+    content.contentPropertiesType = metadata.ContentProperties.ImageProperties
+    content.contentProperties = pixels
+    tensors = [metadata.TensorMetadataT() for _ in range(3)]
+    for tensor, name in zip(tensors, ("input", "regressors", "classificators"), strict=True):
+        tensor.name = name
+    tensors[0].content, tensors[0].processUnits = content, [unit]
+    graph = metadata.SubGraphMetadataT()
+    graph.inputTensorMetadata, graph.outputTensorMetadata = tensors[:1], tensors[1:]
+    whole = metadata.ModelMetadataT()
+    whole.name, whole.subgraphMetadata = "face detector", [graph]
+
+    loaded = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(model, 0))
+    buffer = schema.BufferT()
+    buffer.data = np.frombuffer(packed(whole, b"M001"), np.uint8)
+    loaded.buffers.append(buffer)
+    entry = schema.MetadataT()
+    entry.name, entry.buffer = "TFLITE_METADATA", len(loaded.buffers) - 1
+    loaded.metadata = [*(loaded.metadata or []), entry]
+    return packed(loaded, b"TFL3")
+
+
+def packed(table, identifier: bytes) -> bytes:
+    builder = flatbuffers.Builder(0)
+    builder.Finish(table.Pack(builder), identifier)
+    return bytes(builder.Output())
+
+
+class Detectors:
+    """Both running modes on the same model."""
+
+    def __init__(self, model: bytes) -> None:
+        def made(mode):
+            options = vision.FaceDetectorOptions(BaseOptions(model_asset_buffer=model), running_mode=mode)
+            return vision.FaceDetector.create_from_options(options)
+
+        self.image = made(vision.RunningMode.IMAGE)
+        self.video = made(vision.RunningMode.VIDEO)
+        self.now_ms = 0
+
+    def detect(self, mode: str, rgb: np.ndarray):
+        picture = mp.Image(image_format=mp.ImageFormat.SRGB, data=rgb)
+        if mode == "image":
+            return self.image.detect(picture)
+        self.now_ms += 33
+        return self.video.detect_for_video(picture, self.now_ms)
+
+    def close(self) -> None:
+        self.image.close()
+        self.video.close()
+
+
+def confine(processors: int, allowed: set) -> None:
+    """All threads of this process, and those that they start, to so many processors; 0: to all that are ``allowed``."""
+    chosen = set(sorted(allowed)[:processors]) if processors else allowed
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), chosen)
+
+
+def best(result, width: int, height: int):
+    """The best face in parts of the picture, or None."""
+    if not result.detections:
+        return None
+    found = max(result.detections, key=lambda each: each.categories[0].score)
+    box = found.bounding_box
+    edges = (box.origin_x, box.origin_y, box.origin_x + box.width, box.origin_y + box.height)
+    parts = [edge / side for edge, side in zip(edges, (width, height, width, height), strict=True)]
+    return [*parts, found.categories[0].score]
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    with open(sys.argv[1], "rb") as stream:
+        detectors = Detectors(with_normalisation(stream.read()))
+    rgb, yuyv = np.load(sys.argv[2]), np.load(sys.argv[3])
+    height, width = rgb.shape[1:3]
+    allowed = os.sched_getaffinity(0)
+    print(json.dumps({"ready": True, "version": mp.__version__}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        confine(asked["processors"], allowed)
+        from_camera = asked["input"] == "yuyv"
+        times, found = [], [None] * len(rgb)
+        interrupted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        for number in range(asked["frames"]):
+            k = number % len(rgb)
+            start = time.perf_counter_ns()
+            picture = cv2.cvtColor(yuyv[k], cv2.COLOR_YUV2RGB_YUYV) if from_camera else rgb[k]
+            result = detectors.detect(asked["mode"], picture)
+            taken = time.perf_counter_ns() - start
+            before, interrupted = interrupted, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+            # On one processor its own threads interrupt each other: that is part of what a frame costs.
+            if interrupted == before or asked["processors"] == 1:
+                times.append(taken)
+            found[k] = best(result, width, height)
+        print(json.dumps({"ns": times, "found": found}), flush=True)
+    detectors.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""MediaPipe Tasks' FaceDetector as the peer: in its own environment and process, asked for a round at a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.errors import ToolError
+from arenite.converters.importers.environments import Environment, Spec, make
+from benchmarks.camera.pictures import HEIGHT, WIDTH, ring
+
+#: The newest release. It installs on Python 3.11 and takes a model as bytes.
+SPEC = Spec("mediapipe", ("mediapipe",), ("mediapipe==1.2.2",), disk_mb=600)
+CHILD = Path(__file__).parent / "children" / "face_detector.py"
+
+
+@dataclass(frozen=True)
+class Round:
+    """``ns``: per frame; where its threads have all processors, without those that were interrupted. ``found``: the
+    best face of each picture."""
+
+    ns: list[int]
+    found: list[list[float] | None]
+
+
+class FaceDetector:
+    """Use as a context manager. Makes the environment (about 500 MB) when it is first needed. Raises ``ToolError``."""
+
+    def __init__(self, model: Path) -> None:
+        self.model = model
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> FaceDetector:
+        self._environment: Environment = make(SPEC)
+        self._folder = tempfile.TemporaryDirectory(prefix="arenite-bench-")
+        folder = Path(self._folder.name)
+        shown = ring()
+        np.save(folder / "rgb.npy", np.stack([picture.rgb for picture in shown]))
+        np.save(folder / "yuyv.npy", np.stack([picture.yuyv.reshape(HEIGHT, WIDTH, 2) for picture in shown]))
+        self._log = folder / "stderr.txt"
+        arguments = (str(self.model), str(folder / "rgb.npy"), str(folder / "yuyv.npy"))
+        self._process = self._environment.start(CHILD, *arguments, log=self._log, talk=True)
+        self.version = self._reply()["version"]
+        return self
+
+    def round(self, mode: str, given: str, processors: int, frames: int) -> Round:
+        """``mode``: image or video; ``given``: rgb or yuyv; ``processors`` for its threads, 0 for all."""
+        assert self._process is not None and self._process.stdin is not None
+        asked = json.dumps({"mode": mode, "input": given, "frames": frames, "processors": processors})
+        self._process.stdin.write(asked.encode() + b"\n")
+        self._process.stdin.flush()
+        said = self._reply()
+        return Round(said["ns"], said["found"])
+
+    def _reply(self) -> dict[str, Any]:
+        assert self._process is not None and self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._environment.failure(CHILD, self._process.wait(), self._log)
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise ToolError(f"{CHILD.name} said {line[:80]!r}, which is no JSON.") from error
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process.stdout.close()
+        self._folder.cleanup()

@@ -1,0 +1,123 @@
+"""Camera frames for the benchmark: photographs, with a face and without, as a camera of 1280x720 sends them (YUYV).
+
+One face is shown at many places and sizes, before other photographs; some frames have none. Each frame lies in memory
+of its own, on a page's edge as a camera's buffers do.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from arenite.models.manifest import manifest
+from arenite.models.members import members
+
+WIDTH, HEIGHT = 1280, 720
+#: Buffers of a V4L2 camera, and so many that they are larger than a level 3 cache: 44 MB.
+RING, MANY = 4, 24
+#: The pictures of the smallest ring: three with the face, one without.
+_FIRST = (1, 4, 8, 9)
+#: Of the portrait: head and shoulders, as someone before a camera is seen.
+_HEAD = (64, 0, 384, 320)
+#: Backdrop, side of the portrait in pixels (0 for none), and its left and top edge.
+_SCENES = (
+    ("coffee", 720, 0, 0),
+    ("coffee", 720, 280, 0),
+    ("coffee", 720, 560, 0),
+    ("chelsea", 600, 40, 120),
+    ("chelsea", 600, 340, 60),
+    ("chelsea", 600, 640, 0),
+    ("camera", 480, 100, 200),
+    ("camera", 480, 400, 120),
+    ("camera", 480, 760, 40),
+    ("coffee", 0, 0, 0),
+    ("chelsea", 0, 0, 0),
+    ("camera", 0, 0, 0),
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """``rgb``: uint8 [720, 1280, 3]; ``yuyv``: uint8 [720, 2560], BT.601 in the studio range, on a page's edge.
+
+    ``rgb`` is what the bytes of ``yuyv`` mean, as OpenCV converts them: whoever is given one or the other sees the
+    same picture."""
+
+    name: str
+    face: bool
+    rgb: np.ndarray
+    yuyv: np.ndarray
+
+
+@cache
+def pictures() -> tuple[Picture, ...]:
+    """All frames, in the order in which they are shown. Fetches the photographs once. Raises ``ToolError``."""
+    import cv2
+    from PIL import Image
+
+    chosen = manifest().pictures["photos"]
+    names = [path.rsplit("/", 1)[-1].split(".")[0] for path in chosen.paths]
+    photographs = {
+        name: Image.open(io.BytesIO(data)).convert("RGB")
+        for name, data in zip(names, members(chosen, "pictures"), strict=True)
+    }
+    portrait = photographs["astronaut"].crop(_HEAD)
+    made = []
+    for number, (backdrop, side, left, top) in enumerate(_SCENES):
+        canvas = _cover(photographs[backdrop])
+        if side:
+            canvas.paste(portrait.resize((side, side), Image.Resampling.LANCZOS), (left, top))
+        yuyv = _own_pages(to_yuyv(np.asarray(canvas)))
+        rgb = cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2RGB_YUYV)
+        made.append(Picture(f"{number:02d}-{backdrop}-{side}", side > 0, rgb, yuyv))
+    return tuple(made)
+
+
+def ring(buffers: int = RING) -> tuple[Picture, ...]:
+    """``buffers`` frames, each in memory of its own. As many as a camera's driver has stay in the last level of cache,
+    where a driver that copies (UVC), or a bus that writes into the cache, leaves them; ``MANY`` do not, as from a
+    device that writes to main memory."""
+    return _ring(buffers)
+
+
+@cache
+def _ring(buffers: int) -> tuple[Picture, ...]:
+    shown = pictures()
+    order = [*_FIRST, *(k for k in range(len(shown)) if k not in _FIRST)]
+    chosen = [shown[order[k % len(order)]] for k in range(buffers)]
+    return tuple(replace(picture, yuyv=_own_pages(picture.yuyv)) for picture in chosen)
+
+
+def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, which is optional
+    """``photograph`` scaled to cover the frame, its middle cut out."""
+    from PIL import Image
+
+    scale = max(WIDTH / photograph.width, HEIGHT / photograph.height)
+    size = (round(photograph.width * scale), round(photograph.height * scale))
+    left, top = (size[0] - WIDTH) // 2, (size[1] - HEIGHT) // 2
+    scaled = photograph.resize(size, Image.Resampling.BICUBIC)
+    return scaled.crop((left, top, left + WIDTH, top + HEIGHT))
+
+
+def to_yuyv(rgb: np.ndarray) -> np.ndarray:
+    """uint8 [h, w, 3] to uint8 [h, 2 w]: BT.601, studio range, each pair's chroma the mean of both (ITU-R BT.601-7)."""
+    r, g, b = (rgb[..., k].astype(np.float32) for k in range(3))
+    y = 16 + (65.481 * r + 128.553 * g + 24.966 * b) / 255
+    u = 128 + (-37.797 * r - 74.203 * g + 112.0 * b) / 255
+    v = 128 + (112.0 * r - 93.786 * g - 18.214 * b) / 255
+    made = np.empty((*rgb.shape[:2], 2), np.float32)
+    made[..., 0] = y
+    made[:, 0::2, 1] = (u[:, 0::2] + u[:, 1::2]) / 2
+    made[:, 1::2, 1] = (v[:, 0::2] + v[:, 1::2]) / 2
+    return np.rint(made).clip(0, 255).astype(np.uint8).reshape(rgb.shape[0], -1)
+
+
+def _own_pages(data: np.ndarray) -> np.ndarray:
+    """A copy of ``data`` in memory of its own that begins on a page."""
+    made = np.frombuffer(mmap.mmap(-1, data.nbytes), np.uint8).reshape(data.shape)
+    made[:] = data
+    return made

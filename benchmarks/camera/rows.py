@@ -1,0 +1,173 @@
+"""The rows of the table: what is asked, what was measured, and whether that is met."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.camera.answers import FLOAT, PILLOW, Agreement
+from benchmarks.camera.cold import Cold
+from benchmarks.camera.compare import Comparison, PeerComparison
+from benchmarks.camera.steady import Steady
+
+PEER_SPEEDUP = 1.5
+EVENNESS = 1.5
+COLD_SECONDS, COLD_MB = 0.25, 60.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """``met``: None where nothing is asked. ``group``: rows of one subject stand together."""
+
+    group: str
+    what: str
+    target: str
+    measured: str
+    met: bool | None = None
+    kind: str = "measured"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def ms(values: list[int]) -> float:
+    """The median of times in ns, in ms."""
+    return float(np.median(values)) / 1e6
+
+
+def stage_text(comparison: Comparison) -> str:
+    times = comparison.ours
+    parts = {name: ms(values) for name, values in times.stages.items()}
+    rest = ms(times.whole) - sum(parts.values())
+    return ", ".join(f"{name} {value:.3f}" for name, value in (parts | {"the rest": rest}).items())
+
+
+def memory_row(comparison: Comparison) -> Row:
+    """The same as the first of ``naive_rows`` on frames that no cache holds; nothing is asked of it."""
+    times = comparison.ours
+    invoke, besides = ms(times.stages["invoke"]), ms(times.besides_invoke())
+    return Row(
+        "overhead",
+        f"the same, {comparison.case.title}, frames in main memory",
+        "",
+        f"{besides / invoke:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs; "
+        f"{ms(comparison.naive) / ms(times.whole):.2f} × faster than what a user writes)",
+    )
+
+
+def naive_rows(comparison: Comparison) -> list[Row]:
+    case, times = comparison.case, comparison.ours
+    invoke, besides, whole = ms(times.stages["invoke"]), ms(times.besides_invoke()), ms(times.whole)
+    theirs, rows = ms(comparison.naive), []
+    share = besides / invoke
+    rows.append(
+        Row(
+            "overhead",
+            f"everything but invoke, {case.title}",
+            f"≤ {case.overhead} × invoke" if case.overhead else "",
+            f"{share:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs)",
+            share <= case.overhead if case.overhead else None,
+        )
+    )
+    # No loop can be faster than the model alone.
+    bound = theirs / invoke
+    rows.append(
+        Row(
+            "naive",
+            f"the same on frames in memory, converted as OpenCV's V4L2 backend does, {case.title}",
+            "",
+            f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms; invoke alone would be {bound:.2f} ×)",
+        )
+    )
+    return rows
+
+
+def recorded_row(comparison: Comparison) -> Row:
+    case, times = comparison.case, comparison.ours
+    theirs, whole = ms(comparison.naive), ms(times.whole)
+    return Row(
+        "naive",
+        f"whole frame against what a user writes, cv2.VideoCapture itself on a recording, {case.title}",
+        f"≥ {case.speedup:g} × faster",
+        f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms)",
+        theirs / whole >= case.speedup,
+    )
+
+
+#: What MediaPipe is given, its processors, how that is said, and what is asked: all of the table is of one thread.
+_PEERS = (
+    ("rgb", 1, "given RGB, on one processor", PEER_SPEEDUP),
+    ("yuyv", 1, "from the camera's YUYV, on one processor", None),
+    ("rgb", 0, "given RGB, its threads on all processors", None),
+)
+
+
+def peer_rows(comparison: PeerComparison) -> list[Row]:
+    """Of MediaPipe's two modes the faster one."""
+    ours, invoke = ms(comparison.ours.whole), ms(comparison.ours.stages["invoke"])
+    made = []
+    for given, processors, text, least in _PEERS:
+        theirs, mode = min(
+            (ms(values), way[0]) for way, values in comparison.peer.items() if way[1:] == (given, processors)
+        )
+        made.append(
+            Row(
+                "peer",
+                f"whole frame against MediaPipe Tasks FaceDetector {comparison.version}, {text}",
+                f"≥ {least} × faster" if least else "",
+                f"{theirs / ours:.2f} × ({theirs:.2f} against {ours:.2f} ms, {mode} mode; "
+                f"invoke alone would be {theirs / invoke:.2f} ×)",
+                theirs / ours >= least if least else None,
+            )
+        )
+    return made
+
+
+def steady_row(found: Steady) -> Row:
+    how = "flat out" if found.fps is None else f"at {found.fps:g} frames a second"
+    return Row(
+        "steady",
+        f"p99 / p50 of the loop, BlazeFace, {how}",
+        f"≤ {EVENNESS}",
+        f"{found.ratio:.2f} ({found.p99:.2f} and {found.p50:.2f} ms over {found.frames} frames)",
+        found.ratio <= EVENNESS,
+    )
+
+
+def cold_row(what: str, found: Cold) -> Row:
+    return Row(
+        "cold",
+        f"cold start to the first answer, BlazeFace on LiteRT, {what}",
+        f"≤ {COLD_SECONDS} s, ≤ {COLD_MB:.0f} MB",
+        f"{found.seconds:.3f} s, {found.peak_mb:.1f} MB (medians of {found.runs})",
+        found.seconds <= COLD_SECONDS and found.peak_mb <= COLD_MB,
+    )
+
+
+def answer_rows(title: str, found: Agreement) -> list[Row]:
+    references = {
+        FLOAT: "the float path by Pillow, which samples where the recorded steps do",
+        PILLOW: "Pillow's resize, which averages over all pixels: another picture",
+    }
+    made = [
+        Row(
+            "answers",
+            f"top answer of {text}, {title}",
+            "the same on every frame" if way == FLOAT else "",
+            f"{found.same[way]} of {found.frames}",
+            found.same[way] == found.frames if way == FLOAT else None,
+        )
+        for way, text in references.items()
+    ]
+    made.append(
+        Row(
+            "answers",
+            f"skew: tensors equal to NumPy's of the recorded steps, {title}",
+            "every byte",
+            f"{found.frames - found.skew} of {found.frames}",
+            found.skew == 0,
+        )
+    )
+    return made

@@ -1,0 +1,139 @@
+"""What a second core brings: every model on the emulated machine with two, against the same machine with one.
+
+    python -m benchmarks.dual_core [--model NAME]... [--optimise MODE]... [--write-docs]
+
+Instructions are counted by a plugin in the emulator, those of waiting left out. The critical path is an estimate: per
+layer the busier core, and what fork and join cost. Models come from $ARENITE_MODELS (../shared/models).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.atomic import write_atomic
+from arenite.firmware.generator.features import Features
+from arenite.host.bench.run import Options, bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.prepare import prepare
+from arenite.host.report.generated import DOCS, markdown_table, with_section
+from arenite.profiles.boards import load_board
+
+BOARD = "qemu_riscv32_smp2"
+MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
+PAGE = DOCS / "dual-core.md"
+
+
+def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
+    """One row: the model on one core and on two."""
+    prepared = prepare(model)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    inputs = random_samples(tensors, samples)
+    one, two = (
+        bench(
+            prepared,
+            load_board(BOARD),
+            inputs,
+            Options(optimise, features=Features(cores=cores), cycles=True),
+            lambda *_: None,
+        )
+        for cores in (1, 2)
+    )
+    exact = all(r["samples"]["bit_exact"] == samples for r in (one, two))
+    sizes = all(
+        r["flash"]["total"] == r["flash"]["predicted_total"]
+        and r["memory"]["static"] == r["memory"]["predicted_static"]
+        and r["memory"]["arena"] == r["memory"]["predicted_arena"]
+        for r in (one, two)
+    )
+    found = two["two_cores"]
+    alone = one["inference"]["instructions"]["p50"]
+    row = {"model": model.stem, "optimise": optimise, "exact": exact, "sizes": sizes, "one": alone}
+    for name, result in (("one", one), ("two", two)):
+        row[f"ram_{name}"] = (
+            result["memory"]["arena"] + result["memory"]["static"] + result["memory"]["stack"]
+        )
+        row[f"flash_{name}"] = result["flash"]["total"]
+        row[f"cycles_{name}"] = result["inference"]["cycles"]["p50"]
+    if found is None:
+        return row | {"cut": 0, "critical": alone, "serial": 1.0, "work": alone, "layers": [], "barrier": 0}
+    return row | {
+        "cut": sum(layer["cut"] for layer in found["layers"]),
+        "critical": found["critical_path"]["instructions"],
+        "serial": found["serial_share"],
+        "work": found["work"]["instructions"],
+        "barrier": found["barrier"]["instructions"],
+        "layers": found["layers"],
+    }
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """One line per model and mode."""
+    head = ["model", "optimise", "layers cut", "one core: instructions", "two: critical path (est.)"]
+    head += ["speed-up (est.)", "in cycles (est.)", "serial", "RAM B: one, two", "flash B: one, two"]
+    lines = [
+        [
+            r["model"].removesuffix("_int8"),
+            r["optimise"],
+            f"{r['cut']} of {len(r['layers'])}",
+            f"{r['one']:,}",
+            f"{r['critical']:,}",
+            f"{r['one'] / r['critical']:.2f}",
+            f"{r['cycles_one'] / r['cycles_two']:.2f}",
+            f"{100 * r['serial']:.1f} %",
+            f"{r['ram_one']:,}, {r['ram_two']:,}",
+            f"{r['flash_one']:,}, {r['flash_two']:,}",
+        ]
+        for r in rows
+    ]
+    return markdown_table(head, lines, range(2, len(head)))
+
+
+def layers(row: dict[str, Any]) -> str:
+    """The layers of one model."""
+    head = ["#", "operator", "first core", "second core", "critical path (est.)", "stays whole because"]
+    lines = [
+        [
+            str(layer["index"]),
+            layer["op"],
+            f"{layer['first']:,}",
+            "–" if layer["second"] is None else f"{layer['second']:,}",
+            f"{layer['critical']:,}",
+            layer["why"],
+        ]
+        for layer in row["layers"]
+    ]
+    return markdown_table(head, lines, (0, 2, 3, 4))
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dual_core", description=__doc__)
+    parser.add_argument("--model", action="append", help="default: all int8 models")
+    parser.add_argument("--optimise", action="append", help="default: speed")
+    parser.add_argument("--samples", type=int, default=3)
+    parser.add_argument("--write-docs", action="store_true", help=f"put the tables into docs/{PAGE.name}")
+    args = parser.parse_args(argv)
+    models = [m for m in sorted(MODELS.glob("*_int8.tflite")) if not args.model or m.stem in args.model]
+    rows = []
+    for model in models:
+        for optimise in args.optimise or ("speed",):
+            rows.append(measure(model, optimise, args.samples))
+            print(table(rows[-1:]), file=sys.stderr)
+    text = table(rows)
+    wrong = [r["model"] for r in rows if not (r["exact"] and r["sizes"])]
+    if args.write_docs:
+        keyword = next((r for r in rows if r["model"].startswith("kws01")), rows[0])
+        page = with_section(PAGE.read_text("utf-8"), "models", text)
+        write_atomic(PAGE, with_section(page, "layers", layers(keyword)))
+    print(text)
+    if wrong:
+        print(f"not bit-exact, or not of the predicted size: {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
