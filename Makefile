@@ -1,6 +1,8 @@
 # make demo   set up everything and bench a real network on an emulated Cortex-M4 (BOARD=... PORT=... for another board)
+# make demo-camera  set up what the camera loop needs, and serve photographs to a face detector, with its dashboard
 # make test   set up everything and run the tests
-.PHONY: setup demo test lint bench fuzz sizes docs clean
+# make test-vm, make test-arm64  the camera against a real kernel driver in a virtual PC; the loop on aarch64
+.PHONY: setup demo demo-camera test test-vm test-arm64 lint bench fuzz sizes docs clean
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
@@ -16,8 +18,24 @@ demo:
 	@./setup.sh demo
 	@$(ARENITE) demo $(if $(BOARD),--board $(BOARD)) $(if $(PORT),--port $(PORT))
 
+# SOURCE=/dev/video0 for a camera; Ctrl-C ends it.
+demo-camera:
+	@./setup.sh camera
+	@mkdir -p out
+	@$(ARENITE) camera --source $(or $(SOURCE),auto) --model blazeface --dashboard --duration $(or $(SECONDS),20) \
+	    --output out/camera.jsonl --timeline out/camera-trace.json
+	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
+
 test: setup
 	$(PYTHON) -m pytest -n 2
+
+test-vm:
+	@./setup.sh dev vm
+	$(PYTHON) -m tests.vm
+
+test-arm64:
+	@./setup.sh dev arm64
+	$(PYTHON) -m tests.arm64
 
 # Shifting a negative integer right is arithmetic on every compiler for these cores, and the kernels rely on it.
 # A window of an average pool always meets the image: at least one of its rows is there.
@@ -26,13 +44,13 @@ lint: setup
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
 	@mkdir -p .cache/types/arenite/profiles
 	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
-	@ln -sf ../../../../profiles/__init__.py ../../../../profiles/boards.py .cache/types/arenite/profiles/
+	@for f in profiles/*.py; do ln -sf ../../../../$$f .cache/types/arenite/profiles/; done
 	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite -p tests -p benchmarks
-	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] firmware/processing/*.[ch] host/emulator/plugin/*.[ch]
+	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] firmware/processing/*.[ch] firmware/duty/*.c firmware/meter/*.cpp host/emulator/plugin/*.[ch] benchmarks/camera/*.c
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/average_pool_2d_s8.c \
 	    --inline-suppr -I firmware/engine -I firmware/boards \
-	    firmware/engine firmware/boards
+	    firmware/engine firmware/boards firmware/duty
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
 	    -I firmware/processing firmware/processing
 

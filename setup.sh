@@ -1,23 +1,50 @@
 #!/bin/sh
 # Set up Arenite in this folder: system packages, a virtual environment, the package itself.
-# Safe to run again: what is there is kept. Usage: ./setup.sh [extras]   (default: dev)
+# Safe to run again: what is there is kept. Usage: ./setup.sh [extras] [vm] [arm64]   (default: dev)
+# vm, arm64: what `make test-vm` and `make test-arm64` need besides.
 set -eu
 cd "$(dirname "$0")"
 extras=${1:-dev}
+[ $# -eq 0 ] || shift
 python=${PYTHON:-python3}
 
-# command:package pairs; only packages whose command is missing are installed. The demo needs the Cortex-M alone.
-wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
-qemu-system-arm:qemu-system-arm"
+# command:package pairs; only packages whose command is missing are installed. The demo needs the Cortex-M alone, the
+# camera a compiler of this computer.
+wanted=
+case $extras in
+demo | dev) wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
+qemu-system-arm:qemu-system-arm" ;;
+esac
+case $extras in
+camera | dev) wanted="$wanted
+gcc:gcc" ;;
+esac
 case $extras in
 dev) wanted="$wanted
-gcc:gcc
 riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
 xtensa-lx106-elf-gcc:gcc-xtensa-lx106
 qemu-system-riscv32:qemu-system-misc
 qemu-system-xtensa:qemu-system-misc
-cppcheck:cppcheck" ;;
+ccache:ccache
+cppcheck:cppcheck
+mosquitto:mosquitto" ;;
 esac
+for more in "$@"; do
+    case $more in
+    vm) wanted="$wanted
+qemu-system-x86_64:qemu-system-x86
+busybox:busybox-static
+depmod:kmod
+cpio:cpio" ;;
+    arm64) wanted="$wanted
+qemu-aarch64:qemu-user
+aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu" ;;
+    *)
+        echo "setup.sh knows vm and arm64, not '$more'."
+        exit 2
+        ;;
+    esac
+done
 
 missing=
 for pair in $wanted; do
@@ -27,7 +54,10 @@ for pair in $wanted; do
     esac
 done
 # A C compiler without the C library's headers cannot build the host tests.
-[ "$extras" != dev ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
+[ "$extras" = demo ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
+case " $* " in
+*" arm64 "*) [ -e /usr/aarch64-linux-gnu/include/stdint.h ] || missing="$missing libc6-dev-arm64-cross" ;;
+esac
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
 
 if [ -n "$missing" ]; then
