@@ -29,6 +29,21 @@ ccache:ccache
 cppcheck:cppcheck
 mosquitto:mosquitto" ;;
 esac
+# Tests that need one of these are skipped without it.
+optional=
+case $extras in
+dev)
+    optional="gst-launch-1.0:gstreamer1.0-tools
+gst-launch-1.0:gstreamer1.0-plugins-base
+openocd:openocd
+st-flash:stlink-tools
+dfu-util:dfu-util
+uhubctl:uhubctl
+espeak-ng:espeak-ng"
+    command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
+        optional="chromium:chromium $optional"
+    ;;
+esac
 for more in "$@"; do
     case $more in
     vm) wanted="$wanted
@@ -46,13 +61,18 @@ aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu" ;;
     esac
 done
 
-missing=
-for pair in $wanted; do
-    command -v "${pair%%:*}" >/dev/null 2>&1 || case " $missing " in
-    *" ${pair#*:} "*) ;;
-    *) missing="$missing ${pair#*:}" ;;
-    esac
-done
+# Packages of the pairs in $1 whose command is missing.
+missing_of() {
+    found=
+    for pair in $1; do
+        command -v "${pair%%:*}" >/dev/null 2>&1 || case " $found " in
+        *" ${pair#*:} "*) ;;
+        *) found="${found:+$found }${pair#*:}" ;;
+        esac
+    done
+    echo "$found"
+}
+missing=$(missing_of "$wanted")
 # A C compiler without the C library's headers cannot build the host tests.
 [ "$extras" = demo ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
 case " $* " in
@@ -60,8 +80,16 @@ case " $* " in
 esac
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
 
+as_root=
+[ "$(id -u)" = 0 ] || as_root=sudo
+install() {
+    echo "Installing them now (apt-get install --no-install-recommends)."
+    $as_root apt-get update -qq &&
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
 if [ -n "$missing" ]; then
-    echo "Arenite needs these system packages:$missing"
+    echo "Arenite needs these system packages: $missing"
     if ! command -v apt-get >/dev/null 2>&1; then
         cat <<END
 This is no Debian or Ubuntu: install them with your own package manager, then run this again. They hold:
@@ -70,18 +98,20 @@ This is no Debian or Ubuntu: install them with your own package manager, then ru
 END
         exit 3
     fi
-    if [ "$(id -u)" = 0 ]; then
-        as_root=
-    elif command -v sudo >/dev/null 2>&1; then
-        as_root=sudo
-    else
-        echo "Neither root nor sudo: ask an administrator to run: apt-get install$missing"
+    if [ -n "$as_root" ] && ! command -v sudo >/dev/null 2>&1; then
+        echo "Neither root nor sudo: ask an administrator to run: apt-get install $missing"
         exit 3
     fi
-    echo "Installing them now (apt-get install --no-install-recommends)."
-    $as_root apt-get update -qq
     # shellcheck disable=SC2086  # a list of words
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    install $missing
+fi
+
+missing=$(missing_of "$optional")
+if [ -n "$missing" ]; then
+    echo "Some tests need these system packages, and are skipped without them: $missing"
+    # shellcheck disable=SC2086
+    { command -v apt-get && { [ -z "$as_root" ] || command -v sudo; }; } >/dev/null 2>&1 && install $missing ||
+        echo "They could not be installed; going on without them."
 fi
 
 "$python" - <<'END' || exit 2

@@ -25,6 +25,7 @@ class Run:
     @property
     def json(self) -> dict[str, Any]:
         """Standard output as the one JSON object that it must be."""
+        assert self.out, self
         found = json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
         assert isinstance(found, dict)
         return found
