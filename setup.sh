@@ -21,6 +21,8 @@ gcc:gcc" ;;
 esac
 case $extras in
 dev) wanted="$wanted
+g++:g++
+git:git
 riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
 xtensa-lx106-elf-gcc:gcc-xtensa-lx106
 qemu-system-riscv32:qemu-system-misc
@@ -33,7 +35,9 @@ esac
 optional=
 case $extras in
 dev)
-    optional="gst-launch-1.0:gstreamer1.0-tools
+    optional="qemu-x86_64:qemu-user
+cmake:cmake
+gst-launch-1.0:gstreamer1.0-tools
 gst-launch-1.0:gstreamer1.0-plugins-base
 openocd:openocd
 st-flash:stlink-tools
