@@ -6,7 +6,6 @@ A serial port (``/dev/ttyGS0`` is the board's end, ``/dev/ttyACM0`` the host's) 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -88,6 +87,5 @@ def fat_image(path: Path, kilobytes: int) -> Path:
     """An empty FAT file system."""
     with path.open("wb") as file:
         file.truncate(kilobytes * 1024)
-    program = shutil.which("mkfs.vfat")
-    run(*([program] if program else ["/bin/busybox", "mkfs.vfat"]), str(path))
+    run("/bin/busybox", "mkdosfs", str(path))
     return path
