@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
+from arenite.converters.tensor import Tensor
 
 #: The schema's ActivationFunctionType.
 NONE, RELU, RELU_N1_TO_1, RELU6 = 0, 1, 2, 3

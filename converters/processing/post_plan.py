@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.post_values import (
     REAL_BITS,
@@ -18,6 +17,7 @@ from arenite.converters.processing.post_values import (
     values_of,
 )
 from arenite.converters.processing.steps_post import Mse, Postprocessing, TopK
+from arenite.converters.tensor import Tensor
 
 if TYPE_CHECKING:
     from arenite.converters.processing.post_plan_boxes import BoxesPlan

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.post_values import (
     ANCHOR_BITS,
@@ -20,6 +19,7 @@ from arenite.converters.processing.post_values import (
     values_of,
 )
 from arenite.converters.processing.steps_post import Boxes, Nms, Postprocessing
+from arenite.converters.tensor import Tensor
 
 
 @dataclass(frozen=True)

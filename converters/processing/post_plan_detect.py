@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.post_plan_boxes import (
     BoxesPlan,
@@ -27,6 +26,7 @@ from arenite.converters.processing.post_values import (
 )
 from arenite.converters.processing.steps_detect import Detections, Yolo
 from arenite.converters.processing.steps_post import Nms
+from arenite.converters.tensor import Tensor
 
 
 def plan_others(step: object, nms: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:

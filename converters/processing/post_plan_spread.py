@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.post_plan_boxes import Layout, input_sides
 from arenite.converters.processing.post_values import MOST_ROWS, Values, affine_of, least_key, tensor_of
 from arenite.converters.processing.steps_spread import Mask, Points
+from arenite.converters.tensor import Tensor
 
 #: A point's score that is none.
 NO_SCORE = 255

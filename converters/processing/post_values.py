@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.errors import UsageError
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.levels import Affine, _fixed
+from arenite.converters.tensor import Tensor
 
 #: Fractional bits of a real number, of anchors.
 REAL_BITS = 16

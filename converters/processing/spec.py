@@ -12,22 +12,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from arenite.converters.errors import UsageError
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.fields import bad, build, one_of, record_of, within
-from arenite.converters.processing.steps_audio import (
-    AudioSource,
-    Fft,
-    Frame,
-    Log,
-    Mel,
-    Mfcc,
-    Peak,
-    Window,
-)
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
+from arenite.converters.tensor import Tensor
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from arenite.converters.processing.steps_audio import AudioSource, AudioStep
 
 SCHEMA = "arenite.preprocessing/1"
 #: The key of an image's ``extra``.
@@ -68,25 +63,23 @@ class Quantise:
             raise bad(f"Quantise: scale is {self.scale:g}.")
 
 
-Source = ImageSource | AudioSource
-Step = (
-    Colour | Crop | Resize | Letterbox | Peak | Frame | Window | Fft | Mel | Log | Mfcc | Normalise | Quantise
-)
-
-_SOURCES: dict[str, type] = {kind.kind: kind for kind in (ImageSource, AudioSource)}
 _IMAGE: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
-#: In their order; all but those in _OPTIONAL have to be there.
-_AUDIO: tuple[type, ...] = (Peak, Frame, Window, Fft, Mel, Log, Mfcc)
-_OPTIONAL = (Peak, Window, Mel, Mfcc)
 _LAST: tuple[type, ...] = (Normalise, Quantise)
+
+
+def _sound() -> ModuleType:
+    """The steps of sound, imported where they are met: the first answer to a picture need not wait for them."""
+    from arenite.converters.processing import steps_audio
+
+    return steps_audio
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """A source, and the steps from it to the model's input."""
 
-    source: Source
-    steps: tuple[Step, ...]
+    source: ImageSource | AudioSource
+    steps: tuple[Colour | Crop | Resize | Letterbox | AudioStep | Normalise | Quantise, ...]
 
     def __post_init__(self) -> None:
         order = [type(step) for step in self.steps]
@@ -96,7 +89,8 @@ class Preprocessing:
             tail.insert(0, body.pop())
         if tail not in ([], [Normalise], [Quantise], [Normalise, Quantise]):
             raise bad("After all other steps comes at most one normalise, and then at most one quantise.")
-        allowed = _IMAGE if isinstance(self.source, ImageSource) else _AUDIO
+        picture = isinstance(self.source, ImageSource)
+        allowed = _IMAGE if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
                 names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
@@ -104,14 +98,8 @@ class Preprocessing:
                     f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "  # type: ignore[attr-defined]
                     f"normalise and quantise last, {names}."
                 )
-        if isinstance(self.source, AudioSource):
-            if body != [k for k in _AUDIO if k in body] or any(
-                k not in body for k in _AUDIO if k not in _OPTIONAL
-            ):
-                raise bad(
-                    "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
-                    "frame, fft and log must be there."
-                )
+        if not picture:
+            _sound().check_order(body)
         elif sum(kind in (Resize, Letterbox) for kind in body) > 1:
             raise bad("A picture can be resized once.")
 
@@ -155,12 +143,17 @@ class Preprocessing:
             raise bad(f"{place}, source: is missing or no table.")
         given = dict(source["source"])
         kind = given.pop("kind", None)
-        if kind not in _SOURCES:
-            raise bad(f"{place}, source, kind: is {kind!r}, expected one of {', '.join(_SOURCES)}.")
-        known = {k.do: k for k in (*_IMAGE, *_AUDIO, *_LAST)}  # type: ignore[attr-defined]
-        return Preprocessing(
-            build(_SOURCES[kind], given, f"{place}, source"), tuple(read_steps(steps, known, place))
-        )
+        if kind not in ("image", "audio"):
+            raise bad(f"{place}, source, kind: is {kind!r}, expected one of image, audio.")
+        kinds = (*_IMAGE, *_LAST)
+        if kind == "audio" or any(
+            isinstance(step, Mapping) and all(step.get("do") != k.do for k in kinds)  # type: ignore[attr-defined]
+            for step in steps
+        ):
+            kinds = (*_IMAGE, *_sound().STEPS, *_LAST)
+        known = {k.do: k for k in kinds}  # type: ignore[attr-defined]
+        made = build(ImageSource if kind == "image" else _sound().AudioSource, given, f"{place}, source")
+        return Preprocessing(made, tuple(read_steps(steps, known, place)))
 
 
 def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[dict[str, Any], list[Any]]:
@@ -190,7 +183,7 @@ def read_steps(records: list[Any], known: Mapping[str, type], place: str) -> lis
             raise bad(f"{where}: is no table.")
         given = dict(record)
         do = given.pop("do", None)
-        if do not in known:
+        if not isinstance(do, str) or do not in known:
             raise bad(f"{where}: do is {do!r}, expected one of {', '.join(known)}.")
         steps.append(build(known[do], given, f"{where} ({do})"))
     return steps

@@ -127,3 +127,18 @@ class Mfcc:
     def __post_init__(self) -> None:
         within(self.coefficients, 1, 512, "MFCC: coefficients")
         one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
+
+
+AudioStep = Peak | Frame | Window | Fft | Mel | Log | Mfcc
+#: In their order.
+STEPS: tuple[type, ...] = (Peak, Frame, Window, Fft, Mel, Log, Mfcc)
+_OPTIONAL = (Peak, Window, Mel, Mfcc)
+
+
+def check_order(kinds: list[type]) -> None:
+    """Raises ``UsageError`` unless ``kinds``, all of ``STEPS``, lead from sound to features."""
+    if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
+        raise bad(
+            "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
+            "frame, fft and log must be there."
+        )

@@ -12,13 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from arenite.converters.errors import ArenaError
 from arenite.host.camera.loop import Loop
-from arenite.host.energy.base import MEASURED, Power, PowerMeter, Temperature, Thermometer
-from arenite.host.energy.integrate import EnergyMeter
 from arenite.host.governor.base import Action, Seen
+
+# Imported when sensors are opened: the first answer need not wait for them.
+if TYPE_CHECKING:
+    from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
+    from arenite.host.energy.integrate import EnergyMeter
 
 #: Seconds from one look to the next, and looks from one step of the governor to the next.
 INTERVAL_S, LOOKS_PER_STEP = 0.5, 2
@@ -158,6 +161,8 @@ class Keeper:
         self._restore = found.restore
         self._busy = Busy(self._root)
         if found.meter is not None:
+            from arenite.host.energy.integrate import EnergyMeter
+
             self.energy = EnergyMeter(found.meter)
             # The first reading is of the time before the loop.
             with suppress(ArenaError, OSError):
@@ -174,6 +179,8 @@ class Keeper:
         assert self._busy is not None
         busy = self._busy.read()
         if self.energy is not None:
+            from arenite.host.energy.base import MEASURED
+
             before, self.power = self.power, self.energy.sample(busy)
             if self.power is not None:
                 self._step_watts.append(self.power.watts)

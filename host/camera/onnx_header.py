@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from arenite.converters.errors import ModelError
-from arenite.converters.graph import Quantization, Tensor
+from arenite.converters.tensor import Quantization, Tensor
 from arenite.host.camera.tflite_header import Header
 
 #: Numbers of fields.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arenite.converters.errors import ModelError
-from arenite.converters.graph import Quantization, Tensor
+from arenite.converters.tensor import Quantization, Tensor
 from arenite.host.camera.flatbuffer import Buffer, Table
 
 #: Numbers of the schema (lite/schema/schema.fbs): fields of its tables, and TensorType.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.converters.graph import Tensor
 from arenite.converters.processing.steps_post import Postprocessing, TopK
 from arenite.converters.quant import INTEGER_RANGE
+from arenite.converters.tensor import Tensor
 
 BEST = 5
 

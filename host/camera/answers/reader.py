@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.processing.post_plan import MsePlan, TopKPlan, plan_post
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.converters.tensor import Quantization, Tensor
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.answers.classes import classes_reader
 from arenite.host.camera.answers.compiled import call_for

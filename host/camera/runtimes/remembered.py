@@ -12,9 +12,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arenite.host.camera.runtimes.choice import Choice
 from arenite.models.pictures import cache_directory
+
+if TYPE_CHECKING:
+    from arenite.host.camera.runtimes.choice import Choice
 
 
 def remembered(path: Path, *, options: Mapping[str, str] | None = None) -> Choice | None:
@@ -22,6 +25,8 @@ def remembered(path: Path, *, options: Mapping[str, str] | None = None) -> Choic
     if not _folder().is_dir():  # nothing was ever chosen here: do not even read the model
         return None
     import json
+
+    from arenite.host.camera.runtimes.choice import Choice
 
     try:
         made = Choice.from_json(json.loads(kept_at(Path(path), dict(options or {})).read_bytes()))

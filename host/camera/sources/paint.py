@@ -34,7 +34,7 @@ def format_of(pixels: str, width: int, height: int, fps: float, stride: int = 0)
 
 def encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     """uint8 [height, width, 3] as the planes of ``pixels``: each uint8 [rows, bytes of a row]."""
-    # A band at a time: sums in 32 and 64 bits of a whole picture would be dozens of megabytes.
+    # A band at a time: sums in 32 bits of a whole picture would be dozens of megabytes.
     bands = [_encode(rgb[top : top + _BAND], pixels) for top in range(0, rgb.shape[0], _BAND)]
     return bands[0] if len(bands) == 1 else tuple(np.concatenate(parts) for parts in zip(*bands, strict=True))
 
@@ -57,11 +57,10 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     if pixels == "nv12":
         r, g, b = (c[0::2] + c[1::2] for c in (r, g, b))
         bits = 22
-    # In 64 bits: four times 255 times the largest factor leaves 32.
-    red, green, blue = (c.astype(np.int64) for c in (r, g, b))
+    # In 32 bits: four times 255 times the largest factor and the middle of four are below 2^30.
     middle = (257 << bits) >> 1
-    u = ((-155188 * red - 305135 * green + 460324 * blue + middle) >> bits).astype(np.uint8)
-    v = ((460324 * red - 385875 * green - 74448 * blue + middle) >> bits).astype(np.uint8)
+    u = ((-155188 * r - 305135 * g + 460324 * b + middle) >> bits).astype(np.uint8)
+    v = ((460324 * r - 385875 * g - 74448 * b + middle) >> bits).astype(np.uint8)
     if pixels == "nv12":
         return luma, np.stack([u, v], axis=-1).reshape(high // 2, wide)
     out = np.empty((high, wide // 2, 4), np.uint8)

@@ -11,6 +11,8 @@ from arenite.host.camera.sources.paint import encode, format_of
 
 #: Pictures that are made once and then shown in turn. Each has memory of its own, as a camera's buffers have.
 PICTURES = 8
+#: The gradient goes down in steps of so many rows, an even number: fewer to encode before the first picture.
+_STEP = 8
 
 
 class Synthetic:
@@ -38,10 +40,19 @@ class Synthetic:
         if not self._base:
             wide, high = self._format.width, self._format.height
             x = (np.arange(wide, dtype=np.uint32) * 255 // wide).astype(np.uint16)
-            y = (np.arange(high, dtype=np.uint32) * 255 // high).astype(np.uint16)[:, None]
-            rgb = np.empty((high, wide, 3), np.uint8)
+            y = (np.arange(0, high, _STEP, dtype=np.uint32) * 255 // high).astype(np.uint16)
+            steps, y = (
+                len(y),
+                y.repeat(2)[:, None],
+            )  # two rows of each: formats with a colour for two need them
+            rgb = np.empty((2 * steps, wide, 3), np.uint8)
             rgb[:, :, 0], rgb[:, :, 1], rgb[:, :, 2] = x, y, (255 - x + y) // 2
-            self._base = encode(rgb, self._format.pixels)
+            self._base = tuple(
+                plane.reshape(steps, -1, plane.shape[1])
+                .repeat(_STEP // 2, axis=0)
+                .reshape(-1, plane.shape[1])[: high >> k]
+                for k, plane in enumerate(encode(rgb, self._format.pixels))
+            )
             side = self._side()
             square = np.full((side, side, 3), 235, np.uint8)
             square[side // 4 : -side // 4, side // 4 : -side // 4] = (200, 30, 30)

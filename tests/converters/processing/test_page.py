@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from arenite.converters.processing import spec, steps_post
+from arenite.converters.processing import spec, steps_audio, steps_post
 from arenite.converters.processing.audio_plan import plan_audio
 from arenite.converters.processing.image_plan import source_plan
 from arenite.converters.processing.spec import Preprocessing
@@ -33,7 +33,7 @@ def test_the_examples_are_right() -> None:
 
 
 def test_every_step_and_convention_is_there() -> None:
-    for kind in (*spec._IMAGE, *spec._AUDIO, *spec._LAST, *steps_post.KINDS.values()):
+    for kind in (*spec._IMAGE, *steps_audio.STEPS, *spec._LAST, *steps_post.KINDS.values()):
         assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
     for name in (*CONVENTIONS, *FORMATS):
         assert f"`{name}`" in TEXT

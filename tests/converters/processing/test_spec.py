@@ -47,6 +47,8 @@ def test_a_file_of_either_kind(tmp_path: Path) -> None:
     ("source", "steps", "problem"),
     [
         ({"kind": "video"}, [], "kind: is 'video', expected one of image, audio"),
+        ({"kind": []}, [], r"kind: is \[\], expected one of image, audio"),
+        ({"kind": "image"}, [{"do": []}], r"step 1: do is \[\]"),
         ({"kind": "image", "depth": 3}, [], "does not take 'depth'"),
         ({"kind": "image", "format": "cmyk"}, [], "is 'cmyk', expected one of rgb"),
         ({"kind": "image", "width": 8}, [], "width or a height alone"),
