@@ -83,6 +83,23 @@ class Buffer:
         return max(size for _, _, size in self.pieces)
 
 
+def addresses(
+    demand: Demand, buffers: Sequence[Buffer], at: Sequence[int]
+) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
+    """Of tensors by index, ascending, scratch by operator, resource variables by name; buffer i lies at ``at[i]``."""
+    tensors = dict.fromkeys(demand.empty, 0)
+    scratch: dict[int, int] = {}
+    variables: dict[str, int] = {}
+    for buffer, offset in zip(buffers, at, strict=True):
+        tensors.update((t, offset) for v in buffer.values for t in demand.values[v].tensors)
+        if buffer.scratch is not None:
+            scratch[buffer.scratch] = offset
+        if buffer.variable is not None:
+            variables[buffer.variable] = offset
+    tensors.update((t, variables[name]) for t, name in demand.views.items())
+    return dict(sorted(tensors.items())), scratch, variables
+
+
 def takes_arena(tensor: Tensor) -> bool:
     """Whether a tensor that is computed at run time has bytes. Raises ``PlanError`` for a type of unknown size."""
     if tensor.is_constant or tensor.dtype in ("resource", "variant"):

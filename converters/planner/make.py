@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import graph_bound, live_bound
-from arenite.converters.planner.lifetimes import Buffer, Demand, analyse, lifetimes
+from arenite.converters.planner.lifetimes import Buffer, Demand, addresses, analyse, lifetimes
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
@@ -53,20 +53,12 @@ def plan(
             orders.insert(0, result.order)
     best, offset_nodes = _best_candidate(demand, orders, in_place, bound, offset_budget)
     least, _ = lifetimes(demand, best.order, in_place=in_place)
-    offsets = dict.fromkeys(demand.empty, 0)
-    scratch_offsets, variable_offsets = {}, {}
-    for buffer, offset in zip(best.buffers, best.placement.offsets, strict=True):
-        offsets.update((t, offset) for v in buffer.values for t in demand.values[v].tensors)
-        if buffer.scratch is not None:
-            scratch_offsets[buffer.scratch] = offset
-        if buffer.variable is not None:
-            variable_offsets[buffer.variable] = offset
-    offsets.update((t, variable_offsets[name]) for t, name in demand.views.items())
+    offsets, scratch, variables = addresses(demand, best.buffers, best.placement.offsets)
     return Plan(
         order=best.order,
-        offsets=dict(sorted(offsets.items())),
-        scratch_offsets=scratch_offsets,
-        variable_offsets=variable_offsets,
+        offsets=offsets,
+        scratch_offsets=scratch,
+        variable_offsets=variables,
         arena_bytes=best.placement.arena,
         lower_bound=best.placement.bound,
         status="optimal" if best.placement.arena == best.placement.bound else "gap",

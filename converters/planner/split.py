@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import live_bound
-from arenite.converters.planner.lifetimes import Buffer, Demand, analyse, lifetimes
+from arenite.converters.planner.lifetimes import Buffer, Demand, addresses, analyse, lifetimes
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Split
 from arenite.converters.planner.split_search import Assignment, assign
@@ -114,26 +114,19 @@ def _plan(
 ) -> Plan:
     found, buffers, pairs = best
     first, second = (found.outside, found.inside) if preferred_slow else (found.inside, found.outside)
-    addresses = iter(first.offsets), iter(second.offsets)
-    offsets = dict.fromkeys(demand.empty, 0)
-    scratch_offsets: dict[int, int] = {}
-    variable_offsets: dict[str, int] = {}
-    for buffer, preferred in zip(buffers, found.preferred, strict=True):
-        slow = preferred == preferred_slow
-        offset = first.arena + next(addresses[1]) if slow else next(addresses[0])
-        offsets.update((t, offset) for v in buffer.values for t in demand.values[v].tensors)
-        if buffer.scratch is not None:
-            scratch_offsets[buffer.scratch] = offset
-        if buffer.variable is not None:
-            variable_offsets[buffer.variable] = offset
-    offsets.update((t, variable_offsets[name]) for t, name in demand.views.items())
+    fast, slow = iter(first.offsets), iter(second.offsets)
+    at = [
+        first.arena + next(slow) if preferred == preferred_slow else next(fast)
+        for preferred in found.preferred
+    ]
+    offsets, scratch, variables = addresses(demand, buffers, at)
     arena = first.arena + second.arena
     live = live_bound(buffers, max(len(order), 1))
     return Plan(
         order=tuple(order),
-        offsets=dict(sorted(offsets.items())),
-        scratch_offsets=scratch_offsets,
-        variable_offsets=variable_offsets,
+        offsets=offsets,
+        scratch_offsets=scratch,
+        variable_offsets=variables,
         arena_bytes=arena,
         lower_bound=live,
         status="optimal" if arena == live else "gap",
