@@ -25,16 +25,21 @@ class BusyTime:
 
     def add(self, begin_ns: int, end_ns: int) -> None:
         """A stage worked from ``begin_ns`` to ``end_ns`` of one clock that begins at 0."""
-        begin_ns = max(begin_ns, self._forgotten_until)
+        if begin_ns < self._forgotten_until:
+            begin_ns = self._forgotten_until
         if end_ns <= begin_ns:
             return
-        first = bisect_left(self._ends, begin_ns)
-        last = bisect_right(self._begins, end_ns)
-        if first < last:
-            begin_ns = min(begin_ns, self._begins[first])
-            end_ns = max(end_ns, self._ends[last - 1])
-        self._begins[first:last] = [begin_ns]
-        self._ends[first:last] = [end_ns]
+        if not self._ends or begin_ns > self._ends[-1]:  # nearly every time, and every frame pays for it
+            self._begins.append(begin_ns)
+            self._ends.append(end_ns)
+        else:
+            first = bisect_left(self._ends, begin_ns)
+            last = bisect_right(self._begins, end_ns)
+            if first < last:
+                begin_ns = min(begin_ns, self._begins[first])
+                end_ns = max(end_ns, self._ends[last - 1])
+            self._begins[first:last] = [begin_ns]
+            self._ends[first:last] = [end_ns]
         if len(self._begins) > 2 * self._keep:
             self._forget(len(self._begins) - self._keep)
 
