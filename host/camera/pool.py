@@ -186,8 +186,8 @@ class ModelPool:
 
 
 def _give_back() -> None:
-    """Let the allocator return freed pages to the system: else the next model's size, measured as growth, is too
-    small."""
+    """Let the allocator return freed pages to the system: the budget is of what the process takes from others. Where
+    sizes are measured by pages, a model that gets old ones would also seem too small."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

@@ -21,7 +21,7 @@ import numpy as np
 from arenite.converters.errors import ModelError, ToolError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes.base import Memory, Slot
-from arenite.host.camera.runtimes.memory import aligned, parse_shape, place, resident_bytes
+from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape, place
 
 _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
@@ -46,7 +46,7 @@ class StockInterpreter:
         self.path = path
         self.notes: tuple[str, ...] = ()
         module = stock()
-        before = resident_bytes()
+        before = held_bytes()
         try:
             (self._interpreter, kept), said = lite.quietly(
                 lambda: _prepared(module, path, threads, options, delegate)
@@ -72,7 +72,7 @@ class StockInterpreter:
             self.notes += _left_to_the_cpu(self._interpreter)
         if said:
             self.notes += (f"The interpreter said: {said}",)
-        self.resident_bytes = max(resident_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
+        self.resident_bytes = max(held_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
 

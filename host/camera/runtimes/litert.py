@@ -22,7 +22,7 @@ from arenite.host.camera.runtimes import litert_options
 from arenite.host.camera.runtimes.base import Slot
 from arenite.host.camera.runtimes.buffers import Buffers, Tensor, tensor
 from arenite.host.camera.runtimes.library import Handle, LiteRtFailed, Size
-from arenite.host.camera.runtimes.memory import mapped_bytes, parse_shape, resident_bytes
+from arenite.host.camera.runtimes.memory import held_bytes, mapped_bytes, parse_shape
 
 _NAMES = {"litert-cpu": lite.CPU, "litert-gpu": lite.GPU | lite.CPU, "litert-npu": lite.NPU | lite.CPU}
 _NOTHING_TO_FREE = lite.Deleter(lambda _: None)
@@ -42,7 +42,7 @@ class CompiledModel:
         self.name = name
         self.path = path
         self.notes: tuple[str, ...] = ()
-        before = resident_bytes()
+        before = held_bytes()
         self._lib = lite.library()
         self._close = contextlib.ExitStack()
         try:
@@ -58,7 +58,7 @@ class CompiledModel:
             raise
         if said:
             self.notes += (f"LiteRT said: {said}",)
-        self.resident_bytes = max(resident_bytes() - before, self._buffer_bytes)
+        self.resident_bytes = max(held_bytes() - before, self._buffer_bytes)
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke_first
 
@@ -193,9 +193,9 @@ class CompiledModel:
 
     def _invoke_first(self, slot: int = 0) -> None:
         """XNNPACK packs and the arena is touched now: count it."""
-        before = resident_bytes()
+        before = held_bytes()
         self._invoke_checked(slot)
-        self.resident_bytes += max(0, resident_bytes() - before)
+        self.resident_bytes += max(0, held_bytes() - before)
         self.invoke = self._invoke_checked if self._staged else self._fast()
 
     def _fast(self) -> Callable[..., None]:

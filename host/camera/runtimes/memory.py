@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,38 @@ def resident_bytes() -> int:
     except OSError:
         pass
     return 0
+
+
+class _Mallinfo2(ctypes.Structure):
+    """glibc's struct mallinfo2."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
+                     "keepcost")
+    ]  # fmt: skip
+
+
+@cache
+def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
+    """glibc 2.33 and later."""
+    found = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if found is not None:
+        found.restype = _Mallinfo2
+    return found
+
+
+def held_bytes() -> int:
+    """What was asked of the allocator and not given back, for a model's size as the growth while it is opened.
+
+    Pages that are in RAM say less: a model whose memory was another's before adds few of them, and one whose small
+    pieces fall into the holes of a long-used heap a page for each. Where the allocator cannot tell, they have to do.
+    """
+    ask = _mallinfo2()
+    if ask is None:
+        return resident_bytes()
+    info = ask()
+    return int(info.uordblks) + int(info.hblkhd)
 
 
 def mapped_bytes(path: Path) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.converters.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes.base import Memory, Slot
-from arenite.host.camera.runtimes.memory import aligned, parse_shape, resident_bytes
+from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape
 
 #: Runtime name to the providers in the order in which operators are offered to them.
 PROVIDERS = {
@@ -58,7 +58,7 @@ class OnnxSession:
                 f"{', '.join(ort.get_available_providers())}.",
                 f"It needs {_BUILDS[name]}.",
             )
-        before = resident_bytes()
+        before = held_bytes()
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = threads
         settings.inter_op_num_threads = 1
@@ -84,7 +84,7 @@ class OnnxSession:
             ) from error
         if name in ("onnx-cuda", "onnx-tensorrt"):
             self.notes += ("The GPU has memory of its own: inputs and outputs are copied once each.",)
-        self.resident_bytes = max(resident_bytes() - before, sum(each.nbytes for each in self._made))
+        self.resident_bytes = max(held_bytes() - before, sum(each.nbytes for each in self._made))
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke
 

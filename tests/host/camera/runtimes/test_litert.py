@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from arenite.converters.errors import ModelError, UsageError
 from arenite.host.camera.pool import _give_back as give_back
 from arenite.host.camera.runtimes import buffers, library
 from arenite.host.camera.runtimes.litert import CompiledModel
-from arenite.host.camera.runtimes.memory import mapped_bytes
+from arenite.host.camera.runtimes.memory import _mallinfo2, mapped_bytes
 from tests.converters.small_models import conv_net, with_state
 from tests.host.camera.runtimes.models import (
     by_the_interpreter,
@@ -140,7 +141,6 @@ def test_state_stays_between_calls(tmp_path: Path) -> None:
 def test_the_file_is_mapped_and_what_is_held_is_counted(tmp_path: Path) -> None:
     small = saved(picture_net(), tmp_path, "small.tflite")
     large = saved(heavy_net(4096), tmp_path, "large.tflite")
-    give_back()  # memory that other tests freed would be used again, and not be seen as growth
     runtime = opened(large)
     assert mapped_bytes(large) >= large.stat().st_size
     runtime.invoke()
@@ -151,6 +151,29 @@ def test_the_file_is_mapped_and_what_is_held_is_counted(tmp_path: Path) -> None:
     other = opened(small)
     other.invoke()
     assert other.resident_bytes < 3_000_000
+
+
+@pytest.mark.skipif(_mallinfo2() is None, reason="the allocator is not glibc's, or older than 2.33")
+def test_a_size_does_not_depend_on_what_was_in_memory_before(tmp_path: Path) -> None:
+    path = saved(heavy_net(512), tmp_path)
+
+    def size() -> int:
+        runtime = opened(path)
+        runtime.invoke()
+        runtime.close()
+        return runtime.resident_bytes
+
+    size()  # the library's own tables
+    fresh = size()
+    assert path.stat().st_size < fresh < 1.2 * path.stat().st_size
+    random = Random(1)
+    blocks = [ctypes.create_string_buffer(random.choice((600, 1500, 3000))) for _ in range(60_000)]
+    kept = blocks[::10]
+    del blocks
+    assert abs(size() - fresh) < 50_000, "freed memory that it was given"
+    give_back()
+    assert abs(size() - fresh) < 50_000, "small pieces in pages that were given back"
+    del kept
 
 
 def test_packed_weights_can_be_kept_in_a_file(tmp_path: Path) -> None:
