@@ -6,10 +6,7 @@
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
-# mypy cannot follow the mapping of folders to packages; it gets a tree of links. Of profiles/ only the module: mypy
-# takes the folder boards/ beside boards.py for a package.
-PACKAGES = converters firmware host models
-PY_DIRS = converters firmware host models profiles tests benchmarks setup.py
+PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks setup.py
 
 setup:
 	@./setup.sh dev
@@ -42,10 +39,7 @@ test-arm64:
 lint: setup
 	$(PYTHON) -m ruff check $(PY_DIRS)
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
-	@mkdir -p .cache/types/arenite/profiles
-	@for d in $(PACKAGES); do ln -sfn ../../../$$d .cache/types/arenite/$$d; done
-	@for f in profiles/*.py; do ln -sf ../../../../$$f .cache/types/arenite/profiles/; done
-	MYPYPATH=.cache/types $(PYTHON) -m mypy --namespace-packages -p arenite -p tests -p benchmarks
+	$(PYTHON) -m mypy
 	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] firmware/processing/*.[ch] firmware/duty/*.c firmware/meter/*.cpp host/emulator/plugin/*.[ch] benchmarks/camera/*.c
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/average_pool_2d_s8.c \

@@ -5,17 +5,11 @@ the NumPy code, which gives the same bytes, serves.
 """
 
 import hashlib
-import warnings
 from pathlib import Path
 
 from setuptools import Extension, setup
 
-# Folders of data stand beside the modules that read them; setuptools takes each for a package that was forgotten. Of an
-# editable installation it says that it is one.
-warnings.filterwarnings("ignore", message="(?s).*is absent from the `packages` configuration")
-warnings.filterwarnings("ignore", message=r"(?s)\s*Editable installation")
-
-FOLDER = Path(__file__).parent / "firmware" / "processing"
+FOLDER = Path(__file__).parent / "arenite" / "firmware" / "processing"
 
 
 def digest() -> str:
@@ -30,8 +24,8 @@ setup(
     ext_modules=[
         Extension(
             "arenite.firmware.processing._native",
-            sources=sorted(f"firmware/processing/{path.name}" for path in FOLDER.glob("*.c")),
-            depends=sorted(f"firmware/processing/{path.name}" for path in FOLDER.glob("*.h")),
+            sources=sorted(f"arenite/firmware/processing/{path.name}" for path in FOLDER.glob("*.c")),
+            depends=sorted(f"arenite/firmware/processing/{path.name}" for path in FOLDER.glob("*.h")),
             define_macros=[("AR_SOURCES", f'"{digest()}"')],
             extra_compile_args=["-std=c99", "-O3", "-fno-strict-overflow"],
             optional=True,

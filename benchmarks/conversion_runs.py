@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ToolError
 from arenite.converters.graph import DTYPES
 from arenite.converters.importers.tflite import load
 from arenite.converters.load import load_any_image
 from arenite.converters.quantize.data import load_dataset
 from arenite.converters.quantize.run_model import quantise, run_all
 from arenite.converters.quantize.score import score_outputs
+from arenite.errors import ToolError
+from arenite.files import write_atomic
 from benchmarks.conversion_sources import CHILDREN, SOURCES
 
 BOARD = "qemu_mps2_an386"

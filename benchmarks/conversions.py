@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
+from arenite.files import write_atomic
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.conversion_runs import Case, run
 from benchmarks.conversion_sources import SOURCES as FOLDER
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for case in [] if options.only_docs else [c for c in cases if _wanted(c, options.names)]:
         try:
             row = run(case, OUT)
-        except ArenaError as error:
+        except AreniteError as error:
             failed += 1
             print(f"{case.slug}: {error}", file=sys.stderr)
             continue

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.run import Options, bench
 from arenite.host.bench.samples import random_samples

@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.accesses import PATH, Rates, first_work, key_of, per_layer, rates, work_of
 from arenite.host.prepare import prepare

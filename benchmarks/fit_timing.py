@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.firmware.sizes.timing import PATH, Cost, key_of
 from benchmarks.table import OUT
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.profiles.boards import Board
 
 #: Variant to the options of ``arenite bench`` that make it.

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner import check
 from arenite.converters.planner.split import plan_split
 from arenite.converters.planner.split_checker import find_split_violations
+from arenite.files import write_atomic
 from arenite.firmware.generator.emit import GUARD_BYTES
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import Target

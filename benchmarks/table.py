@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
+from arenite.files import write_atomic
 from arenite.host.bench.compare import Record, compare, read_baseline
 from arenite.host.report.generated import DOCS, with_section
 from arenite.models import zoo
@@ -111,6 +111,6 @@ def as_json(runs: Sequence[Run], verdicts: dict[tuple[str, str, str, str], Verdi
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except ArenaError as error:
+    except AreniteError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.compare import Record, compare, figures_of
 
 PATH = Path(__file__).parent / "targets.toml"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization, Tensor
 from arenite.converters.int4 import WEIGHTS_OF, pack_int4
 from arenite.converters.load import load_any_image
+from arenite.files import write_atomic
 
 #: The largest int4 weight; -8 is left out, so that weights are symmetric.
 _MOST = 7

@@ -8,7 +8,6 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.importers.schema import (
     OP_CODES,
@@ -19,6 +18,7 @@ from arenite.converters.importers.schema import (
     snake,
 )
 from arenite.converters.int4 import pack_int4
+from arenite.errors import UnsupportedModelError
 
 #: deprecatedBuiltinCode holds one signed byte; larger codes put this placeholder there (schema.fbs).
 _PLACEHOLDER_FOR_GREATER_OP_CODE = 127

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters import tflm_plan
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ModelError, PlanError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.importers.tflite import parse, read_bytes
 from arenite.converters.planner.plan import Plan
+from arenite.errors import ModelError, PlanError
+from arenite.files import write_atomic
 
 __all__ = [
     "METADATA",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arenite.converters.errors import ArenaError, ModelError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, load_image
+from arenite.errors import AreniteError, ModelError, UsageError
 
 #: Kinds of sources (``importers.kinds``) as a person calls them.
 _KINDS = {
@@ -40,7 +40,7 @@ def load_any_image(path: str | Path) -> Image:
         raise other from error
 
 
-def _other_source(path: str | Path) -> ArenaError | None:
+def _other_source(path: str | Path) -> AreniteError | None:
     """What to say about a file or folder that is a model of another kind; None when it is not."""
     from arenite.converters.importers.kinds import source_kind
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model, Tensor
 from arenite.converters.processing.audio_plan import plan_audio
 from arenite.converters.processing.image_plan import plan_image
@@ -16,6 +15,7 @@ from arenite.converters.processing.spec import KEY, Preprocessing
 from arenite.converters.processing.steps_image import Crop, ImageSource
 from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.errors import UsageError
 
 #: Keys of the image's ``extra``.
 LABELS, MADE_FROM = "labels", "made_from"

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UnsupportedModelError, UsageError
 from arenite.converters.fit import Verdict
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, image_bytes, parse_image
@@ -21,6 +20,7 @@ from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.recipe import Recipe, load_recipe, shipped
 from arenite.converters.quantize.simplify import simplify
+from arenite.errors import UnsupportedModelError, UsageError
 from arenite.host.conversion.calibrated import Calibrated, calibrate_and_quantise
 from arenite.host.conversion.request import Progress, Request, check_request
 from arenite.host.conversion.samples import load_samples, split_samples

@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.search.outcome import BuildCost
+from arenite.errors import UsageError
 from arenite.firmware.sizes.predict import size_table
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import PATH as TIMING

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.host.bench.elf import read_elf
 from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import built_elf

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import UsageError
 from arenite.converters.fit import Needs, Verdict, fit
+from arenite.errors import UsageError
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.features import PLAIN, Features
 from arenite.firmware.generator.generate import Generated

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.generator.generate import lower_model
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.processing import processing_of

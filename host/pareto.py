@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.run import Options, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.fit import AUTOMATIC, needs, target_for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.streaming.make import plan_streaming
+from arenite.errors import UsageError
 from arenite.firmware.generator.needs import op_macs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import Target

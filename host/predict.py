@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.fit import Verdict, fit
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization, Tensor
@@ -18,6 +17,7 @@ from arenite.converters.int4 import WEIGHTS_OF
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import Recipe, load_recipe
+from arenite.errors import AreniteError
 from arenite.host.fit import needs, target_for
 from arenite.host.prepare import Prepared, prepare
 from arenite.models.architectures.recognise import Size
@@ -66,7 +66,7 @@ class Predictor:
         self, prepared: Prepared, flatbuffer: bytes | None, observations: Observations | None
     ) -> None:
         self._prepared, self._flatbuffer, self._observations = prepared, flatbuffer, observations
-        self._variants: dict[object, Prepared | ArenaError] = {}
+        self._variants: dict[object, Prepared | AreniteError] = {}
 
     @property
     def has_float(self) -> bool:
@@ -77,7 +77,7 @@ class Predictor:
         return _prediction(_verdict(self._prepared, board, "ram", True), True)
 
     def by_recipe(self, recipe: Recipe, board: Board) -> Prediction:
-        """The model quantised by ``recipe``. Raises ``ArenaError`` where it cannot be, or cannot be told."""
+        """The model quantised by ``recipe``. Raises ``AreniteError`` where it cannot be, or cannot be told."""
         return _best(self._variant(("recipe", recipe.name), lambda: self._quantised(recipe)), board)
 
     def untrained(self, size: Size, board: Board) -> Prediction:
@@ -95,10 +95,10 @@ class Predictor:
         if key not in self._variants:
             try:
                 self._variants[key] = _prepared(make())
-            except ArenaError as error:
+            except AreniteError as error:
                 self._variants[key] = error
         found = self._variants[key]
-        if isinstance(found, ArenaError):
+        if isinstance(found, AreniteError):
             raise found
         return found
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, image_bytes, to_flatbuffer
 from arenite.converters.int4 import int8_weights
@@ -20,6 +19,7 @@ from arenite.converters.passes.report import PassReport
 from arenite.converters.planner import check
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
+from arenite.errors import PlanError
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import DoesNotFitError
+from arenite.errors import DoesNotFitError
 from arenite.firmware.generator.features import PLAIN, Features
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.monitor import monitor_bytes, reals_of

@@ -13,9 +13,9 @@ from math import prod
 from time import monotonic
 from typing import Any
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.recipe import Recipe, load_recipe
+from arenite.errors import AreniteError
 from arenite.host.predict import Prediction, Predictor
 from arenite.host.prepare import Prepared
 from arenite.models.architectures.recognise import Size, recognise
@@ -199,7 +199,7 @@ class _Search:
         """Recipes that need less memory than the model's own; of a quantised model only the weights can shrink more."""
         try:
             mine: Recipe | None = load_recipe(self._recipe)
-        except ArenaError:
+        except AreniteError:
             mine = None
         smaller = tuple(r for r in SMALLER_RECIPES if r != self._recipe)
         if self._predictor.has_float and mine is not None and mine.settings.activations != "int8":
@@ -273,7 +273,7 @@ class _Search:
             return None
         try:
             return predict()
-        except ArenaError:
+        except AreniteError:
             return None
 
 

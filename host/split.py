@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import PlanError
 from arenite.converters.planner import check
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.split import Accesses, plan_split
 from arenite.converters.planner.split_checker import find_split_violations
+from arenite.errors import PlanError
 from arenite.firmware.generator.emit import GUARD_BYTES
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.sizes.accesses import estimate_accesses

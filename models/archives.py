@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 
 
 def read_member(archive: Path, path: Sequence[str]) -> bytes:

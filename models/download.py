@@ -14,7 +14,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.models import npm
 from arenite.models.manifest import Package
 

@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.atomic import replace_file
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
+from arenite.files import cache_directory, replace_file
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded
 from arenite.models.manifest import DataFiles, SampleSet
-from arenite.models.zoo import cache_directory
 
 
 def members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.models.manifest import Package
 
 REGISTRY = "https://registry.npmjs.org"

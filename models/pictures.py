@@ -5,13 +5,14 @@ Apart from the manifest because the camera's loop starts with it: reading it imp
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from arenite.files import cache_directory
 
 RECORDS = Path(__file__).parent / "camera.toml"
 
@@ -71,12 +72,6 @@ def _read(block: str) -> PictureModel:
         preprocessing=row["preprocessing"],
         postprocessing=row["postprocessing"],
     )
-
-
-def cache_directory() -> Path:
-    """Where fetched files are kept: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
-    configured = os.environ.get("ARENITE_CACHE")
-    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
 
 
 def kept_at(name: str, sha256: str) -> Path:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.atomic import replace_file
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
+from arenite.files import replace_file
 from arenite.models.manifest import SampleSet, manifest
 from arenite.models.members import members
 from arenite.models.zoo import entries, entry

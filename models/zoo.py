@@ -10,14 +10,14 @@ import difflib
 import hashlib
 from pathlib import Path
 
-from arenite.converters.atomic import replace_file
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
+from arenite.files import cache_directory, replace_file
 from arenite.models.archives import read_member
 from arenite.models.download import downloaded
 from arenite.models.manifest import ZooEntry, manifest
-from arenite.models.pictures import by_name, cache_directory, kept_at
+from arenite.models.pictures import by_name, kept_at
 
-__all__ = ["cache_directory", "cached_path", "entries", "entry", "fetch", "is_cached"]
+__all__ = ["cached_path", "entries", "entry", "fetch", "is_cached"]
 
 
 def entries() -> list[ZooEntry]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 
 #: Debug probes that are soldered to boards; the first is also sold loose, as are the others.
 PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")

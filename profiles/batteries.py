@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.tables import Table, names_in, path_of, read_named
 
 BATTERY_DIRECTORY = Path(__file__).parent / "batteries"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.attached import Targets, Usb, parse_targets, parse_usb
 from arenite.profiles.board import (
     ACCESS_CYCLES,

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.tables import Table, names_in, read_named
 
 ENERGY_DIRECTORY = Path(__file__).parent / "energy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 
 
 class Fields:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.tables import Table, names_in, path_of, read_named
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"

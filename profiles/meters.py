@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.tables import Table, names_in, path_of, read_named
 
 METER_DIRECTORY = Path(__file__).parent / "meters"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 
 
 class Table:

@@ -1,38 +1,47 @@
-"""A wheel holds everything: each package is declared, and each kind of data file that a package holds."""
+"""The sdist and the wheel hold every file of the package."""
 
-import tomllib
-from fnmatch import fnmatch
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-FOLDERS = [ROOT / folder for folder in SETUPTOOLS["package-dir"].values()]
 
 
-def test_every_package_is_declared() -> None:
-    found = {
-        "arenite." + ".".join(file.parent.relative_to(ROOT).parts)
-        for folder in FOLDERS
-        for file in folder.rglob("__init__.py")
+def wanted() -> set[str]:
+    """The files of the package that git knows, as paths below arenite/."""
+    links = [link.name for link in (ROOT / "arenite").iterdir() if link.is_symlink()]
+    tracked = subprocess.run(
+        ["git", "ls-files", "arenite", *links], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {
+        path if path.startswith("arenite/") else f"arenite/{path}"
+        for path in tracked
+        if not (ROOT / path).is_symlink()
     }
-    assert found == set(SETUPTOOLS["packages"])
 
 
-def test_every_data_file_is_packed() -> None:
-    patterns = SETUPTOOLS["package-data"]["*"]
-    data = [
-        file
-        for folder in FOLDERS
-        for file in folder.rglob("*")
-        if file.is_file()
-        and file.suffix != ".pyc"
-        and not (file.suffix == ".py" and _in_package(file))
-        # What an editable installation compiled; a wheel gets its own.
-        and not file.name.startswith("_native.")
-    ]
-    assert any(file.name == "arenite.h" for file in data)
-    assert [str(f) for f in data if not any(fnmatch(f.name, p) for p in patterns)] == []
-
-
-def _in_package(file: Path) -> bool:
-    return (file.parent / "__init__.py").is_file()
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
+def test_sdist_and_wheel_hold_every_file_of_the_package(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(
+        ROOT / "arenite", tree / "arenite", ignore=shutil.ignore_patterns("__pycache__", "_native.*", "*.pyc")
+    )
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree / name)
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(tree)]
+    subprocess.run(build, check=True, capture_output=True)
+    files = wanted()
+    assert any(path.endswith("/arenite.h") for path in files)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert files <= set(archive.namelist())
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    # build makes the wheel from the unpacked sdist, so the sdist's setup.py found its C sources.
+    assert files <= held

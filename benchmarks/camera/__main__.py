@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
+from arenite.files import write_atomic
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.camera import answers, cold, compare, steady
 from benchmarks.camera.cases import cases
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--docs takes every part, and {LEAST_FRAMES} frames or more")
     try:
         result = measured(tuple(options.parts) or PARTS, options.frames)
-    except ArenaError as error:
+    except AreniteError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     write_atomic(OUT / "result.json", json.dumps(result, indent=1) + "\n")
@@ -92,7 +92,7 @@ def sections(result: dict[str, Any]) -> dict[str, str]:
 
 
 def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
-    """Raises ``ArenaError`` when a part cannot be run."""
+    """Raises ``AreniteError`` when a part cannot be run."""
     chosen = {case.name: case for case in cases()}
     face = chosen["blazeface"]
     before = os.getloadavg()[0]

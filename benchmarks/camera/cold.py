@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from benchmarks.camera.pictures import pictures
 
 CHILD = Path(__file__).parent / "children" / "cold.py"

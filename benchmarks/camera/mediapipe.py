@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
 from arenite.converters.importers.environments import Environment, Spec, make
+from arenite.errors import ToolError
 from benchmarks.camera.pictures import HEIGHT, WIDTH, ring
 
 #: The newest release. It installs on Python 3.11 and takes a model as bytes.

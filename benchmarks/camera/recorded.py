@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.host.camera.sources.recording import Recording
 from benchmarks.camera.cases import Case
 from benchmarks.camera.compare import TURN, WARM_UP, Comparison, turns

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from functools import cache
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters
 from benchmarks.camera.pictures import HEIGHT, RING, WIDTH, ring

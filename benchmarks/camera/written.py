@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.host.camera.runtimes.base import Runtime
 
 #: Consecutive bytes written in one frame that make a buffer. Python's objects, of at most 512 bytes each in memory of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 
 
 @dataclass(frozen=True)

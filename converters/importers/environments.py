@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.importers.install import install
 from arenite.converters.importers.locks import locked
-from arenite.models.zoo import cache_directory
+from arenite.errors import ToolError, UsageError
+from arenite.files import cache_directory
 
 _STAMP = "complete.json"
 

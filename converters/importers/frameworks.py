@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from arenite.converters.errors import ArenaError, ModelError, ToolError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Signature
 from arenite.converters.importers import kinds
@@ -29,6 +28,7 @@ from arenite.converters.importers.names import readable
 from arenite.converters.importers.runs import batch_notes, fitting, litert_version, random_inputs, run_litert
 from arenite.converters.importers.sources import Imported, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tflite import DEFAULT_SIGNATURE, parse
+from arenite.errors import AreniteError, ModelError, ToolError, UsageError
 
 #: Kind of source to the environment that converts it, and environment to its script in ``children``.
 _ENVIRONMENTS = {
@@ -45,7 +45,7 @@ _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch":
 _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
-_ERRORS: dict[str, type[ArenaError]] = {"usage": UsageError, "model": ModelError}
+_ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
 
 
 def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> Imported:
@@ -135,7 +135,7 @@ class Framework:
         raise self._env.failure(self._script, self._process.wait(), self._log)
 
 
-def _error(said: dict[str, str]) -> ArenaError:
+def _error(said: dict[str, str]) -> AreniteError:
     hint = said["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
     return _ERRORS.get(said["kind"], ModelError)(said["problem"], hint)
 

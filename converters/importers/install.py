@@ -11,7 +11,7 @@ from time import monotonic
 
 from rich.console import Console
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 
 TIMEOUT_SECONDS = 3600.0
 """For one run of pip: 2 GB over a slow line."""

@@ -6,9 +6,9 @@ import re
 import zipfile
 from pathlib import Path
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.importers.modernise import has_float16, has_stored_weights, is_quantised
 from arenite.converters.importers.tflite import load
+from arenite.errors import ModelError, UsageError
 
 KERAS, KERAS_H5, SAVED_MODEL = "keras", "keras-h5", "saved_model"
 ONNX, TORCH_EXPORT, TORCH_FACTORY = "onnx", "torch-export", "torch-factory"

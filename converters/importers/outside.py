@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 
 
 class Outside:

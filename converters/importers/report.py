@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arenite.converters.errors import ModelError, UnsupportedModelError
+from arenite.errors import ModelError, UnsupportedModelError
 
 _HINT = "The file is damaged or was written by a faulty converter: convert the model again."
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.graph import DTYPES, Model, Tensor
+from arenite.errors import ModelError, UsageError
 
 #: Random inputs per comparison, and the most of the given ones that are run besides.
 RANDOM = 8

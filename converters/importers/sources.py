@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.kinds import source_kind
 from arenite.converters.importers.modernise import is_quantised
 from arenite.converters.importers.tflite import parse
+from arenite.errors import UsageError
 
 __all__ = ["Agreement", "ImportOptions", "Imported", "import_source", "parse_shapes", "source_kind"]
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ModelError
 from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.importers.operators import operator, operator_names
 from arenite.converters.importers.order import check_interface, in_order
@@ -20,6 +19,7 @@ from arenite.converters.importers.outside import Outside
 from arenite.converters.importers.report import Repairs, counted, malformed, op_at, quoted, unsupported
 from arenite.converters.importers.tensors import Constants, empty_constant, tensor
 from arenite.converters.importers.verify import MAX_FILE_BYTES, decode
+from arenite.errors import ModelError
 
 #: The schema version of every TFLite file since 2017.
 _VERSION = 3

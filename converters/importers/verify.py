@@ -16,8 +16,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import ModelError, UnsupportedModelError
 from arenite.converters.importers.tables import ENUMS, SCHEMA, UNIONS
+from arenite.errors import ModelError, UnsupportedModelError
 
 #: Distances in the format are 31-bit.
 MAX_FILE_BYTES = 2**31 - 1

@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 
-from arenite.converters.errors import PlanError
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.split_checker import find_split_violations
 from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
+from arenite.errors import PlanError
 
 #: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.
 _MAX_ARENA = 1 << 31

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from arenite.converters.errors import PlanError
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.planner.precedence import predecessors, variable_views
+from arenite.errors import PlanError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arenite.converters.errors import PlanError
+from arenite.errors import PlanError
 
 SCHEMA = "arenite.plan/1"
 

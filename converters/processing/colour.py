@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 #: (red, green, blue, bits) of grey: Pillow's convert("L") and OpenCV's COLOR_RGB2GRAY, which rounds alike.
 GREY = {"pil": (19595, 38470, 7471, 16), "opencv": (9798, 19235, 3735, 15)}

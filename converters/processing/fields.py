@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 T = TypeVar("T")
 

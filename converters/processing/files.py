@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import order_of
 from arenite.converters.processing.run import preprocess_pixels, preprocess_samples
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_audio import AudioSource
 from arenite.converters.processing.steps_image import ImageSource
+from arenite.errors import UsageError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
 SOUNDS = (".wav",)

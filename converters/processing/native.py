@@ -69,7 +69,7 @@ def _load(path: Path) -> ctypes.CDLL | None:
 
 
 def _compiled() -> tuple[ctypes.CDLL | None, str]:
-    from arenite.models.pictures import cache_directory
+    from arenite.files import cache_directory
 
     target = cache_directory() / "processing" / f"{digest()[:16]}.so"
     if target.is_file():

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.fields import bad
 from arenite.converters.processing.levels import Affine, _fixed
 from arenite.converters.tensor import Tensor
+from arenite.errors import UsageError
 
 #: Fractional bits of a real number, of anchors.
 REAL_BITS = 16

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing import audio, image, levels, litert_ops
 from arenite.converters.processing.audio_plan import FEATURE_BITS, plan_audio
 from arenite.converters.processing.colour import order_of
@@ -26,6 +25,7 @@ from arenite.converters.processing.skew_report import Skew, StepSkew, Sums
 from arenite.converters.processing.spec import Normalise, Preprocessing, Quantise
 from arenite.converters.processing.steps_audio import AudioSource
 from arenite.converters.processing.steps_image import Colour, Crop, Letterbox, Resize
+from arenite.errors import UsageError
 
 __all__ = ["Skew", "StepSkew", "check_skew"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing import audio, image, levels
 from arenite.converters.processing.colour import order_of
 from arenite.converters.processing.skew_report import StepSkew, Sums
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_audio import AudioSource, Mel, Window
 from arenite.converters.processing.steps_image import PAIRS, Colour, Crop, Letterbox, Resize
+from arenite.errors import UsageError
 
 Pipeline = Callable[[Any], Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 SCHEMA = "arenite.skew/1"
 

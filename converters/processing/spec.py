@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.fields import bad, build, one_of, record_of, within
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
 from arenite.converters.tensor import Tensor
+from arenite.errors import UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType

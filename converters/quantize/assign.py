@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Op, Quantization, Subgraph, Tensor
 from arenite.converters.quantize import lstm
 from arenite.converters.quantize.calibrators import choose_range
 from arenite.converters.quantize.observe import TensorStats
 from arenite.converters.quantize.recipe import Recipe, Settings
 from arenite.converters.quantize.rules import ALWAYS_INT8, FIXED, RULES, WEIGHTS, Rule
+from arenite.errors import UsageError
 
 FLOAT = "float32"
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.observe import TensorStats
+from arenite.errors import UsageError
 
 Range = tuple[float, float]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Tensor
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.data_values import misfit
+from arenite.errors import UsageError
 
 #: Values so many times as large, or as small, were scaled otherwise.
 _OTHERWISE = 20.0

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
 from arenite.converters.quantize import data_values as values
 from arenite.converters.quantize.data_files import (
@@ -26,6 +25,7 @@ from arenite.converters.quantize.data_files import (
     subset_hash,
 )
 from arenite.converters.quantize.data_folders import read_folder
+from arenite.errors import UsageError
 
 #: Fewer samples than this cannot calibrate: the ranges would be those of a few accidents.
 MINIMUM = 10

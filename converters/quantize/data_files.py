@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
+from arenite.errors import UsageError
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp"})
 RECORDINGS = frozenset({".wav"})

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
 from arenite.converters.quantize.data_files import (
     ARRAYS,
@@ -21,6 +20,7 @@ from arenite.converters.quantize.data_files import (
     limited,
     read_file,
 )
+from arenite.errors import UsageError
 
 
 def read_folder(

@@ -18,8 +18,8 @@ from itertools import permutations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Tensor
+from arenite.errors import UsageError
 
 
 def shaped(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:

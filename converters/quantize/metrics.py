@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 #: Metric -> whether more is better.
 METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True, "mse": False}

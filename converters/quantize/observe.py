@@ -18,12 +18,12 @@ from typing import Protocol
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.histogram import BINS, Histogram
 from arenite.converters.quantize.run_float import values
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 
 #: Most samples, and most bytes of samples, that are kept.
 KEPT_SAMPLES = 256

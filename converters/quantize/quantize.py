@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.modernise import is_quantised
@@ -25,6 +24,7 @@ from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.rules import WEIGHTS
 from arenite.converters.quantize.trained_ranges import trained_ranges
 from arenite.converters.quantize.weights import QuantisedWeights
+from arenite.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.quantize.calibrators import CALIBRATORS, check_calibrator
+from arenite.errors import UsageError
 
 #: Values that a key may have.
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from arenite.converters.elu_table import without_elu
-from arenite.converters.errors import ModelError
 from arenite.converters.graph import Tensor
+from arenite.errors import ModelError
 
 
 class Host:

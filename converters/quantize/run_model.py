@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.run_float import Host
+from arenite.errors import UsageError
 
 #: Told how many samples of how many are done.
 Progress = Callable[[int, int], None]

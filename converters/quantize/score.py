@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.metrics import Part, Score, auc, check_metric, decide, over_parts
 from arenite.converters.quantize.run_model import Progress, run_all
+from arenite.errors import UsageError
 
 __all__ = ["Part", "Score", "default_metric", "score", "score_outputs"]
 

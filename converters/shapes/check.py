@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.shapes import layers, layout  # noqa: F401  (they register the rules)
 from arenite.converters.shapes.rule import RULES, Shape, ShapeProblem, Site, Unknown
+from arenite.errors import UnsupportedModelError
 
 
 def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arenite.converters.errors import ProfileError, UsageError
+from arenite.errors import ProfileError, UsageError
 
 OPTIMISE_MODES = ("speed", "ram", "flash", "balanced")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 
 SOURCE_DIRECTORY = Path(__file__).parent
 AGENT_HEADERS = ("agent.h", "health.h", "port.h")  # and firmware_features.h, which the generator writes

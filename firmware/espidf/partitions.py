@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.boards import Board
 
 #: Offset of the partition table, ESP-IDF's CONFIG_PARTITION_TABLE_OFFSET, and the bytes that it and its MD5 take.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.profiles.boards import Board

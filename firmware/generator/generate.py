@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import PlanError
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.streaming.needs import RowNeeds, StateLayout, state_layout
+from arenite.errors import PlanError
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
 from arenite.firmware.generator.lower.base import (

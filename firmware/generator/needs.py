@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.shapes import check_shapes
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.cuts import Cut, chosen_cut, cut_needs, spatial_kernel
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe, refuse

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import arenite.firmware.engine as engine_package
-from arenite.converters.atomic import write_atomic
 from arenite.converters.passes.fold_constants import SHAPE_ONLY
+from arenite.files import write_atomic
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.float_only import FloatOnly
 from arenite.firmware.generator.lower.variant import kernels_of

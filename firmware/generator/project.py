@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of

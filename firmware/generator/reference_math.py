@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 

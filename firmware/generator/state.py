@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
+from arenite.errors import UnsupportedModelError
 
 
 @dataclass(frozen=True)

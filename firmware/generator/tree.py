@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from arenite.converters.atomic import replace_file
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import replace_file
 
 #: Lists the files of the folder, and says what it is.
 MANIFEST = "arenite.json"

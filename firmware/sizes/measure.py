@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import arenite.profiles.boards as boards
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.firmware.generator.project import ENGINE_DIRECTORY, write_project

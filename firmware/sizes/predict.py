@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes, slow_arena_bytes
 from arenite.firmware.generator.features import ENERGY, PLAIN, Features

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import arenite.profiles.boards as boards
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.generator.features import DEFAULT_PIN, ENERGY, PLAIN, Features
 from arenite.profiles.boards import Board

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.firmware.generator.generate import Generated
 from arenite.host.bench.resume import Answer
 from arenite.host.link.client import DeviceClient, DeviceMemory, NoHealth, Restarted

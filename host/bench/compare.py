@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ProfileError, UsageError
+from arenite.errors import ProfileError, UsageError
 from arenite.host.emulator.timing import timing_of
 
 #: What is compared: its name here, its key in a baseline's record, its place in a bench result.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
 from arenite.converters.graph import DTYPES, Tensor
+from arenite.errors import DeviceError
 from arenite.firmware.generator.generate import Generated
 from arenite.host.bench.asking import FramedAsker
 from arenite.host.bench.resume import Answer

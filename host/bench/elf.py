@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.firmware.generator.emit import GUARD_BYTES
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.host.bench.resume import data_hash
 from arenite.host.bench.samples import Samples
 from arenite.host.flash.build import read_manifest

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.errors import AreniteError, DeviceError, UsageError
+from arenite.files import cache_directory
 from arenite.firmware.generator.features import baud_of
 from arenite.host.bench.asking import Asker, greet
 from arenite.host.bench.drivers import Progress
@@ -20,7 +21,6 @@ from arenite.host.bench.samples import Samples
 from arenite.host.bench.sharing import Round, Served, serve
 from arenite.host.link.client import DeviceMemory
 from arenite.host.project import Project
-from arenite.models.pictures import cache_directory
 
 #: From so many samples on, what was answered is kept on disk.
 MANY = 50
@@ -188,7 +188,7 @@ def _kept(kept: Journal | Memory, count: int) -> str:
     return f"{len(kept.answers)} of {count} samples are kept: the same command goes on from there."
 
 
-def _with_hint(error: ArenaError, more: str) -> ArenaError:
+def _with_hint(error: AreniteError, more: str) -> AreniteError:
     error.hint = f"{error.hint} {more}".strip()
     return error
 

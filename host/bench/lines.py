@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.bench.sharing import Seat
 from arenite.host.link.ports import resolve_port
 from arenite.host.link.reset import recover
@@ -111,7 +111,7 @@ def _reopened(board: Board, port: str, baud: int, until: float) -> SerialTranspo
     time.sleep(LOOK_S)  # a name may outlive its device for a moment
     while time.monotonic() < until:
         # Not there, or not ready: udev may still be setting its permissions.
-        with contextlib.suppress(ArenaError):
+        with contextlib.suppress(AreniteError):
             return SerialTransport(resolve_port(board, port) or port, baud)
         time.sleep(LOOK_S)
     return None

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import arenite.firmware.engine as engine_package
-from arenite.converters.errors import ToolError
 from arenite.converters.graph import DTYPES
+from arenite.errors import ToolError
 from arenite.firmware.generator.generate import Generated
 
 ENGINE = Path(next(iter(engine_package.__path__)))

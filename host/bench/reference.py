@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.converters.elu_table import without_elu
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 
 
 class Reference:

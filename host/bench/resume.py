@@ -24,8 +24,8 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from arenite.converters.atomic import replace_file
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import replace_file
 from arenite.host.bench.samples import Samples
 
 #: Lines or seconds after which what was written is forced to the disk: what a power cut may cost.

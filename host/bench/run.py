@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of
 from arenite.host.bench import cycles, two_cores
 from arenite.host.bench.drivers import Measured, Progress, collected, measure, measure_mlperf
@@ -147,7 +147,7 @@ def _profile(
         return profile(
             project.board, elf, code, lambda line: once(line, project.generated, one, False, lambda *_: None)
         ), None
-    except ArenaError as error:
+    except AreniteError as error:
         if options.cycles:
             raise
         return None, f"Cycles are a rule of thumb here: {error.problem} {error.hint}".strip()

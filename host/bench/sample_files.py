@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
 from arenite.converters.processing.files import preprocess_file, suffixes
 from arenite.converters.quantize.data_files import evenly
 from arenite.converters.quantize.data_folders import classes_of
+from arenite.errors import UsageError
 from arenite.host.attachments import LABELS, recorded_preprocessing
 from arenite.host.bench.samples import Samples
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Tensor
+from arenite.errors import UsageError
 
 SEED = 0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
-from arenite.converters.errors import ArenaError, DeviceError
+from arenite.errors import AreniteError, DeviceError
 from arenite.host.bench.asking import Asker, Overrun
 from arenite.host.bench.drivers import Progress
 from arenite.host.bench.resume import Answer
@@ -54,7 +54,7 @@ class Served:
     repeated: int = 0
     memory: DeviceMemory | None = None
     tick_hz: int = 0
-    error: ArenaError | None = None
+    error: AreniteError | None = None
     lost: bool = False
 
 
@@ -120,7 +120,7 @@ def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.
             return
         except Overrun:
             raise
-        except ArenaError as error:
+        except AreniteError as error:
             gained = len(done.samples) > before
             fruitless, was_reset = (0, False) if gained else (fruitless + 1, was_reset)
             if not was_reset and not work.stopped and _silent(error) and seat.recover is not None:
@@ -140,7 +140,7 @@ def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.
             opener = seat.reopen
 
 
-def _silent(error: ArenaError) -> bool:
+def _silent(error: AreniteError) -> bool:
     """A board whose port is there, and that did not say what is wrong with it."""
     return isinstance(error, DeviceError) and not isinstance(error, (PortGone, Restarted))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 
 _HEAD = re.compile(r"Arena allocation head (\d+) bytes")
 _TAIL = re.compile(r"Arena allocation tail (\d+) bytes")

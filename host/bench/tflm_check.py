@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, ModelError
 from arenite.converters.graph import Model, Op, Signature, Subgraph
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.load import load_any
+from arenite.errors import AreniteError, ModelError
 from arenite.host.bench.tflm import TflmJob, TflmResult, run_tflm
 
 #: Operators that differ, and when; an image without these cases gives the same bytes in both runtimes. Measured by
@@ -201,7 +201,7 @@ def main(paths: Sequence[str]) -> int:
         try:
             model = load_any(path)
             verdicts = check(model, random_runs(model, 2))
-        except ArenaError as error:
+        except AreniteError as error:
             print(error, file=sys.stderr)
             return error.exit_code
         print(path)

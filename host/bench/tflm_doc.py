@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.host.bench.tflm_check import KNOWN_DIFFERENCES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tflm-differences.md"

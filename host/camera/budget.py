@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Window
 from arenite.host.governor.base import Limits
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.cascade_rules import Rule
 from arenite.host.camera.frame import Format, Frame, Window

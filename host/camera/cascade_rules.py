@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer, Box
 
 EXAMPLE = 'for instance --cascade "vww:person>=0.6 -> blazeface"'

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import Crop, ImageSource, Letterbox, Resize
 from arenite.converters.processing.steps_post import Nms, Postprocessing, TopK
 from arenite.converters.tensor import Tensor
+from arenite.errors import UsageError
 from arenite.host.camera.flatbuffer import Buffer
 from arenite.host.camera.tflite_metadata import packed_text
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing import native
 from arenite.converters.processing.colour import order_of, planes_of, unpack
 from arenite.converters.processing.compiled import CompiledImage
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.image_plan import plan_image
 from arenite.converters.processing.spec import Preprocessing
+from arenite.errors import UsageError
 from arenite.host.camera.feed_plan import adapted, layout, strides_of
 from arenite.host.camera.frame import Format, Frame, Window
 from arenite.host.camera.geometry import Geometry, geometry_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import order_of, planes_of
 from arenite.converters.processing.image_plan import ImagePlan
 from arenite.converters.processing.spec import Preprocessing, Quantise
 from arenite.converters.processing.steps_image import FORMATS, Colour, Crop, ImageSource
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Window
 from arenite.host.camera.runtimes.base import Memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.keeper import Instruments
 from arenite.host.camera.loop import Loop
@@ -30,7 +30,7 @@ def open_instruments(
     levers: Sequence[Callable[[], Lever]],
     notes: list[str],
 ) -> Instruments:
-    """Notes what cannot be had. Raises ``ArenaError`` for what was asked for by name and is not there."""
+    """Notes what cannot be had. Raises ``AreniteError`` for what was asked for by name and is not there."""
     profile = load_host(options.host) if options.host is not None else detect_host(options.root)
     meter = open_power(options.root, profile, options.power)
     thermometer = open_thermometer(options.root, options.limits.temperature_c, profile)
@@ -73,7 +73,7 @@ def _frequency_lever(
         if any(word in options.runtime for word in ("gpu", "cuda", "tensorrt")):
             return DevfreqLever(options.root)
         return CpufreqLever(options.root, profile.voltage_floor)
-    except ArenaError as error:
+    except AreniteError as error:
         notes.append(f"No cap of the frequency: {error}")
         return None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.camera.loop import Loop
 from arenite.host.governor.base import Action, Seen
 
@@ -153,7 +153,7 @@ class Keeper:
             self.loop.stop()
         finally:
             for restore in self._restore:
-                with suppress(ArenaError, OSError):
+                with suppress(AreniteError, OSError):
                     restore()
 
     def _open(self) -> None:
@@ -165,7 +165,7 @@ class Keeper:
 
             self.energy = EnergyMeter(found.meter)
             # The first reading is of the time before the loop.
-            with suppress(ArenaError, OSError):
+            with suppress(AreniteError, OSError):
                 found.meter.read(0.0)
         self.thermometer, self.governor = found.thermometer, found.governor
         if self.governor is not None:
@@ -199,7 +199,7 @@ class Keeper:
             return
         try:
             self.temperature = self.thermometer.read()
-        except (ArenaError, OSError) as error:
+        except (AreniteError, OSError) as error:
             if self.temperature is not None:
                 self.notes.append(f"The temperature can no longer be read: {error}")
             self.temperature = None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.frame import Format, Frame, Window
 from arenite.host.camera.served import Served

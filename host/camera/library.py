@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
 from arenite.converters.processing.colour import planes_of
+from arenite.errors import DeviceError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 
 
 def mended(path: Path) -> tuple[Path, tuple[str, ...]] | None:
@@ -13,10 +13,9 @@ def mended(path: Path) -> tuple[Path, tuple[str, ...]] | None:
 
     None when the reader finds nothing to mend, or does not read the file either.
     """
-    from arenite.converters.atomic import replace_file
     from arenite.converters.flatbuffer import to_flatbuffer
     from arenite.converters.importers.tflite import parse
-    from arenite.models.pictures import cache_directory
+    from arenite.files import cache_directory, replace_file
 
     data = path.read_bytes()
     try:

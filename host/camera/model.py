@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.processing.spec import KEY, Normalise, Preprocessing, load_preprocessing
 from arenite.converters.processing.steps_image import ImageSource
 from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing, load_postprocessing
 from arenite.converters.tensor import Tensor
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera import model_guess, tflite_metadata
 from arenite.host.camera.tflite_header import Header, read_header
 from arenite.models import pictures

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
 from arenite.converters.processing.steps_post import Postprocessing, TopK
 from arenite.converters.quant import INTEGER_RANGE
 from arenite.converters.tensor import Quantization, Tensor
+from arenite.errors import UsageError
 from arenite.host.camera.answers.default import default_spec
 
 #: Ranges that real values of pixels have, and the step that makes them.

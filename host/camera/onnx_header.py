@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arenite.converters.errors import ModelError
 from arenite.converters.tensor import Quantization, Tensor
+from arenite.errors import ModelError
 from arenite.host.camera.tflite_header import Header
 
 #: Numbers of fields.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.steps_image import Letterbox, Resize
+from arenite.errors import UsageError
 from arenite.host.camera.model import CameraModel
 from arenite.host.camera.model_guess import sides
 

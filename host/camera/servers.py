@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.answers.reader import Reader
 from arenite.host.camera.budget import parse_runtime_options
 from arenite.host.camera.loop import Server

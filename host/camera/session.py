@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.busy import BusyTime
 from arenite.host.camera.frame import Format
 from arenite.host.camera.keeper import Instruments, Keeper, Watcher
@@ -35,7 +35,7 @@ FIRST_NOTES, LAST_NOTES = 20, 40
 class Session:
     """A context: everything is opened on entry and closed on exit. ``run`` serves, once, and returns the summary.
 
-    ``say`` takes lines for people. Raises ``ArenaError`` for what cannot be opened.
+    ``say`` takes lines for people. Raises ``AreniteError`` for what cannot be opened.
     """
 
     def __init__(self, options: CameraOptions, say: Callable[[str], None] = lambda text: None) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.soak_result import MINUTE, Part, SoakResult
 from arenite.host.camera.statistics import Statistics
 from arenite.host.camera.steady import Steady, steady

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.assembly import Assembler, CameraCounters, FrameSet
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
@@ -155,7 +155,7 @@ class FrameSets:
             try:
                 source.close()
                 source.open()
-            except ArenaError:  # it was there once: whatever is wrong may pass
+            except AreniteError:  # it was there once: whatever is wrong may pass
                 wait = min(2 * wait, _LAST_BACK_OFF_S)
             else:
                 source.counters.reconnects += 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arenite.converters.errors import ModelError
 from arenite.converters.tensor import Quantization, Tensor
+from arenite.errors import ModelError
 from arenite.host.camera.flatbuffer import Buffer, Table
 
 #: Numbers of the schema (lite/schema/schema.fbs): fields of its tables, and TensorType.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.files import PICTURES, SOUNDS
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require

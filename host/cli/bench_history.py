@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.host.bench.store.changes import TITLES, Rules
 from arenite.host.bench.store.history import BEST, PREVIOUS, Point, Series, history_json, series_of
 from arenite.host.bench.store.location import store_path

@@ -12,7 +12,7 @@ import click
 from rich.live import Live
 from rich.table import Table
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.host.bench.matrix.matrix import begin, run_matrix
 from arenite.host.bench.matrix.plan import read_plan
 from arenite.host.bench.matrix.run import State

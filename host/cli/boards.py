@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.output import print_json, show, table
 from arenite.host.link.ports import could_be, describe
 from arenite.host.link.udev import rules

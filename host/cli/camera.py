@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.budget import parse_budget, parse_window
 from arenite.host.camera.options import CameraOptions
 from arenite.host.governor.base import Limits

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
 from arenite.converters.importers.sources import ImportOptions, parse_shapes
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.host.cli.again import command_line
 from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.output import note, print_json, show

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
 from arenite.converters.fit import Verdict
+from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.run import Options
 from arenite.host.bench.run import bench as run_bench

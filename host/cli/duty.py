@@ -11,8 +11,8 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.samples import Samples, load_samples, random_samples
 from arenite.host.cli.energy_text import show_energy

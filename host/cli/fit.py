@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from arenite.converters.errors import UsageError
 from arenite.converters.fit import Verdict
+from arenite.errors import UsageError
 from arenite.firmware.generator.tree import MANIFEST
 from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
 from arenite.converters.planner.plan import Plan
+from arenite.files import write_atomic
 from arenite.firmware.generator.needs import op_macs
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.attachments import MADE_FROM

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.errors import DoesNotFitError, UsageError
+from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES, core_names
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.cli.options import no_passes_option, stream_option

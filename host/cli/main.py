@@ -10,7 +10,7 @@ import traceback
 
 import click
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 
 #: Subcommand to the module that defines it (as a click command of the same name) and its help line.
 COMMANDS = {
@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
         sys.stdout.flush()  # what cannot be written shows here, not when Python ends
         return code if isinstance(code, int) else 0
-    except ArenaError as error:
+    except AreniteError as error:
         _complain(error)
         return error.exit_code
     except click.ClickException as error:
@@ -108,7 +108,7 @@ def _nobody_reads() -> int:
     return 0
 
 
-def _complain(error: ArenaError) -> None:
+def _complain(error: AreniteError) -> None:
     print(f"Error: {error.problem}", file=sys.stderr)
     if error.hint:
         print(f"Try: {error.hint}", file=sys.stderr)

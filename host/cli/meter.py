@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.meter_text import amperes, described, recording
 from arenite.host.cli.options import Number
 from arenite.host.cli.output import note, print_json, show, table

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.cli.energy_text import microjoules, watts
 from arenite.host.cli.meter_options import POSITIVE, make_meter, meter_options

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.options import Number
 from arenite.host.cli.output import note, show
 from arenite.host.link.device_log import follow

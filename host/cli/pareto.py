@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 from arenite.host.pareto import Build, builds, describe

@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.output import print_json, show
 from arenite.host.link.ports import AUTO, resolve_port
 from arenite.host.link.reset import KINDS, power_command

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.output import print_json, show, table
 
 

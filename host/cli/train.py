@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 

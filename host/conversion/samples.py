@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
 from arenite.converters.processing.files import preprocess_file
 from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.errors import UsageError
 from arenite.host.conversion.request import Request
 
 

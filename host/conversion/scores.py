@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.importers.sources import Imported
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.check_range import check_range
@@ -14,6 +13,7 @@ from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.metrics import LostPart, Score, drop, worst_parts
 from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs, unused_labels
+from arenite.errors import UsageError
 from arenite.host.conversion.request import Request
 
 

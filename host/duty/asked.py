@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
 from arenite.converters.fit import ASSUMED_W_PER_HZ
+from arenite.errors import UsageError
 from arenite.host.duty.events import Events, Periodic, Poisson, Trace
 from arenite.host.duty.files import (
     Latency,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 Floats = NDArray[np.float64]
 

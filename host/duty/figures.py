@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.events import Floats, positive
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.host.duty.events import Floats
 from arenite.host.duty.service import Service
 from arenite.profiles.boards import load_board
@@ -155,7 +155,7 @@ def power_of_energy(path: Path) -> MeasuredPower:
             f"{path.name}: {kind}",
             kind,
         )
-    except (KeyError, TypeError, ValueError, ArenaError) as error:
+    except (KeyError, TypeError, ValueError, AreniteError) as error:
         raise UsageError(f"{path} has no power of an inference.", "Run `arenite energy` again.") from error
 
 

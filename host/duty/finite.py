@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.events import Floats
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
 from arenite.host.duty.queueing import departure_states, mg1_lattice, poisson_terms, shares, unlimited

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
 from arenite.host.duty.events import Events, Periodic, Poisson, Trace, positive
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places

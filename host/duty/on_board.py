@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.converters.errors import DeviceError, DoesNotFitError, UsageError
+from arenite.errors import DeviceError, DoesNotFitError, UsageError
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.host.duty.events import Floats
 from arenite.host.duty.figures import Sleep

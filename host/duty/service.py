@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.events import Floats, positive
 
 #: More measured times than this are replaced by that many means of neighbours, which keeps the mean.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
 from arenite.host.duty.events import Events, Periodic, Poisson, Trace
 from arenite.host.duty.model import PowerStates, queueing

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
+from arenite.files import cache_directory
 from arenite.firmware.generator.generate import Generated
 from arenite.host.emulator.block_counts import compiled_plugin, plugin_arguments
 from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
 from arenite.host.link.transport import Transport
-from arenite.models.zoo import cache_directory
 from arenite.profiles.boards import Board
 
 #: Bytes that are counted together: blocks of a plan begin at multiples of it.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 
 _SOURCES = Path(__file__).parent / "plugin"
 _FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 

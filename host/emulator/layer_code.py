@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.firmware.generator.generate import Generated
 
 _HALF = re.compile(r"layer_\d+_second")

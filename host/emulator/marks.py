@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.boards.families import family_named
 from arenite.profiles.boards import Board
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
+from arenite.files import cache_directory
 from arenite.host.emulator.block_counts import (
     Block,
     PhaseRun,
@@ -21,7 +22,6 @@ from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.timing import CycleCount, Tally, Timing, timing_of
 from arenite.host.link.transport import Transport
-from arenite.models.zoo import cache_directory
 from arenite.profiles.boards import Board
 
 

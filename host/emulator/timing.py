@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.host.emulator.disassembly import Instruction
 from arenite.host.emulator.instruction_class import Kind, classifier
 

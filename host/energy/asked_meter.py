@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.find_meters import find_meters
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS, open_meter

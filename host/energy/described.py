@@ -65,7 +65,7 @@ def save_trace(path: Path, trace: Trace) -> None:
     """Write ``trace`` as CSV with one column per figure, as ``read_csv`` reads it.  Raises ``UsageError``."""
     import numpy as np
 
-    from arenite.converters.atomic import write_atomic
+    from arenite.files import write_atomic
 
     columns = [
         ("time_s", trace.time_s, "%.9f"),

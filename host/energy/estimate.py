@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from arenite.converters.errors import DoesNotFitError, ToolError
 from arenite.converters.fit import Verdict
+from arenite.errors import DoesNotFitError, ToolError
 from arenite.host.bench.samples import Samples
 from arenite.host.energy.estimate_counts import Counted, Progress, count_instructions, does_not_fit
 from arenite.host.energy.estimate_units import Joules, PerCycle, Share, joules, per_cycle, shares

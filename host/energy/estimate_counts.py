@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.converters.errors import DoesNotFitError, UsageError
 from arenite.converters.fit import Verdict
+from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.samples import Samples, random_samples
 from arenite.host.emulator.layer_code import layer_code, stages_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 
 
 def read_text(path: Path) -> str | None:

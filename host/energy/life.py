@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.battery import Regulator
 from arenite.host.duty.events import Periodic
 from arenite.host.duty.model import PowerStates, predict

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.host.energy.meters.ina_chip import CHIPS, chip_called
 from arenite.profiles.boards import Board

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.drivers import Progress
 from arenite.host.bench.reference import Reference

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
 from arenite.host.energy.found import ESTIMATE, PART, SCOPES, Found
 from arenite.host.energy.sensors import android, android_thermal, battery, estimate, hwmon, ina3221, rapl

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import DoesNotFitError, ToolError, UsageError
+from arenite.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.tree import MANIFEST
 from arenite.firmware.platformio.frameworks import next_steps
 from arenite.profiles.boards import load_board

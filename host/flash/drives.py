@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError, ToolError
+from arenite.errors import DeviceError, ToolError
 from arenite.host.link.usb import ROOT
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")

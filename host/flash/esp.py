@@ -11,8 +11,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.profiles.boards import Board
 
 CHIPS = ("esp32c2", "esp32c3", "esp32c5", "esp32c6", "esp32c61", "esp32h2", "esp32p4", "esp32s2", "esp32s3")

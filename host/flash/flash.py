@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.bootloader import in_bootloader
 from arenite.host.flash.build import read_manifest

@@ -11,7 +11,7 @@ import socket
 import time
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 
 _ESCAPE, _SPECIAL = 0x7D, b"#$}*"
 _LEAST_PACKET = 400  # bytes of a packet where the server names no size

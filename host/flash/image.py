@@ -8,8 +8,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 
 #: A gap larger than this between two segments means that they lie in different memories.
 _LARGEST_GAP = 1 << 20

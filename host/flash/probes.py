@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.flash.upload import Upload
 from arenite.host.link.usb import UsbDevice, serial_ports, usb_devices
 

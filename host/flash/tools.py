@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.host.flash.upload import Uploader
 from arenite.host.flash.uploaders import (
     copy,

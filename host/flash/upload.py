@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from arenite.converters.errors import ArenaError, DeviceError, ToolError
+from arenite.errors import AreniteError, DeviceError, ToolError
 from arenite.profiles.boards import Board
 
 UPLOAD_TIMEOUT_S = 300.0
@@ -64,7 +64,7 @@ class Failure:
     pattern: str
     problem: str
     hint: str
-    kind: type[ArenaError] = DeviceError
+    kind: type[AreniteError] = DeviceError
 
 
 #: What any of them may say.
@@ -143,7 +143,7 @@ def program(name: str) -> str:
     return name if shutil.which(name) else installed(name) or name
 
 
-def explain(tool: CommandUploader, upload: Upload, output: str) -> ArenaError:
+def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
     """The one sentence that matters in what a failed ``tool`` said."""
     for failure in (*tool.failures, *COMMON):
         if found := re.search(failure.pattern, output, re.MULTILINE):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import ArenaError, DeviceError
+from arenite.errors import AreniteError, DeviceError
 from arenite.firmware.generator.monitor import MONITORS
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf import MonitorClient
@@ -85,7 +85,7 @@ def ask_again(
     while True:
         try:
             path = port()
-        except ArenaError as error:
+        except AreniteError as error:
             if time.monotonic() > end:
                 raise NotBack(error.problem, error.hint) from error
             time.sleep(0.2)
@@ -93,7 +93,7 @@ def ask_again(
         try:
             with SerialTransport(path, baud) as line:
                 identity = identify(line, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic())))
-        except ArenaError:
+        except AreniteError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.2)

@@ -43,7 +43,7 @@ class Lever(Protocol):
         ...
 
     def move(self, level: int) -> None:
-        """Make it so. Raises ``ArenaError`` when the device refuses; the governor then leaves this lever alone."""
+        """Make it so. Raises ``AreniteError`` when the device refuses; the governor then leaves this lever alone."""
         ...
 
 

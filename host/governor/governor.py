@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.governor.base import Action, Lever, Limits, Seen
 from arenite.host.governor.choices import Choices
 from arenite.host.governor.costs import PowerCosts, Space, SpeedCosts
@@ -215,7 +215,7 @@ class Governor:
             )
             try:
                 lever.move(levels[i])
-            except ArenaError as error:
+            except AreniteError as error:
                 self._refused.add(i)
                 actions.append(
                     Action(t_s, lever.name, before, before, f"refused, left alone from now on: {error}")

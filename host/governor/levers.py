@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.files import children, read_number, read_text
 from arenite.host.governor.base import Lever
 
@@ -41,7 +41,7 @@ class StepLever:
         name: fps, resolution, model, threads, frequency, accelerator or rest; others are taken for more work per frame.
         labels: level 0 first, the full quality.
         costs: relative work per second; 1.0 at level 0, not rising.
-        apply: called with the label; an ``ArenaError`` or ``OSError`` is a refusal.
+        apply: called with the label; an ``AreniteError`` or ``OSError`` is a refusal.
         speeds: relative speed of the device (threads, frequency, accelerator); None where a level is less work.
         loss: instead of the lever's figure in LOSSES.
     """

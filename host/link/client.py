@@ -10,7 +10,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link import health
 from arenite.host.link.frames import Damaged, FrameDecoder, encode_frame
 from arenite.host.link.health import LogEntry

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link.client import DeviceClient, NoHealth
 from arenite.host.link.health import Health
 from arenite.host.link.monitor import Line, again

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGone, Transport
 
 READY = b"m-ready\r\n"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGone, SerialTransport
 
 #: A line that is longer, or that nobody ends, is shown in parts.

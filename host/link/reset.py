@@ -13,7 +13,7 @@ from typing import Protocol
 
 import serial
 
-from arenite.converters.errors import ArenaError, DeviceError, ToolError, UsageError
+from arenite.errors import AreniteError, DeviceError, ToolError, UsageError
 from arenite.host.link.usb import UsbDevice, serial_ports
 from arenite.profiles.boards import Board
 
@@ -168,7 +168,7 @@ def recover(board: Board, port: str, root: Path | None = None) -> str | None:
     for way in ways:
         try:
             reset(way, port, root)
-        except ArenaError:
+        except AreniteError:
             continue
         return way
     return None

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 import serial
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 
 
 class PortGone(DeviceError):

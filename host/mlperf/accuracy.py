@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
 from arenite.converters.graph import Tensor
+from arenite.errors import DeviceError
 from arenite.firmware.generator.generate import Generated
 from arenite.host.bench.drivers import Progress, output_tensors, split_outputs
 from arenite.host.bench.reference import Reference

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.bench.drivers import Progress
 from arenite.host.bench.reference import Reference
 from arenite.host.energy.meters.activity import Window

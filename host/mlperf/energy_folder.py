@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 from arenite.host.mlperf.energy_monitor import WARM_UP
 from arenite.host.mlperf.folder import stamped, write_results
 from arenite.host.report.current_svg import current_svg

@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link.mlperf import READY, MonitorClient
 
 #: Inferences before the timed ones.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.bench.resume import Answer
 from arenite.host.link.mlperf import MonitorClient
 from arenite.host.link.transport import PortGone

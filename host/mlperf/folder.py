@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.atomic import write_atomic
+from arenite.files import write_atomic
 
 _RULE = "-" * 57
 

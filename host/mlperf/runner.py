@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import cache_directory
 from arenite.firmware.generator.features import ENERGY, Features
 from arenite.firmware.generator.generate import Generated
 from arenite.host.bench.drivers import Progress
@@ -26,7 +27,6 @@ from arenite.host.mlperf.energy_monitor import EnergyMonitor
 from arenite.host.mlperf.performance import run_performance
 from arenite.host.prepare import Prepared
 from arenite.host.project import generate_project
-from arenite.models.pictures import cache_directory
 from arenite.profiles.boards import Board
 
 

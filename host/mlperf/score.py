@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Tensor
+from arenite.errors import UsageError
 
 
 def real_values(array: np.ndarray, tensor: Tensor) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 
 @dataclass(frozen=True)

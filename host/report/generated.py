@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

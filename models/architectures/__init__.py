@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.models.architectures.autoencoder import autoencoder
 from arenite.models.architectures.detector import detector
 from arenite.models.architectures.dscnn import dscnn

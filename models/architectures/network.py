@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 INPUT = "input"
 """The name by which layers refer to the network's input."""

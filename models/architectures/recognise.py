@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Model
+from arenite.errors import UsageError
 from arenite.models.architectures import ARCHITECTURES, network
 from arenite.models.architectures.network import Network
 

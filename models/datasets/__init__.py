@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.models.datasets import digits, keywords, mnist, motions, scenes
 from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 from arenite.models.datasets.own import own_data

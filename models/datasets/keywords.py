@@ -15,15 +15,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arenite.converters.atomic import replace_file
 from arenite.converters.processing.run import preprocess_samples
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_audio import AudioSource, Fft, Frame, Log, Mel, Mfcc, Window
+from arenite.files import cache_directory, replace_file
 from arenite.models.datasets import speech
 from arenite.models.datasets.bar import making
 from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
 from arenite.models.datasets.unsized import refuse_resolution
-from arenite.models.zoo import cache_directory
 
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 LABELS = (*COMMANDS, "unknown", "silence")

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
 from arenite.models.datasets.pictures import as_resolution
 from arenite.models.manifest import manifest

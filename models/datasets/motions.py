@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, Settings, TrainingData
 from arenite.models.datasets.unsized import refuse_resolution
 from arenite.models.manifest import manifest

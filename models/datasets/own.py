@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
 from arenite.models.datasets.pictures import as_resolution
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.run import preprocess_pixels
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import ImageSource, Resize
+from arenite.errors import UsageError
 
 #: The sides that pictures may be resized to.
 SIDES = (8, 224)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.models.datasets.data import DETECT, Settings, TrainingData
 from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.pictures import SIDES, resized

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 
 RATE = 16_000
 SAMPLES = 16_000

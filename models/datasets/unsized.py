@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 
 def refuse_resolution(name: str, resolution: int | None) -> None:

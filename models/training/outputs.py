@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 
 #: Ending of an output to the environment that writes it; "" is a SavedModel folder, ".tflite" is made by the importer.
 WRITERS = {

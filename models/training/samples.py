@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData
 from arenite.models.training.postprocessing import postprocessing

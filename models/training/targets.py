@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.importers.environments import environment
+from arenite.errors import UsageError
 from arenite.models.architectures import network
 from arenite.models.architectures.network import Network
 from arenite.models.datasets import dataset

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, ToolError
+from arenite.errors import AreniteError, ToolError
 from arenite.models import zoo
 from benchmarks.camera.cases import SHARED
 from benchmarks.camera.pictures import pictures
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         result = checked()
-    except ArenaError as error:
+    except AreniteError as error:
         print(error, file=sys.stderr)
         return 3
     text = json.dumps(result, indent=1)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def checked() -> dict[str, Any]:
-    """All checks. Raises ``ArenaError`` when something that is needed is missing."""
+    """All checks. Raises ``AreniteError`` when something that is needed is missing."""
     begun = time.monotonic()
     with machine() as arm, tempfile.TemporaryDirectory(prefix="arenite-arm64-") as folder:
         here = Path(folder)

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import planes_of
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import FORMATS, PAIRS, Colour, ImageSource, Letterbox, Resize
+from arenite.errors import UsageError
 from arenite.host.camera.feed import Feed
 from arenite.host.camera.frame import Format, Frame, Window
 from arenite.host.camera.model import open_model

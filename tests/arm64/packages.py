@@ -7,7 +7,6 @@ import importlib.metadata
 import shutil
 import sys
 import tempfile
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -49,11 +48,12 @@ def libraries() -> Path:
 def own_wheel(folder: Path) -> Path:
     """The project's wheel for aarch64 in ``folder``, made from a copy of this tree. Raises ``ToolError``."""
     tree = folder / "tree"
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
-    for name in packages.values():
-        shutil.copytree(
-            ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "_native.*", "*.pyc")
-        )
+    # The links of arenite/ are followed: the copy is a package with real folders.
+    shutil.copytree(
+        ROOT / "arenite",
+        tree / "arenite",
+        ignore=shutil.ignore_patterns("__pycache__", "_native.*", "*.pyc"),
+    )
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
     # What setuptools reads to build for another machine; the extension needs no headers of Python.

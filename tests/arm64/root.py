@@ -12,9 +12,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
 from arenite.converters.importers.locks import locked
-from arenite.models.zoo import cache_directory
+from arenite.errors import ToolError
+from arenite.files import cache_directory
 
 SUITE = "bookworm"
 PACKAGES = ("python3.11", "libstdc++6")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ToolError
 from arenite.converters.importers.tflite import load
 from arenite.converters.quantize.data import load_dataset
+from arenite.errors import ToolError
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.conversion_runs import Case, run
 from benchmarks.conversion_sources import keyword_samples

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.compare import Record
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks import table

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 
 
 def test_writes_bytes_and_text_and_makes_folders(tmp_path: Path) -> None:

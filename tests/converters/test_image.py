@@ -13,11 +13,11 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from arenite.converters import tflm_plan
-from arenite.converters.errors import ModelError, PlanError
 from arenite.converters.graph import Model
 from arenite.converters.image import METADATA, image_bytes, load_image, parse_image, save_image, to_flatbuffer
 from arenite.converters.load import load_any, load_any_image
 from arenite.converters.planner import OpNeeds, Plan, plan
+from arenite.errors import ModelError, PlanError
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm_check import random_runs
 from tests.converters import small_models

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.firmware.espidf.partitions import partitions_csv
 from arenite.firmware.espidf.sdkconfig import sdkconfig_defaults
 from arenite.firmware.generator.project import write_project

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization, Tensor
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.quant import conv_padding

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
 from arenite.firmware.generator.needs import check_supported

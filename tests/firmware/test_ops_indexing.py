@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import to_flatbuffer
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower.resize import bilinear_axis, nearest
 from arenite.firmware.generator.needs import check_op
 from arenite.host.bench.native import NativeModel, build

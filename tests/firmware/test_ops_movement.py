@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.movement import Movement, piece
 from arenite.firmware.generator.needs import check_op

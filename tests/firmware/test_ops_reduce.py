@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.needs import check_supported
 from tests.fuzz.builder import GraphBuilder

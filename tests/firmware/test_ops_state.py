@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ArenaError, UnsupportedModelError
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
 from arenite.converters.importers.tflite import load
+from arenite.errors import AreniteError, UnsupportedModelError
 from arenite.firmware.generator.needs import check_supported
 from arenite.firmware.generator.state import initial_values, resource_sizes
 from arenite.host.bench.native import ENGINE
@@ -170,7 +170,7 @@ def test_wake_words_over_fifty_frames(name: str) -> None:
     """Real streaming models: every frame's score, and all inner windows, while the state runs on."""
     try:
         model = load(zoo.fetch(name, progress=False))
-    except ArenaError as error:
+    except AreniteError as error:
         pytest.skip(str(error))
     inner = [
         op.outputs[0]

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import to_flatbuffer
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.elementary import inverse_square_root
 from arenite.firmware.generator.lut import sigmoid_table

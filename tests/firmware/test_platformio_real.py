@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.cli.firmware import firmware

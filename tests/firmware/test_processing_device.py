@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.atomic import write_atomic
 from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes
 from arenite.converters.processing.audio import preprocess_audio
@@ -23,6 +22,7 @@ from arenite.converters.processing.post_plan import plan_post
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import ImageSource
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from arenite.converters.errors import ArenaError, DoesNotFitError, ToolError, UsageError
+from arenite.errors import AreniteError, DoesNotFitError, ToolError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import write_project
 from arenite.host.flash.build import build, direct_build, explain_failure, read_manifest
@@ -140,5 +140,5 @@ def test_a_platform_that_cannot_be_downloaded_is_a_sentence() -> None:
 
 
 def test_a_real_board_is_not_built_directly(tmp_path: Path) -> None:
-    with pytest.raises(ArenaError, match="is a real board"):
+    with pytest.raises(AreniteError, match="is a real board"):
         direct_build(write(tmp_path / "p", "nucleo_l4r5zi"))

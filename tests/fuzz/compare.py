@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.graph import DTYPES, Model, Tensor
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.int4 import int8_weights
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.streaming.make import plan_streaming
+from arenite.errors import AreniteError
 from arenite.firmware.generator.generate import Generated, lower_model
 from arenite.firmware.generator.needs import check_supported, op_needs
 from arenite.firmware.generator.state import resource_sizes
@@ -125,7 +125,7 @@ def compare_one(
 ) -> list[Mismatch]:
     try:
         reference = Reference(to_flatbuffer(model))
-    except ArenaError as error:
+    except AreniteError as error:
         raise AssertionError(f"case {case} is not a model that LiteRT accepts: {error}") from error
     has_state = any(t.is_variable or t.dtype == "resource" for t in model.main.tensors)
     found = []

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, ModelError
 from arenite.converters.image import Image, image_bytes, parse_image, to_flatbuffer
 from arenite.converters.importers.verify import _Decoder, _Field, decode
 from arenite.converters.planner import OpNeeds, plan
+from arenite.errors import AreniteError, ModelError
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
@@ -274,7 +274,7 @@ def _judge(data: bytes, through: str, report: Report) -> str:
         return (
             _written_again(image) if through == "writer" else _lowered(image) if through == "firmware" else ""
         )
-    except ArenaError:
+    except AreniteError:
         report.stopped_later += 1
         return ""
     except BaseException:

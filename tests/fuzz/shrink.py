@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.graph import Model, Op, Subgraph
+from arenite.errors import AreniteError
 from arenite.firmware.generator.target import Target
 from tests.fuzz.compare import compare
 
@@ -27,7 +27,7 @@ def shrink(model: Model, target: Target) -> Model:
 def mismatches(model: Model, target: Target) -> bool:
     try:
         return bool(compare([model], runs=16, keep=False, targets=[target]))
-    except (ArenaError, AssertionError):
+    except (AreniteError, AssertionError):
         return False
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.errors import UsageError
 from arenite.host.attachments import Attachments, recorded_preprocessing
 from tests.host.bench.graphs import classifier
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError, UsageError
 from arenite.converters.image import parse_image
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.errors import UnsupportedModelError, UsageError
 from arenite.host.attachments import Attachments
 from arenite.host.bench.reference import Reference
 from arenite.host.conversion.request import Request

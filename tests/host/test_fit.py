@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import arenite.host.fit as fit_module
-from arenite.converters.errors import UsageError
 from arenite.converters.fit import Needs
+from arenite.errors import UsageError
 from arenite.firmware.generator.generate import Generated
 from arenite.host.fit import AUTOMATIC, Choice, choose, needs, verdicts
 from arenite.host.prepare import Prepared, prepare

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arenite.host.pareto as pareto_module
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.fit import AUTOMATIC, choose
 from arenite.host.pareto import Build, builds, mark_dominated
 from arenite.host.prepare import prepare

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ProfileError
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
+from arenite.errors import ProfileError
 from arenite.host.fit import choose
 from arenite.host.predict import Predictor, int4_weights
 from arenite.host.prepare import Prepared, prepare

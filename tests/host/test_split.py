@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from arenite.converters.errors import DeviceError, DoesNotFitError
+from arenite.errors import DeviceError, DoesNotFitError
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.firmware.generator.target import PORTABLE, Target

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
+from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.planner import OpNeeds, Plan, plan
+from arenite.errors import ModelError, UsageError
 from arenite.host.bench import tflm, tflm_doc
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm import TflmJob, TflmResult, run_tflm

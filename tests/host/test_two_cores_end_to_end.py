@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.run import Options, bench
 from arenite.host.bench.samples import random_samples

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.importers import tflite
+from arenite.errors import ToolError, UsageError
 from arenite.models import samples, zoo
 from arenite.models.manifest import ZooEntry
 

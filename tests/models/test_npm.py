@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.models.download import downloaded
 from arenite.models.manifest import DataFiles, Package
 from arenite.models.members import members

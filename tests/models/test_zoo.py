@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.models import download, zoo
 from arenite.models import manifest as manifest_module
 
@@ -192,11 +192,3 @@ def test_quiet_fetch_prints_nothing(
     monkeypatch.setattr(download, "QUIET_SECONDS", 0.01)
     zoo.fetch("alpha", progress=False)
     assert capfd.readouterr() == ("", "")
-
-
-def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
-    assert zoo.cache_directory() == tmp_path
-    monkeypatch.delenv("ARENITE_CACHE")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert zoo.cache_directory() == tmp_path / ".cache" / "arenite"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_board, parse_board
 
 REAL = [board for board in all_boards() if not board.emulated]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.batteries import BATTERY_DIRECTORY, battery_names, load_battery, parse_battery
 
 WANTED = {"cr2032", "cr123a", "aa_alkaline_pair", "aa_lithium_pair", "lipo_500", "lipo_1000", "lipo_2000",

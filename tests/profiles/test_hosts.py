@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.hosts import HOST_DIRECTORY, detect_host, host_names, load_host, parse_host
 from tests.host.energy.trees import put
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.profiles.boards import BOARD_DIRECTORY, load_board, parse_board
 
 GOOD = (BOARD_DIRECTORY / "qemu_mps2_an386.toml").read_text("utf-8")

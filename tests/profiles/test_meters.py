@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from arenite.converters.errors import ProfileError
+from arenite.errors import ProfileError
 from arenite.host.energy.find_meters import PPK2, ST_SERIAL
 from arenite.host.energy.meters.ina_chip import CHIPS
 from arenite.host.energy.meters.open import METERS

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from tests.vm.machine import python, run
 
 
 def main(commands: list[str]) -> int:
     try:
         ended = run(python("-m", "tests.vm.inside", *commands))
-    except ArenaError as error:
+    except AreniteError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from serial.tools.list_ports import comports
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -61,7 +61,7 @@ def a_board_is_found_by_its_usb_id() -> Any:
     try:
         find_port(board)
         raise AssertionError("nothing was plugged in")
-    except ArenaError as error:
+    except AreniteError as error:
         assert error.exit_code == 3, error
     with nucleo():
         path = find_port(board)

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.reconnect import Reconnecting

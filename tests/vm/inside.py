@@ -12,7 +12,7 @@ import time
 import traceback
 from typing import Any
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from tests.vm import checks_boards, checks_formats, checks_loop, checks_loss, checks_stream, checks_usb, vivid
 from tests.vm.reading import CHECKS, wait_for
 
@@ -42,7 +42,7 @@ def main(commands: list[str]) -> int:
         row: dict[str, Any] = {"name": function.__name__}
         try:
             row |= {"ok": True, "detail": function()}
-        except (Exception, ArenaError) as error:
+        except (Exception, AreniteError) as error:
             row |= {"ok": False, "detail": f"{error!r}", "trace": traceback.format_exc()}
         row["seconds"] = round(time.monotonic() - started, 2)
         results.append(row)

@@ -9,8 +9,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
-from arenite.models.pictures import cache_directory
+from arenite.errors import ToolError
+from arenite.files import cache_directory
 
 #: Loaded by the start-up script before anything else runs; what they depend on is loaded first.
 AT_START = ("virtio_pci", "9pnet_virtio", "9p")

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.converters.errors import ToolError
-from arenite.models.pictures import cache_directory
+from arenite.errors import ToolError
+from arenite.files import cache_directory
 from tests.vm.kernel import kernel, start_up
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from tests.vm.inside import CHECKS
 from tests.vm.kernel import missing_tools
 from tests.vm.machine import python, run

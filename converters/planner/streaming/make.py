@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import PlanError
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
 from arenite.converters.planner.needs import OpNeeds
@@ -29,6 +28,7 @@ from arenite.converters.planner.streaming.schedule import (
     row_needs,
     streamable,
 )
+from arenite.errors import PlanError
 
 #: Placements tried for one way of cutting, and for one segment alone; ways of cutting that are placed.
 PLACEMENTS = 300

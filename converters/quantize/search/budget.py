@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 #: Key -> what it limits, for messages.
 KEYS: Mapping[str, str] = {

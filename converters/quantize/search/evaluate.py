@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.metrics import Score, decide, drop
 from arenite.converters.quantize.observe import Observations
@@ -19,6 +18,7 @@ from arenite.converters.quantize.run_model import run_all
 from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.outcome import BuildCost, Outcome
 from arenite.converters.quantize.search.space import Space
+from arenite.errors import AreniteError
 
 #: What a quantised flatbuffer takes on the board, in every way to build it.
 Costs = Callable[[bytes], tuple[BuildCost, ...]]
@@ -60,7 +60,7 @@ def evaluate(task: Task, params: Mapping[str, Any]) -> Outcome:
         made = task.quantised(params)
         digest = hashlib.sha256(made.flatbuffer).hexdigest()
         builds = task.costs(made.flatbuffer)
-    except ArenaError as error:
+    except AreniteError as error:
         return Outcome(dict(params), "", (), 0.0, 0.0, error=str(error))
     outputs = run_all(made.flatbuffer, task.dataset, reference=False)
     score = task.scored(outputs)

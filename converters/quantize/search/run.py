@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.metrics import Score, drop
@@ -28,6 +27,7 @@ from arenite.converters.quantize.search.space import LAYERS, Space, first_tries,
 from arenite.converters.quantize.search.study import Study
 from arenite.converters.quantize.search.workers import Workers, start_workers
 from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
+from arenite.errors import UsageError
 
 #: Told (what was tried, trials done, trials in all).
 Progress = Callable[[str, int, int], None]

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.outcome import Outcome
+from arenite.errors import UsageError
 
 _OUTCOME, _IDENTITY = "outcome", "identity"
 

@@ -14,9 +14,9 @@ from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.quantize.search.evaluate import Task, evaluate
 from arenite.converters.quantize.search.outcome import Outcome
+from arenite.errors import ToolError, UsageError
 
 #: Seconds after which a silent cluster counts as absent.
 _CONNECT_SECONDS = 10

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.target import Target
 
 

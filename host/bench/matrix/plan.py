@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.bench.matrix.cell import Cell

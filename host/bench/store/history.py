@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.store.changes import FIGURES, Change, Rules, changes
 from arenite.host.bench.store.rows import PLACES, Run, place
 from arenite.host.bench.store.store import Store

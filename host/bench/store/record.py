@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import revision
 from arenite.host.bench.store.rows import Mode

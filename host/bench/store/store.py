@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.store.origin import Revision
 from arenite.host.bench.store.rows import LAYER_COLUMNS, PLACES, Mode, Run, layer_rows, run_row
 from arenite.host.bench.store.schema import Newer, NotAStore, bring_up

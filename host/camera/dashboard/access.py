@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 #: Of a token that a person chose.

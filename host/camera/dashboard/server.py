@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.dashboard.access import Access
 from arenite.host.camera.dashboard.history import FIELDS, History
 from arenite.host.camera.dashboard.preview import Preview

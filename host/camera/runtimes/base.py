@@ -44,7 +44,7 @@ class Runtime(Protocol):
     notes: tuple[str, ...]  # for people: copies, fallbacks, operators left on the CPU
 
     def invoke(self, slot: int = 0) -> None:
-        """Inputs of the slot to its outputs; without the interpreter lock. Raises ``ArenaError``."""
+        """Inputs of the slot to its outputs; without the interpreter lock. Raises ``AreniteError``."""
         ...
 
     def close(self) -> None: ...

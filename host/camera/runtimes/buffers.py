@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UnsupportedModelError
+from arenite.errors import UnsupportedModelError
 from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes.base import Memory
 from arenite.host.camera.runtimes.library import Handle, Library, Size

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 from arenite.host.camera.runtimes.choice import TOLERANCE, Choice, Measured
 from arenite.host.camera.runtimes.probing import Meter, probe
 from arenite.host.camera.runtimes.remembered import kept_at, thread_counts
@@ -67,7 +67,7 @@ def choose(
         raise ModelError(f"No runtime of this device runs {path}. {reasons}", "Convert the model again.")
     choice = Choice(picked[0].name, picked[0].threads, tuple(measured), picked[1])
     if keep:
-        from arenite.converters.atomic import replace_file
+        from arenite.files import replace_file
 
         # A cache that cannot be written only means to measure again.
         with contextlib.suppress(OSError):

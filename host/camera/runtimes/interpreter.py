@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ModelError, ToolError, UnsupportedModelError, UsageError
+from arenite.errors import ModelError, ToolError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes.base import Memory, Slot
 from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape, place

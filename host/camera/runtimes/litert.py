@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes import litert_options
 from arenite.host.camera.runtimes.base import Slot

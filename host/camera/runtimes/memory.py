@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import ModelError
+from arenite.errors import ModelError
 from arenite.host.camera.runtimes.base import Memory
 
 #: Of a cache line, of AVX-512, and what LiteRT and ONNX Runtime ask of memory that they shall not copy.

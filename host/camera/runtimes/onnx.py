@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ModelError, UnsupportedModelError, UsageError
+from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes.base import Memory, Slot
 from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.runtimes.base import Runtime
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def open_runtime(
         name, threads = _automatic(path, cpu, threads, given, measure, (name,) if delegate else ())
     try:
         return _opened(path, kind, name, threads, slots, given)
-    except ArenaError as error:
+    except AreniteError as error:
         if not automatic or name == cpu:
             raise
         made = _opened(path, kind, cpu, threads, slots, given)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.camera.runtimes.base import Memory, Runtime
 from arenite.host.camera.runtimes.open import open_runtime
 
@@ -73,7 +73,7 @@ def main() -> None:
         )
         outputs = answers(runtime)
         timed(runtime, asked["seconds"] / 5)
-    except ArenaError as error:
+    except AreniteError as error:
         _say(lines, {"problem": error.problem})
         return
     _say(lines, {"warm": True})

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arenite.models.pictures import cache_directory
+from arenite.files import cache_directory
 
 if TYPE_CHECKING:
     from arenite.host.camera.runtimes.choice import Choice

@@ -11,8 +11,8 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import ModelError, UnsupportedModelError
 from arenite.converters.importers.verify import decode
+from arenite.errors import ModelError, UnsupportedModelError
 
 _HINT = "The file is damaged: convert or download it again."
 #: More elements than any tensor that a camera loop could hold; also keeps LiteRT's sums from overflowing.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame, Window
 from arenite.host.camera.scenarios.arrivals import arrivals, samples
 from arenite.host.camera.scenarios.early_stopping import fewest_queries

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.served import Served
 from arenite.host.camera.sinks.writer import to_stderr

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 _HINT = (
     "Write mqtt://[USER:PASSWORD@]HOST[:PORT]/TOPIC[?qos=0|1|2&retain=1&client=ID], or mqtts:// for TLS "

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 #: What may wait for a slow disk or reader.
 _LIMIT = 8 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.camera.frame import Format, Frame
 
 

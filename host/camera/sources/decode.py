@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 
 
 def decoded(data: bytes, order: str, name: str) -> np.ndarray:

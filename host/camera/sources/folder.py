@@ -6,7 +6,7 @@ import glob
 import os
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, EndOfSource
 from arenite.host.camera.sources.decode import decoded

@@ -16,8 +16,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import PLANES, planes_of
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.latest import Stream

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, SourceLost
 from arenite.host.camera.sources.memory import Recycled, behind_one_another
@@ -87,7 +87,7 @@ class Latest:
                         self._memory.back(self._newest.memory)
                     self._newest = _Picture(*made, self._number, time.monotonic_ns())
                     self._there.notify()
-        except ArenaError as error:
+        except AreniteError as error:
             problem = error if isinstance(error, SourceLost) else SourceLost(error.problem, error.hint)
         except Exception as error:  # whatever a decoder makes of what comes over a network
             problem = SourceLost(f"{self.name} failed: {error}", "Check that it sends a video.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.memory import Recycled
 

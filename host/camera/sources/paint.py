@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 
 #: What a made-up picture can be, with the bytes of a pixel in the first plane.

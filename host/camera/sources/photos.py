@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.paint import PIXELS, encode, enlarged, format_of
 
@@ -115,7 +115,7 @@ def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
     """uint8 [total], mapped from the cache; made where it is not there yet."""
-    from arenite.models.pictures import cache_directory
+    from arenite.files import cache_directory
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
     path = cache_directory() / "pictures" / f"photos-{width}x{height}-{pixels}-{key}.raw"

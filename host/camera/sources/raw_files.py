@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import HALVED, PLANES, buffer_bytes
+from arenite.errors import UsageError
 
 #: Codes of AVI to pixel formats.
 FOURCC = {

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, Source, SourceLost
 
@@ -111,7 +111,7 @@ class Reconnecting:
                 if self._rate:
                     self.inner.set_rate(self._rate)
             # A device that is not allowed, or no camera yet, while its driver sets it up: also tried again.
-            except ArenaError:
+            except AreniteError:
                 self.inner.close()
                 self._schedule()
                 continue

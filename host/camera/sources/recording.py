@@ -6,8 +6,8 @@ import mmap
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import planes_of
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, EndOfSource
 from arenite.host.camera.sources.paced import Pace

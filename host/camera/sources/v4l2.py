@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from fcntl import ioctl
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, SourceLost
 from arenite.host.camera.sources.mjpeg import Decoder

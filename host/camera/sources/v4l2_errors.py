@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sources.base import SourceLost
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from math import log
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sources.v4l2_api import (
     API,
     INTERVAL_DISCRETE,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from fractions import Fraction
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import planes_of
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.v4l2_api import (

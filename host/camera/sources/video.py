@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost
 from arenite.host.camera.sources.memory import Recycled

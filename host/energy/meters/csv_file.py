@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.energy.meters.trace import Floats, Trace
 
 _TIME = re.compile(r"time|^t\b|^t_|^seconds$|^s$", re.IGNORECASE)

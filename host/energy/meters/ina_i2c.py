@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.ina_chip import check_identity, chip_called
 from arenite.host.energy.meters.polled import PolledMeter
 

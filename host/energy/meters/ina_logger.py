@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
 from arenite.host.energy.meters.ina_chip import CHIPS
 from arenite.host.energy.meters.line import Lines, open_line

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.trace import Trace, empty, join
 

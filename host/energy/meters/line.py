@@ -6,7 +6,7 @@ import re
 import socket
 import time
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.link.transport import SerialTransport, Transport
 
 #: ``tcp:``, pyserial's ``socket://``, or nothing before HOST:PORT, which no serial port looks like.

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
 from arenite.host.energy.meters.line import Lines, drain, open_line
 from arenite.host.energy.meters.lpm01a_samples import AsciiDecoder, BinaryDecoder

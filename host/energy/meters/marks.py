@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.energy.meters.activity import Window
 from arenite.host.energy.meters.trace import Floats, Trace
 

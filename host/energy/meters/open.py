@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.energy.meters.base import Meter
 
 

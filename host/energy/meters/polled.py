@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.trace import Trace, empty
 

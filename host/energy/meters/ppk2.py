@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
 from arenite.host.energy.meters.line import drain, open_line
 from arenite.host.energy.meters.ppk2_samples import RATE_HZ, Calibration, Ppk2Decoder

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED
 from arenite.host.energy.meters.accuracy import calibration_limit_j
 from arenite.host.energy.meters.activity import Window

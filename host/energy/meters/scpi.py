@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.line import Lines, open_line
 from arenite.host.energy.meters.trace import Floats, Trace, empty, join

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.polled import PolledMeter
 from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter, values_of

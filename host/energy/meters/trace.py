@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.meters.activity import Window, find_active
 from arenite.host.energy.meters.alignment import MAX_DRIFT, Alignment, align
 from arenite.host.energy.meters.marks import find_marks

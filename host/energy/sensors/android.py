@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.files import plausible
 from arenite.host.energy.found import DEVICE, Found

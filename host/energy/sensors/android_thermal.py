@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.base import Temperature
 from arenite.host.energy.sensors.android import DUMPSYS, TERMUX, Answer, command, number, termux_battery
 

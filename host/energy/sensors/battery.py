@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.files import children, lost, plausible, read_number, read_text
 from arenite.host.energy.found import DEVICE, Found

@@ -6,7 +6,7 @@ import shlex
 import time
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.flash.drives import Drive, drive_at, find_drives, put
 from arenite.host.flash.image import raw_image, read_program
 from arenite.host.flash.upload import Upload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.flash.bootloader import enter
 from arenite.host.flash.image import raw_image, read_program
 from arenite.host.flash.upload import CommandUploader, Failure, Upload

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.emulator.machine import RunningEmulator, command_line, start_empty
 from arenite.host.flash.gdb_flash import flash_regions, write_flash
 from arenite.host.flash.gdb_remote import GdbRemote, crc32

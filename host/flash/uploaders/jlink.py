@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+from arenite.files import write_atomic
 from arenite.host.flash.image import read_program
 from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, Failure, Upload

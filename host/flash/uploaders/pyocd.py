@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.host.flash.image import read_program
 from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, Failure, Upload, program

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from arenite.converters.atomic import write_atomic
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
+from arenite.files import write_atomic
 from arenite.host.flash.bootloader import enter
 from arenite.host.flash.drives import Drive, drive_at, find_drives, put, wait_gone
 from arenite.host.flash.image import Program, Segment, read_program

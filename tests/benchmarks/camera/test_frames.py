@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from benchmarks.camera.pictures import HEIGHT, MANY, RING, WIDTH, pictures, ring, to_yuyv
 from benchmarks.camera.ring import Ring
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import ToolError
 from arenite.converters.graph import Model
 from arenite.converters.processing import native
+from arenite.errors import ToolError
 from benchmarks.camera import written
 from benchmarks.camera.written import bytes_written, typical
 from tests.benchmarks.camera.subjects import COPIED, PART, READ

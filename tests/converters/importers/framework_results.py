@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ArenaError
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.frameworks import Framework
 from arenite.converters.importers.locks import locked
 from arenite.converters.importers.runs import run_litert
 from arenite.converters.importers.sources import Imported
+from arenite.errors import AreniteError
 
 MAKERS = Path(__file__).parent / "makers"
 
 #: Name of a result to what the importer gave or raised.
-Results = dict[str, Imported | ArenaError]
+Results = dict[str, Imported | AreniteError]
 
 
 class Made:
@@ -34,7 +34,7 @@ class Made:
         assert isinstance(result, Imported), result
         return result
 
-    def refused(self, name: str, kind: type[ArenaError], *said: str) -> None:
+    def refused(self, name: str, kind: type[AreniteError], *said: str) -> None:
         result = self.results[name]
         assert type(result) is kind, result
         assert result.hint
@@ -79,7 +79,7 @@ def once(
                 for job, run in jobs(framework, folder).items():
                     try:
                         results[job] = run()
-                    except ArenaError as error:
+                    except AreniteError as error:
                         results[job] = error
             store.write_bytes(pickle.dumps(results))
     return Made(folder, pickle.loads(store.read_bytes()))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError
 from arenite.converters.importers.agreement import agreement
+from arenite.errors import ModelError
 
 
 def pair(a: list[float], b: list[float]) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.importers import environments
 from arenite.converters.importers.environments import (
     Environment,
@@ -21,6 +20,7 @@ from arenite.converters.importers.environments import (
     versions,
 )
 from arenite.converters.importers.locks import locked
+from arenite.errors import ToolError, UsageError
 
 #: Small, of pure Python, and not in Arenite's own environment's dependencies by that version.
 _SMALL = Spec("small", ("six",), ("six==1.16.0",))

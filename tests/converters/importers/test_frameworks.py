@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from arenite.converters.errors import ModelError
 from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.frameworks import _verdict
+from arenite.errors import ModelError
 
 
 def _agreement(sqnr_db: float) -> Agreement:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.importers.frameworks import Framework
 from arenite.converters.importers.sources import ImportOptions
 from arenite.converters.importers.tflite import parse
+from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import Made, once
 
 _LAST = (0, 2, 3, 1)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ArenaError, ModelError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.agreement import agreement
 from arenite.converters.importers.runs import run_litert
 from arenite.converters.importers.sources import import_source, parse_shapes, source_kind, source_sha256
 from arenite.converters.importers.tflite import parse
+from arenite.errors import AreniteError, ModelError, UsageError
 from tests.converters.importers.test_modernise import float_net
 from tests.converters.small_models import Net, conv_net
 from tests.shared import shared_model
@@ -37,10 +37,10 @@ from tests.shared import shared_model
     ],
 )
 def test_files_that_are_no_model(
-    name: str, content: bytes, kind: type[ArenaError], said: str, tmp_path: Path
+    name: str, content: bytes, kind: type[AreniteError], said: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ArenaError) as caught:
+    with pytest.raises(AreniteError) as caught:
         source_kind(str(tmp_path / name))
     assert type(caught.value) is kind
     assert said in str(caught.value) and name in caught.value.problem and caught.value.hint

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.graph import Model
 from arenite.converters.importers.frameworks import Framework
 from arenite.converters.importers.sources import ImportOptions
 from arenite.converters.importers.tflite import parse
+from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import Made, once
 
 _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}

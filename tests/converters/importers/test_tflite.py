@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from arenite.converters.errors import ModelError, UnsupportedModelError
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.importers.tflite import load, parse
+from arenite.errors import ModelError, UnsupportedModelError
 from arenite.host.bench.reference import Reference
 from tests.converters import small_models
 from tests.converters.importers.damage import damaged

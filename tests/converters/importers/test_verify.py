@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from arenite.converters.errors import ModelError
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.importers.schema import snake
 from arenite.converters.importers.verify import decode
+from arenite.errors import ModelError
 from tests.converters import small_models
 
 

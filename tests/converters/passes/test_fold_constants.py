@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import DTYPES, Model, Quantization
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.importers.tflite import parse
 from arenite.converters.passes import evaluate as evaluate_module
 from arenite.converters.passes.evaluate import EvaluationError, evaluate
 from arenite.converters.passes.fold_constants import fold_constants
+from arenite.errors import UnsupportedModelError
 from arenite.host.bench.reference import Reference
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import ALONE, load_all

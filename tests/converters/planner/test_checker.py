@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import PlanError
 from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
+from arenite.errors import PlanError
 from tests.converters.planner.machine import apart, outcome, reference
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import PlanError
 from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
 from arenite.converters.planner.lifetimes import analyse, lifetimes
+from arenite.errors import PlanError
 from tests.converters.planner.brute_force import live_sum, orders, smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.files import preprocess_file, read_sound
 from arenite.converters.processing.spec import Preprocessing
+from arenite.errors import UsageError
 
 Image = pytest.importorskip("PIL.Image")
 

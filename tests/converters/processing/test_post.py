@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import DTYPES, Quantization, Tensor
 from arenite.converters.processing import native
 from arenite.converters.processing.compiled_post import CompiledPost
@@ -18,6 +17,7 @@ from arenite.converters.processing.post import Box, postprocess
 from arenite.converters.processing.post_plan import plan_post
 from arenite.converters.processing.post_values import exponential
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.errors import UsageError
 
 
 def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tensor:

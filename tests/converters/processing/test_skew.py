@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing import image, skew_image
 from arenite.converters.processing.frameworks import Frameworks
 from arenite.converters.processing.skew import check_skew
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import PAIRS
+from arenite.errors import UsageError
 
 pytest.importorskip("PIL.Image")
 pytest.importorskip("scipy")

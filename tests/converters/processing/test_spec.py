@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.processing.audio_plan import plan_audio
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.image_plan import plan_image
 from arenite.converters.processing.spec import Preprocessing, Quantise, load_preprocessing
+from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases, image_cases
 
 RATE = {"kind": "audio", "rate": 16000, "samples": 1000}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.calibrators import CALIBRATORS, check_calibrator, choose_range
 from arenite.converters.quantize.histogram import Histogram
 from arenite.converters.quantize.observe import TensorStats
+from arenite.errors import UsageError
 
 
 def _stats(values: np.ndarray) -> TensorStats:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.errors import UsageError
 
 PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
 QUANTISED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.quantize import observe as module
 from arenite.converters.quantize.observe import Observations, observe, watched
 from arenite.converters.quantize.run_float import values
+from arenite.errors import UsageError
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
 

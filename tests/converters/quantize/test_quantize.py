@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Subgraph
 from arenite.converters.importers.tflite import parse
@@ -20,6 +19,7 @@ from arenite.converters.quantize.quantize import Quantised, quantize
 from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped
 from arenite.converters.quantize.run_float import outputs
 from arenite.converters.quantize.weights import sqnr_db
+from arenite.errors import UsageError
 from arenite.firmware.generator.needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 

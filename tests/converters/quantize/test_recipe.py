@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped
+from arenite.errors import UsageError
 from tests.converters.quantize.float_models import classifier
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.quantize.data import Dataset, load_dataset
 from arenite.converters.quantize.metrics import auc, drop, worst_parts
 from arenite.converters.quantize.run_model import Runner, quantise, run_all
 from arenite.converters.quantize.score import default_metric, score, score_outputs, unused_labels
+from arenite.errors import ModelError, UsageError
 from tests.converters.small_models import conv_net
 from tests.shared import SHARED, shared_model
 

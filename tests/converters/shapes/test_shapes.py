@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from arenite.converters.errors import UnsupportedModelError
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.shapes import check_shapes, infer
 from arenite.converters.shapes.rule import RULES
+from arenite.errors import UnsupportedModelError
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DoesNotFitError, ProfileError
 from arenite.converters.graph import Model
+from arenite.errors import DoesNotFitError, ProfileError
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.features import DEFAULT_PIN, Features

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.compare import compare, read_baseline, require
 from arenite.host.emulator.timing import timing_of
 from tests.shared import SHARED

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.bench.asking import FramedAsker
 from arenite.host.bench.feeding import Feeding
 from arenite.host.bench.lines import attached

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.resume import Answer, Journal, data_hash, project_hash
 from arenite.host.bench.samples import Samples
 

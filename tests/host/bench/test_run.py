@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DoesNotFitError, UsageError
 from arenite.converters.graph import Model, Tensor
 from arenite.converters.passes.report import PassReport
+from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.predict import size_table

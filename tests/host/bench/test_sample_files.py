@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.image import image_bytes
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.spec import Preprocessing
+from arenite.errors import UsageError
 from arenite.host.bench.sample_files import file_samples
 from arenite.host.cli.main import cli
 from tests.host.bench.graphs import classifier

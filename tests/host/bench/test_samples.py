@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
+from arenite.errors import ModelError, UsageError
 from arenite.host.bench.figures import percentiles
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import accuracy, load_samples, random_samples

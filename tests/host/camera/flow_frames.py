@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ArenaError
+from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.paint import encode, enlarged, format_of
 from arenite.host.camera.sources.photos import _photographs
@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 def _all_photographs() -> list[np.ndarray] | str:
     try:
         return _photographs()
-    except ArenaError as error:
+    except AreniteError as error:
         return error.problem
 
 

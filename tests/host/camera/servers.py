@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.host.camera.runtimes.open import open_runtime
 from arenite.host.camera.serving import ModelServer

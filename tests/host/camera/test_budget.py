@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.budget import parse_address, parse_budget, parse_processors, parse_window
 from arenite.host.camera.frame import Window
 from arenite.host.governor.base import Limits

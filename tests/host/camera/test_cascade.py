@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.cascade import Cascade, Stage
 from arenite.host.camera.cascade_rules import Seen, Unsure
 from arenite.host.camera.frame import Frame, Window

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer, Box, Class
 from arenite.host.camera.cascade_rules import MARGIN, Seen, StagePlan, Unsure, parse_cascade, parse_rerun
 

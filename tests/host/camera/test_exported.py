@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import ArenaError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.processing.spec import Normalise
 from arenite.converters.processing.steps_detect import Detections, Yolo
 from arenite.converters.processing.steps_image import Letterbox
 from arenite.converters.processing.steps_post import Nms, TopK
+from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.answers.reader import Reader
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import Slot
@@ -97,7 +97,7 @@ def test_damaged_onnx_is_refused_or_read(
     for _ in range(data.draw(st.integers(1, 5))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     damaged = damaged[: data.draw(st.integers(1, len(damaged)))]
-    with contextlib.suppress(ArenaError):
+    with contextlib.suppress(AreniteError):
         opened(tmp_path_factory.getbasetemp(), bytes(damaged), "damaged.onnx")
 
 

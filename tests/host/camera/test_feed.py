@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing import native
 from arenite.converters.processing.spec import Preprocessing
+from arenite.errors import UsageError
 from arenite.host.camera.feed import Feed
 from arenite.host.camera.frame import Format, Frame, Window
 from arenite.host.camera.runtimes.base import Memory

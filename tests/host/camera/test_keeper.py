@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.camera import keeper as module
 from arenite.host.camera.keeper import Busy, Instruments, Keeper
 from arenite.host.camera.served import Served

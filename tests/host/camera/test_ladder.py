@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.ladder import Ladder, Rung
 from arenite.host.camera.ladder_lever import LadderLever

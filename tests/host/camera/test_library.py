@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError
 from arenite.converters.processing.colour import PIXEL_BYTES, PLANES, buffer_bytes, unpack
+from arenite.errors import DeviceError
 from arenite.host.camera.frame import Format, Frame, Window
 from arenite.host.camera.library import MOST_FRAMES, collect, copied
 from arenite.host.camera.region import cut

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import ArenaError, ModelError, UsageError
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import image_bytes, load_image
@@ -23,6 +22,7 @@ from arenite.converters.processing.steps_detect import Detections
 from arenite.converters.processing.steps_image import Colour, Letterbox, Resize
 from arenite.converters.processing.steps_post import Boxes, TopK
 from arenite.converters.processing.steps_spread import Mask
+from arenite.errors import AreniteError, ModelError, UsageError
 from arenite.host.camera import tflite_metadata
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.models import pictures, zoo
@@ -260,7 +260,7 @@ def test_damaged_files_are_refused_or_read(
     path.write_bytes(damaged)
     try:
         open_model(str(path))
-    except ArenaError as error:
+    except AreniteError as error:
         assert error.problem
 
 

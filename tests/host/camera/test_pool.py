@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.pool import ModelPool
 from arenite.host.camera.runtimes.base import Runtime, Slot
 from arenite.host.camera.runtimes.open import open_runtime

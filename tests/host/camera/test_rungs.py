@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.model import open_model
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.rungs import parse_rung, resized

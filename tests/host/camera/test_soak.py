@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.served import Served
 from arenite.host.camera.soak import Soak, clock_mhz
 from arenite.host.camera.soak_result import SoakResult

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.camera.assembly import FrameSet
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceLost

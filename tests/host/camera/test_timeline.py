@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.served import STAGES, Served
 from arenite.host.camera.timeline import Timeline
 from tests.host.camera.dashboard.feeder import MS, face, served_of, state_at

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from arenite.converters.errors import ProfileError, UsageError
+from arenite.errors import ProfileError, UsageError
 from arenite.host.duty.battery import YEAR_S, Regulator, battery_life
 from arenite.profiles.batteries import Curve, load_battery
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of
 from arenite.host.duty.events import Periodic, Poisson, Trace
 from arenite.host.duty.files import latency_of_bench, latency_of_energy, power_of_energy, read_times

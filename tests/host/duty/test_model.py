@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from arenite.converters.errors import ProfileError, UsageError
+from arenite.errors import ProfileError, UsageError
 from arenite.host.duty.battery import Regulator
 from arenite.host.duty.events import Periodic, Poisson, Trace
 from arenite.host.duty.model import SCHEMA, PowerStates, predict

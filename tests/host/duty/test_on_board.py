@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.events import Events, Periodic, Poisson, Trace
 from arenite.host.duty.figures import Sleep
 from arenite.host.duty.model import queueing

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.duty.events import Events, Periodic, Poisson, Trace
 from arenite.host.duty.figures import Queueing, Sleep, lattice_percentiles
 from arenite.host.duty.finite import limited

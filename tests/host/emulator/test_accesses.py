@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.firmware.sizes.accesses import per_layer
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.samples import random_samples

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.build import direct_build

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.generator.features import DEFAULT_PIN, Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator import marks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError
+from arenite.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.block_counts import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ProfileError, ToolError
+from arenite.errors import ProfileError, ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 from arenite.host.emulator.disassembly import Instruction, disassemble

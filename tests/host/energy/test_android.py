@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.open import found_power, open_power, open_thermometer
 from arenite.host.energy.sensors import android, android_thermal
 from tests.host.energy.trees import Clock, command

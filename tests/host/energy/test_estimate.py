@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DoesNotFitError, ProfileError, UsageError
 from arenite.converters.fit import ASSUMED_W_PER_HZ
+from arenite.errors import DoesNotFitError, ProfileError, UsageError
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount, Tally, timing_of
 from arenite.host.energy.estimate import HOW_GOOD, estimate_energy

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy import asked_meter, find_meters
 from arenite.host.energy.asked_meter import AskedMeter
 from arenite.host.energy.meters.ppk2 import Ppk2

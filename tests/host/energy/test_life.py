@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import ProfileError, UsageError
+from arenite.errors import ProfileError, UsageError
 from arenite.host.duty.battery import Regulator
 from arenite.host.duty.battery import battery_life as model
 from arenite.host.energy.life import battery_life

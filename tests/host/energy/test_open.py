@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.integrate import EnergyMeter
 from arenite.host.energy.open import RETRY_S, open_power, sources
 from arenite.profiles.hosts import load_host

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.sensors import battery, estimate, hwmon, ina3221, rapl
 from arenite.profiles.hosts import load_host
 from tests.host.energy.trees import Clock, hwmon_ina3221, put

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.energy.open import open_thermometer
 from arenite.host.energy.throttling import throttling
 from arenite.profiles.hosts import load_host

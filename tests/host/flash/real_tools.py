@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from arenite.files import cache_directory
 from arenite.host.flash.upload import installed
-from arenite.models.pictures import cache_directory
 
 
 def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = None) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, ToolError, UsageError
+from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.host.flash.flash import built_elf, flash
 from arenite.host.flash.image import flat_image, raw_image, read_program
 from arenite.host.flash.probes import kind_of, probe_kind, probe_serial

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.flash.flash import flash, plan
 from arenite.host.flash.uploaders import copy
 from arenite.profiles.boards import load_board

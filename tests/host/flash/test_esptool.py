@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.flash.esp import chip_of, first_slot, partitions, parts
 from arenite.host.flash.flash import flash, plan
 from arenite.profiles.boards import all_boards, load_board
@@ -162,5 +162,5 @@ def test_every_board_with_esptool_has_a_chip() -> None:
     for board in all_boards():
         if "esptool" in board.upload_tools:
             assert chip_of(board).startswith("esp"), board.name
-    with pytest.raises(ArenaError, match="Espressif"):
+    with pytest.raises(AreniteError, match="Espressif"):
         chip_of(load_board("pico"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import DeviceError, ToolError, UsageError
+from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.firmware.generator.project import write_project
 from arenite.host.cli.main import main
 from arenite.host.emulator.machine import start

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.emulator.machine import start_empty
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.flash import flash

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError, ToolError, UsageError
+from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.host.flash import drives
 from arenite.host.flash import flash as flashing
 from arenite.host.flash.drives import Drive, find_drives, put

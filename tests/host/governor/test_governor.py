@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.governor.base import Limits, Seen
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.levers import StepLever, rest_lever

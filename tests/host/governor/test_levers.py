@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.plant import Plant, Work
 from arenite.host.governor.levers import (
     CpufreqLever,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build

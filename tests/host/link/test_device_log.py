@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.cli.main import main

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf import MonitorClient

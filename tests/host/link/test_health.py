@@ -14,7 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import RunningEmulator, start

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.emulator.machine import start
 from arenite.host.link.mlperf import MonitorClient
 from arenite.profiles.boards import load_board

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator import marks

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError
+from arenite.errors import DeviceError
 from arenite.host.link.monitor import LONGEST, Line, LineReader, readable, watch
 from arenite.host.link.transport import PortGone
 

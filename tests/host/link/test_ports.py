@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.link.ports import ADAPTERS, could_be, find_port, resolve_port
 from arenite.host.link.usb import serial_ports, usb_devices
 from arenite.profiles.boards import all_boards, load_board
@@ -114,7 +114,7 @@ def test_a_port_that_only_uploads_is_taken_for_uploading_only(tree: UsbTree) -> 
     board = load_board("esp32-s3-devkitc-1")
     tree.plug("303a:1001", ("ttyACM0",), product="USB JTAG/serial debug unit")
     assert find_port(board, tree.root, upload=True).endswith("ttyACM0")
-    with pytest.raises(ArenaError):
+    with pytest.raises(AreniteError):
         find_port(board, tree.root)
 
 

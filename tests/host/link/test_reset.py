@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import DeviceError, ToolError, UsageError
+from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.host.cli.main import main
 from arenite.host.link.reset import KINDS, power_command, recover, reset, shake, socket_of, touch_1200
 from arenite.host.link.usb import UsbDevice

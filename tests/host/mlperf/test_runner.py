@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import Options, bench
 from arenite.host.bench.samples import Samples, random_samples

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording
 from arenite.host.mlperf.tasks import TASKS, task_named
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.report import boards_doc, training_doc, zoo_doc
 from arenite.host.report.generated import markdown_table, run, with_section
 from arenite.models.zoo import entries

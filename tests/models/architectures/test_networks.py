@@ -8,8 +8,8 @@ from ai_edge_litert.interpreter import Interpreter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.importers.tflite import load, parse
+from arenite.errors import UsageError
 from arenite.models.architectures import ARCHITECTURES, network
 from arenite.models.architectures.detector import SIZES, STRIDE
 from arenite.models.architectures.network import channels

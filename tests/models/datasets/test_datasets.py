@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.models.datasets import DATASETS, TASKS, dataset, keywords, scenes, speech
 from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT
 from arenite.models.datasets.mnist import read_idx

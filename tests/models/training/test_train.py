@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from arenite.converters.errors import UsageError
 from arenite.converters.importers import environments
 from arenite.converters.importers.sources import import_source
 from arenite.converters.importers.tflite import parse
+from arenite.errors import UsageError
 from arenite.models.architectures import network
 from arenite.models.architectures.recognise import recognise
 from arenite.models.datasets.data import Settings, TrainingData

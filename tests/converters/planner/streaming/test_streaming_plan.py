@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import PlanError
 from arenite.converters.planner import Plan, check, find_violations, plan
 from arenite.converters.planner.plan import Segment
 from arenite.converters.planner.streaming.make import plan_streaming
+from arenite.errors import PlanError
 from tests.converters.planner.random_graphs import Case
 from tests.converters.planner.streaming.machine import Machine, reference
 from tests.converters.planner.streaming.random_chains import ImageBuilder, chains

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.search.budget import Budget, parse_budget
+from arenite.errors import UsageError
 
 
 def test_units() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.run_model import run_all
@@ -18,6 +17,7 @@ from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.evaluate import Costs
 from arenite.converters.quantize.search.run import Options, SearchResult, search
+from arenite.errors import UsageError
 from tests.converters.quantize.search.weighing import Weighing
 from tests.converters.quantize.trained import classifier, dataset, samples
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.run import Options
+from arenite.errors import ToolError, UsageError
 from tests.converters.quantize.search.test_search import plain_flash, run
 from tests.converters.quantize.search.weighing import Dying, Weighing
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ArenaError, UsageError
+from arenite.errors import AreniteError, UsageError
 from arenite.host.bench.matrix.plan import Plan, read_plan
 from arenite.host.report.boards_page import cell_entry
 
@@ -142,7 +142,7 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, content: str, said: str) -> None:
-    with pytest.raises(ArenaError) as caught:
+    with pytest.raises(AreniteError) as caught:
         plan_of(tmp_path, content)
     assert said in caught.value.problem and caught.value.hint
     assert caught.value.exit_code == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import Revision, revision
 from arenite.host.bench.store.record import keep_result

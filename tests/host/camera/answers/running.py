@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ToolError
 from arenite.converters.graph import Tensor
+from arenite.errors import ToolError
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import Memory, Slot
 

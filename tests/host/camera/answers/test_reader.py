@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.processing import native
 from arenite.converters.processing.steps_post import Postprocessing
+from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.answers.reader import Reader
 from arenite.host.camera.geometry import Geometry

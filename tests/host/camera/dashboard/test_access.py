@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.dashboard.access import Access, Verdict, is_loopback
 
 TOKEN = "sand-and-pressure"

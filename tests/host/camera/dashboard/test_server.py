@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.dashboard import bounded
 from arenite.host.camera.dashboard import server as server_module
 from arenite.host.camera.dashboard.history import FIELDS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ModelError, ToolError
+from arenite.errors import ModelError, ToolError
 from arenite.host.camera.runtimes.choose import choose
 from arenite.host.camera.runtimes.open import open_runtime
 from arenite.host.camera.runtimes.probing import joules

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, ToolError, UsageError
+from arenite.errors import ModelError, ToolError, UsageError
 from arenite.host.camera.runtimes import interpreter as module
 from arenite.host.camera.runtimes.interpreter import StockInterpreter
 from tests.converters.small_models import conv_net

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.pool import _give_back as give_back
 from arenite.host.camera.runtimes import buffers, library
 from arenite.host.camera.runtimes.litert import CompiledModel

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes.onnx import PROVIDERS, OnnxSession
 from tests.host.camera.runtimes.models import feed, onnx_model, outputs
 

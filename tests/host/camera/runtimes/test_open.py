@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ModelError, UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes import interpreter, library
 from arenite.host.camera.runtimes.open import NAMES, available, open_runtime
 from tests.converters.small_models import conv_net

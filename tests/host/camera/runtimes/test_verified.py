@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import ArenaError, ModelError
+from arenite.errors import AreniteError, ModelError
 from arenite.host.camera.runtimes.litert import CompiledModel
 from arenite.host.camera.runtimes.verified import check_tflite
 from tests.converters.small_models import conv_net, elementwise, with_state
@@ -46,7 +46,7 @@ def _run_in_a_child(path: Path) -> int:
             runtime = CompiledModel(path, "litert-cpu", 1, 1, {})
             runtime.invoke()
             status = _RAN
-        except ArenaError:
+        except AreniteError:
             status = _REFUSED
         finally:
             os._exit(status)

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.scenarios.arrivals import arrivals, samples
 from arenite.host.camera.scenarios.early_stopping import most_late
 from arenite.host.camera.scenarios.rules import RULES

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sinks.jsonl import JsonLines
 from arenite.host.camera.sinks.writer import Writer
 from tests.host.camera.dashboard.feeder import classes, face, served_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sinks.mqtt import Mqtt
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
 from tests.host.camera.dashboard.feeder import face, served_of

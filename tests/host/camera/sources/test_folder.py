@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.decode import _by_opencv, decoded
 from arenite.host.camera.sources.folder import Folder

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import planes_of, unpack
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.gst import FORMATS, csi, format_of

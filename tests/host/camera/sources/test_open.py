@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sources import open as opening
 from arenite.host.camera.sources import photos, v4l2_find
 from arenite.host.camera.sources.base import EndOfSource

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.paced import Pace, Paced
 

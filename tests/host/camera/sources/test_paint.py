@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import unpack
+from arenite.errors import UsageError
 from arenite.host.camera.sources.paint import PIXELS, encode, enlarged, format_of
 
 

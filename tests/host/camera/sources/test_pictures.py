@@ -9,8 +9,8 @@ import itertools
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ToolError, UsageError
 from arenite.converters.processing.colour import unpack
+from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.open import open_source
 from arenite.host.camera.sources.paint import PIXELS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources import reconnect
 from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
 from arenite.converters.processing.colour import buffer_bytes, planes_of, unpack
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.open import open_source

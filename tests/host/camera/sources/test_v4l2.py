@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources import v4l2, v4l2_find
 from arenite.host.camera.sources.base import SourceLost

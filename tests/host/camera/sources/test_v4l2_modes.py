@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.sources import v4l2_modes, v4l2_setup
 from arenite.host.camera.sources.v4l2_api import (
     API,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceLost
 from arenite.host.camera.sources.open import open_source

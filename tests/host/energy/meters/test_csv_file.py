@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
 from arenite.host.energy.meters.csv_file import read_csv
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.windows import find_windows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.ina_chip import CHIPS, INA219, INA226, INA228, check_identity
 from arenite.host.energy.meters.ina_i2c import InaI2c
 from arenite.host.energy.meters.ina_logger import InaLogger, crc8

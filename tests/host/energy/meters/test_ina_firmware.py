@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.logger_project import SENSORS, Wiring, logger_files, write_logger
 from arenite.host.energy.meters.ina_logger import InaLogger
 from arenite.host.energy.meters.result import measure

@@ -7,7 +7,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from arenite.converters.errors import ArenaError, DeviceError, UsageError
+from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.energy.meters.joulescope import JoulescopeMeter, _Collector
 from arenite.host.energy.meters.trace import join
 
@@ -48,6 +48,6 @@ def test_without_the_package_or_a_device_it_says_what_to_do():
     wanted, words = (DeviceError, "No Joulescope") if there else (UsageError, r"arenite\[joulescope\]")
     with pytest.raises(wanted, match=words) as caught:
         JoulescopeMeter().open()
-    assert isinstance(caught.value, ArenaError)
+    assert isinstance(caught.value, AreniteError)
     with pytest.raises(UsageError, match="not open"):
         JoulescopeMeter().start()

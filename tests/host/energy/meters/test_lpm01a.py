@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.lpm01a import Lpm01a
 from arenite.host.energy.meters.lpm01a_samples import AsciiDecoder, BinaryDecoder
 from tests.host.energy.meters import waveform

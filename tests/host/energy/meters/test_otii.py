@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.otii import Otii
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.windows import GPIO, find_windows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.ppk2 import Ppk2
 from arenite.host.energy.meters.ppk2_samples import Calibration, Ppk2Decoder
 from tests.host.energy.meters import waveform

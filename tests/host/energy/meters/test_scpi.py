@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.line import open_line
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.scpi import ScpiMeter

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.activity import Window
 from arenite.host.energy.meters.alignment import align
 from arenite.host.energy.meters.result import measure

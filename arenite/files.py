@@ -1,4 +1,4 @@
-"""Write a file so that nobody ever sees half of it."""
+"""Files: atomic writes, and the folder in which fetched and built files are kept."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import os
 import tempfile
 from pathlib import Path
 
-from arenite.converters.errors import UsageError
+from arenite.errors import UsageError
+
+
+def cache_directory() -> Path:
+    """Return the folder for fetched and built files: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
+    configured = os.environ.get("ARENITE_CACHE")
+    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
 
 
 def write_atomic(path: str | Path, content: bytes | str) -> None:
-    """Put ``content`` (text as UTF-8) at ``path`` in one step: a reader, or a crash, meets the old file or the new one.
+    """Write ``content`` (text as UTF-8) to ``path`` in one step: a reader sees the old file or the new one.
 
-    For files that a user names: raises ``UsageError`` when the place cannot be written. What is no file, such as
-    /dev/stdout, is written to, not replaced; a symbolic link stays one.
+    The function is meant for paths that a user gave. A device such as /dev/stdout is written to, not replaced, and a
+    symbolic link stays a link. Raises ``UsageError`` when the path cannot be written.
     """
     given = Path(path)
     data = content.encode() if isinstance(content, str) else content
@@ -30,10 +36,10 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Put ``data`` at ``path`` in one step, where a link at ``path`` leads. Raises ``OSError``.
+    """Replace the file at ``path`` in one step; a symbolic link is followed. Raises ``OSError``.
 
-    Missing parent folders are made. An existing file keeps its permissions. Without ``durable`` it is not waited until
-    the disk has it: a power failure, but no crash of a program, may leave an empty file.
+    Missing parent folders are made. An existing file keeps its permissions. With ``durable=False`` the function
+    does not wait for the disk: a power failure (but not a crash of the program) may leave an empty file.
     """
     target = Path(os.path.realpath(path))
     temporary = None
@@ -55,7 +61,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def _umask() -> int:
-    """The process's file mode mask, which Python only tells by setting it."""
+    """The process's file mode mask, which Python can read only by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
