@@ -1,4 +1,4 @@
-"""The C sources of ``firmware/processing`` as a library on this computer, loaded by ctypes.
+"""The C sources of ``converters/processing/c`` as a library on this computer, loaded by ctypes.
 
 Looked for in this order: the library that was built when Arenite was installed, if it is of these very sources; one
 that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and ``reason`` says why.
@@ -13,9 +13,8 @@ import os
 from functools import cache
 from pathlib import Path
 
-import arenite.firmware.processing as sources_package
+from arenite.converters.processing.c_sources import PROCESSING
 
-SOURCES = Path(next(iter(sources_package.__path__)))
 FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
 
@@ -23,7 +22,7 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 def digest() -> str:
     """Of the sources, as ``setup.py`` computes it."""
     found = hashlib.sha256()
-    for path in sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]):
+    for path in PROCESSING.paths(".c", ".h"):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
@@ -42,9 +41,9 @@ def _found() -> tuple[ctypes.CDLL | None, str]:
 def installed() -> list[Path]:
     """The libraries that were built with the package."""
     return [
-        SOURCES / f"_native{ending}"
+        PROCESSING.folder / f"_native{ending}"
         for ending in importlib.machinery.EXTENSION_SUFFIXES
-        if (SOURCES / f"_native{ending}").is_file()
+        if (PROCESSING.folder / f"_native{ending}").is_file()
     ]
 
 
@@ -98,8 +97,8 @@ def compile_library(target: Path) -> None:
     handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
     os.close(handle)
     try:
-        names = sorted(str(path) for path in SOURCES.glob("*.c"))
-        command = [os.environ.get("CC", "cc"), *FLAGS, f'-DAR_SOURCES="{digest()}"', *names, "-o", temporary]
+        names = [str(path) for path in PROCESSING.paths(".c")]
+        command = [os.environ.get("CC", "cc"), *FLAGS, *PROCESSING.include_flags, f'-DAR_SOURCES="{digest()}"', *names, "-o", temporary]
         subprocess.run(command, check=True, capture_output=True, text=True)
         os.replace(temporary, target)
     finally:

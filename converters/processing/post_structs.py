@@ -1,4 +1,4 @@
-"""The structs of ``firmware/processing/post.h`` in ctypes, filled from plans."""
+"""The structs of ``converters/processing/c/post.h`` in ctypes, filled from plans."""
 
 from __future__ import annotations
 

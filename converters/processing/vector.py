@@ -1,4 +1,4 @@
-"""Tables of the vector code in ``firmware/processing``: where an output's bytes lie, how they are sorted and weighed.
+"""Tables of the vector code in ``converters/processing/c``: where an output's bytes lie, how they are sorted and weighed.
 
 See image_host.h. Results are those of the plain code; which of both runs is decided here, once per plan.
 """

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from arenite.errors import ProfileError
 
-SOURCE_DIRECTORY = Path(__file__).parent
 AGENT_HEADERS = ("agent.h", "health.h", "port.h")  # and firmware_features.h, which the generator writes
 BOARD_HEADERS = ("start_memory.h", "second_core.h")
 _AGENT = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.sources import BOARDS
 from arenite.firmware.espidf.cmake import cmake_main, cmake_project, component_manifest
 from arenite.firmware.espidf.partitions import partitions_csv
 from arenite.firmware.espidf.sdkconfig import sdkconfig_defaults
@@ -37,5 +37,5 @@ def espidf_files(
         "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, optimise),
         "partitions.csv": partitions_csv(board),
         "src/CMakeLists.txt": cmake_main([*sources, PORT], board, optimise),
-        PORT: (SOURCE_DIRECTORY / "port_espidf.c").read_text("utf-8"),
+        PORT: BOARDS.read("port_espidf.c"),
     }

@@ -13,14 +13,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import arenite.firmware.engine as engine_package
 from arenite.converters.passes.fold_constants import SHAPE_ONLY
 from arenite.files import write_atomic
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.float_only import FloatOnly
 from arenite.firmware.generator.lower.variant import kernels_of
 
-ENGINE = Path(next(iter(engine_package.__path__)))
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 #: How a kernel scales its results, by the function of the engine that it calls.
@@ -86,14 +84,14 @@ def _called(text: str) -> set[str]:
 
 def _calls(source: str) -> set[str]:
     """The engine functions that a kernel calls, also through inline functions of its own header."""
-    text = (ENGINE / source).read_text()
+    text = ENGINE.read(source)
     called = _called(text)
     for header in re.findall(r'#include "(\w+\.h)"', text):
         if header == "fixed_point.h":
             continue
         inline = re.findall(
             r"^static inline [^;{]*?\b(ar_\w+)\([^{;]*\{(.*?)^\}",
-            (ENGINE / header).read_text(),
+            ENGINE.read(header),
             re.DOTALL | re.MULTILINE,
         )
         for name, body in reversed(inline):  # a function calls those above it
@@ -104,7 +102,7 @@ def _calls(source: str) -> set[str]:
 
 def kernel_note(source: str) -> tuple[str, str]:
     """What an engine file says of itself in its first comment, and how it scales results ("" for neither)."""
-    comment = re.match(r"/\*(.*?)\*/", (ENGINE / source).read_text(), re.DOTALL)
+    comment = re.match(r"/\*(.*?)\*/", ENGINE.read(source), re.DOTALL)
     says = " ".join(comment.group(1).replace("\n *", " ").split()) if comment else ""
     called = _calls(source)
     notes = [note for name, note in _SCALING.items() if name in called]

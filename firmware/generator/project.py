@@ -19,9 +19,9 @@ from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of
 from arenite.firmware.generator.monitor import MONITORS
 from arenite.firmware.generator.tree import MANIFEST, write_tree
 from arenite.firmware.platformio.frameworks import framework_files, next_steps
+from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.profiles.board import Board, Region
 
-ENGINE_DIRECTORY = Path(__file__).parent.parent / "engine"
 PROTOCOLS = ("arenite", "mlperf", ENERGY)
 SCHEMA = "arenite.project/1"
 DEFAULT_STACK_BYTES = 2048
@@ -133,13 +133,12 @@ def _recipe(
 
 def engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """File name to text of the kernels ``sources``, and of the engine headers that they or ``including`` need."""
-    found = {name: (ENGINE_DIRECTORY / name).read_text("utf-8") for name in sources}
+    found = {name: ENGINE.read(name) for name in sources}
     waiting = [*including, *found.values()]
     while waiting:
         for name in _INCLUDE.findall(waiting.pop()):
-            header = ENGINE_DIRECTORY / name
-            if name not in found and header.is_file():
-                found[name] = header.read_text("utf-8")
+            if name not in found and name in ENGINE:
+                found[name] = ENGINE.read(name)
                 waiting.append(found[name])
     return found
 
@@ -159,7 +158,6 @@ def _project_files(
     manifest: Mapping[str, Any],
 ) -> dict[str, str]:
     """The whole project: path to text."""
-    boards = families.SOURCE_DIRECTORY
     files = {f"src/{name}": text for name, text in model_sources.items()}
     files["src/main.c"] = _MAIN.format(board=board.name, take_rows="ar_take_rows" if stream_input else "0")
     if protocol in MONITORS:
@@ -169,18 +167,18 @@ def _project_files(
             reals_pointer="&reals" if reals else "0",
         )
     files["src/main.c"] += _MAIN_BARE
-    files["src/port_arduino.cpp"] = (boards / "port_arduino.cpp").read_text("utf-8")
+    files["src/port_arduino.cpp"] = BOARDS.read("port_arduino.cpp")
     if features.health:
-        files["src/port_arduino_health.h"] = (boards / "port_arduino_health.h").read_text("utf-8")
-        files["lib/agent/reset_cause.h"] = (boards / "reset_cause.h").read_text("utf-8")
+        files["src/port_arduino_health.h"] = BOARDS.read("port_arduino_health.h")
+        files["lib/agent/reset_cause.h"] = BOARDS.read("reset_cause.h")
     for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol, stream_input, features.health)):
-        files[f"lib/agent/{name}"] = (boards / name).read_text("utf-8")
+        files[f"lib/agent/{name}"] = BOARDS.read(name)
     files["lib/agent/firmware_features.h"] = features.header(protocol, board)
     parallel: tuple[str, ...] = ()
     if features.second_stack and board.second_core is not None:
         parallel = families.second_core_sources(board.second_core.port)
         folder = "lib/board" if board.emulated else "lib/agent"
-        files.update({f"{folder}/{name}": (boards / name).read_text("utf-8") for name in parallel})
+        files.update({f"{folder}/{name}": BOARDS.read(name) for name in parallel})
     needed = engine_files(list(files.values()), engine_sources)
     files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
     build = None
@@ -192,7 +190,7 @@ def _project_files(
             *core.helpers,
             *families.family_named(board.emulator.family).sources,
         ):
-            files[f"lib/board/{name}"] = (boards / name).read_text("utf-8")
+            files[f"lib/board/{name}"] = BOARDS.read(name)
         files["lib/board/link.ld"] = linker_script(board, stack_bytes, second)
         build = _recipe(
             board,

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-import arenite.firmware.processing as sources_package
+from arenite.converters.processing.c_sources import PROCESSING
 from arenite.firmware.generator.constants import C_TYPES
 from arenite.firmware.generator.emit import arena_bytes
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.header import memory_symbol
 
-FOLDER = Path(next(iter(sources_package.__path__)))
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 _ALIGNMENT = 8
 
@@ -89,13 +88,13 @@ _CLOSE = "#ifdef __cplusplus\n}\n#endif"
 
 
 def source_files(names: Sequence[str]) -> dict[str, str]:
-    """File name to text of sources of ``firmware/processing``, and of the headers that they need."""
+    """File name to text of sources of ``converters/processing/c``, and of the headers that they need."""
     found: dict[str, str] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = (FOLDER / name).read_text("utf-8")
+            found[name] = PROCESSING.read(name)
             waiting += _INCLUDE.findall(found[name])
     return found
 

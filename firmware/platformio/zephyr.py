@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from arenite.firmware.boards.cores import optimise_flags
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.sources import BOARDS
 from arenite.profiles.boards import Board
 
 PORT = "src/port_zephyr.c"
@@ -69,5 +69,5 @@ def zephyr_files(board: Board, files: Iterable[str], *, stack_bytes: int, optimi
         "zephyr/prj.conf": _CONFIGURATION.format(
             stack=stack, optimisation="SIZE" if optimise == "flash" else "SPEED"
         ),
-        PORT: (SOURCE_DIRECTORY / "port_zephyr.c").read_text("utf-8"),
+        PORT: BOARDS.read("port_zephyr.c"),
     }

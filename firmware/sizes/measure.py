@@ -23,8 +23,9 @@ from typing import Any
 import arenite.profiles.boards as boards
 from arenite.files import write_atomic
 from arenite.firmware.boards import cores
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
-from arenite.firmware.generator.project import ENGINE_DIRECTORY, write_project
+from arenite.firmware.generator.project import write_project
+from arenite.firmware.sources import BOARDS, ENGINE
+from arenite.c_sources import SourceTree
 from arenite.firmware.sizes.objects import ObjectSet, read_objects
 from arenite.firmware.sizes.targets import SIZES, TARGETS, Target
 
@@ -74,7 +75,7 @@ extern const ar_model model;
 
 
 def engine_files() -> list[str]:
-    return sorted(p.name for p in ENGINE_DIRECTORY.glob("*.c"))
+    return [path.name for path in ENGINE.paths(".c")]
 
 
 def sample_sources() -> dict[str, str]:
@@ -82,7 +83,7 @@ def sample_sources() -> dict[str, str]:
     # Headers without structures hold inner loops, of which a kernel takes one or another.
     declared = {
         path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M)
-        for path in sorted(ENGINE_DIRECTORY.glob("*.h"))
+        for path in ENGINE.paths(".h")
     }
     headers = [header for header, names in declared.items() if names]
     names = sorted({name for found in declared.values() for name in found})
@@ -94,11 +95,11 @@ def sample_sources() -> dict[str, str]:
     return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
 
 
-def _hash(folders: Sequence[Path], *more: object) -> str:
-    """Of the C sources in ``folders``, the flags, and ``more`` (not the compiler's version)."""
+def _hash(trees: Sequence[SourceTree], *more: object) -> str:
+    """Of the C sources in ``trees``, the flags, and ``more`` (not the compiler's version)."""
     made = hashlib.sha256()
-    for folder in folders:
-        for path in sorted([*folder.glob("*.[chS]")]):
+    for tree in trees:
+        for path in tree.paths(".c", ".h", ".S"):
             made.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
     chosen = [cores.core_named(target.core).architecture for target in TARGETS.values()]
@@ -109,12 +110,12 @@ def _hash(folders: Sequence[Path], *more: object) -> str:
 
 def digest() -> str:
     """Of everything that decides a size."""
-    return _hash((ENGINE_DIRECTORY, SOURCE_DIRECTORY))
+    return _hash((ENGINE, BOARDS))
 
 
 def engine_digest() -> str:
     """Of what decides the size of a kernel, and of a layer that calls one."""
-    return _hash((ENGINE_DIRECTORY,), sample_sources())
+    return _hash((ENGINE,), sample_sources())
 
 
 def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:

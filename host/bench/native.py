@@ -15,12 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-import arenite.firmware.engine as engine_package
 from arenite.converters.graph import DTYPES
 from arenite.errors import ToolError
 from arenite.firmware.generator.generate import Generated
 
-ENGINE = Path(next(iter(engine_package.__path__)))
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
 
 
@@ -154,7 +152,7 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
         source.write_text(text)
         engine = engine_archive(cache)
         temporary = f"{library}.{os.getpid()}"
-        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", f"-I{ENGINE}"]
+        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", *ENGINE.include_flags]
         _cc([*WARNINGS, *flags, str(source), str(engine), "-o", temporary])
         os.replace(temporary, library)
         source.unlink()
@@ -182,15 +180,15 @@ def engine_archive(cache: Path) -> Path:
     archive = cache / f"engine-{_engine_digest()[:16]}.a"
     if archive.exists():
         return archive
-    headers = _digest_of(sorted(ENGINE.glob("*.h")))
+    headers = _digest_of(ENGINE.paths(".h"))
     folder = cache / "objects"
     folder.mkdir(parents=True, exist_ok=True)
     objects = []
-    for source in sorted(ENGINE.glob("*.c")):
+    for source in ENGINE.paths(".c"):
         obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
         if not obj.exists():
             made = f"{obj}.{os.getpid()}"
-            _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", f"-I{ENGINE}", "-c", str(source), "-o", made])
+            _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made])
             os.replace(made, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"
@@ -200,7 +198,7 @@ def engine_archive(cache: Path) -> Path:
 
 
 def _engine_digest() -> str:
-    return _digest_of(sorted([*ENGINE.glob("*.c"), *ENGINE.glob("*.h")]))
+    return _digest_of(ENGINE.paths(".c", ".h"))
 
 
 def _digest_of(paths: Sequence[Path], start: str = "") -> str:

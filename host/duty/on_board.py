@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.errors import DeviceError, DoesNotFitError, UsageError
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.sources import BOARDS
 from arenite.host.duty.events import Floats
 from arenite.host.duty.figures import Sleep
 from arenite.host.emulator.machine import start
@@ -109,7 +109,7 @@ class DutyBoard:
         text = main.read_text("utf-8")
         if _SERVE not in text:
             raise AssertionError("the generated main.c has another form")
-        source = (SOURCE_DIRECTORY.parent / "duty" / "duty.c").read_text("utf-8")
+        source = (BOARDS.folder.parent / "duty" / "duty.c").read_text("utf-8")
         # One file: a project compiles the files that it was generated with.
         main.write_text(f"#define DUTY_EVENTS {self.most}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8")
         return build(directory)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.sources import BOARDS
 from arenite.host.energy.meters.ina_chip import CHIPS, chip_called
 from arenite.profiles.boards import Board
 
-SOURCE = SOURCE_DIRECTORY.parent / "meter" / "ina_logger.cpp"
+SOURCE = BOARDS.folder.parent / "meter" / "ina_logger.cpp"
 #: The driver's default, and what 1800 lines a second need.
 BAUD = 921_600
 

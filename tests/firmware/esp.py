@@ -15,8 +15,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+from arenite.firmware.sources import BOARDS
 from arenite.firmware.boards.cores import nearest_core
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.profiles.boards import Board
 from tests.firmware.cross import BARE, DECLARED, Recipe, compilers, run
 
@@ -130,9 +130,9 @@ def link(project: Path, board: Board, recipe: Recipe, out: Path) -> Path:
         "-ffunction-sections",
         "-fdata-sections",
     ]
-    helpers = [SOURCE_DIRECTORY / name for name in core.helpers if name not in (core.start, "start_xtensa.c")]
+    helpers = [BOARDS.path(name) for name in core.helpers if name not in (core.start, "start_xtensa.c")]
     own = [DECLARED / "espidf/libraries.c", *helpers]
-    quiet = ["-fno-tree-loop-distribute-patterns", f"-I{SOURCE_DIRECTORY}"]
+    quiet = ["-fno-tree-loop-distribute-patterns", *BOARDS.include_flags]
     run([compiler, *flags, "-c", *(str(project / name) for name in recipe.sources)], out)
     run([compiler, *flags, *quiet, "-c", *map(str, own)], out)
     script = out / "esp.ld"

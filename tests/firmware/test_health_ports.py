@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.firmware.sources import BOARDS, ENGINE
 import os
 import pty
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
+from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
 from arenite.host.link import health
@@ -156,7 +157,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             (folder / header).write_text(f"#pragma once\n{text}")
         source.write_text(f"#define ARDUINO 1\n#define AR_HEALTH 1\n#include <stdint.h>\n{registers}{_MAIN}")
         made[name] = folder / name
-        flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE_DIRECTORY}", f"-I{folder}"]
+        flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", *BOARDS.include_flags, f"-I{folder}"]
         subprocess.run(["g++", *flags, "-o", made[name], source], check=True)
     return made
 
@@ -301,8 +302,8 @@ def test_slow_counters_and_a_log_cleared_to_beyond_its_end(tmp_path: Path) -> No
     source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_COUNTER)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-D__ZEPHYR__", "-DAR_HEALTH"]
-    include = [f"-I{SOURCE_DIRECTORY}", f"-I{SOURCE_DIRECTORY.parent / 'engine'}"]
-    health_c = SOURCE_DIRECTORY / "health.c"
+    include = [*BOARDS.include_flags, *ENGINE.include_flags]
+    health_c = BOARDS.path("health.c")
     subprocess.run(["gcc", *flags, *include, "-o", program, source, health_c], check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     uptime, cleared, told, left, microseconds, full = map(int, said.split())
@@ -337,10 +338,9 @@ def test_resets_of_an_esp32_by_esp_idf(tmp_path: Path) -> None:
     source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_ESP)
     declared = Path(__file__).parent / "declared" / "espidf"
-    folders = [SOURCE_DIRECTORY, SOURCE_DIRECTORY.parent / "engine", declared]
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DESP_PLATFORM", "-DAR_HEALTH"]
     flags += ["-DCONFIG_ESP_MAIN_TASK_STACK_SIZE=4096", "-ffunction-sections", "-Wl,--gc-sections"]
-    subprocess.run(["gcc", *flags, *(f"-I{f}" for f in folders), "-o", program, source], check=True)
+    subprocess.run(["gcc", *flags, *BOARDS.include_flags, *ENGINE.include_flags, f"-I{declared}", "-o", program, source], check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     told = dict(zip(map(int, said[1::2]), map(int, said[0::2]), strict=True))
     assert told == ESP_REASONS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.firmware.sources import BOARDS, ENGINE
 import ctypes
 import shutil
 import subprocess
@@ -12,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
-from arenite.firmware.generator.project import ENGINE_DIRECTORY
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 
@@ -41,8 +40,8 @@ class Monitor(ctypes.Structure):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("reals") / "reals.so"
-    include = [f"-I{SOURCE_DIRECTORY}", f"-I{ENGINE_DIRECTORY}"]
-    source = SOURCE_DIRECTORY / "mlperf_reals.c"
+    include = [*BOARDS.include_flags, *ENGINE.include_flags]
+    source = BOARDS.path("mlperf_reals.c")
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-shared", "-fPIC"]
     subprocess.run(["gcc", *flags, "-fno-sanitize-recover", *include, "-o", out, source], check=True)
     loaded = ctypes.CDLL(str(out))

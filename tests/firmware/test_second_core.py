@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.firmware.sources import BOARDS
 import os
 import re
 import shutil
@@ -11,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.target import Target
@@ -47,13 +47,13 @@ def build(
     stand_in, defines = ((), ()) if elsewhere else PORTS[port]
     sources = generated.sources()
     files = {**sources, **engine_files(list(sources.values()), generated.engine_sources)}
-    headers = [(SOURCE_DIRECTORY / name).read_text() for name in ("mailbox.h", "second_core.h")]
+    headers = [BOARDS.read(name) for name in ("mailbox.h", "second_core.h")]
     files |= engine_files(headers, ())
     for name, text in files.items():
         (folder / name).write_text(text)
     units = [str(folder / name) for name in files if name.endswith(".c")]
     units += [
-        str(SOURCE_DIRECTORY / f"parallel_{port}.c"),
+        str(BOARDS.path(f"parallel_{port}.c")),
         *(str(HERE / name) for name in ("main.c", *stand_in)),
     ]
     command = [
@@ -72,7 +72,7 @@ def build(
         *flags,
         f"-I{folder}",
         f"-I{HERE}",
-        f"-I{SOURCE_DIRECTORY}",
+        *BOARDS.include_flags,
     ]
     subprocess.run([*command, *units, "-o", str(folder / "program"), "-lpthread"], check=True)
     return folder / "program"
@@ -127,10 +127,10 @@ def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
     assert half is not None
     moved = text[: half.start(1)] + str(int(half[1]) - 6 * 5 * 64) + text[half.end(1) :]
     (tmp_path / "model.c").write_text(moved)
-    command = ["gcc", "-std=c99", "-O1", "-g", "-DAR_HOST", *TSAN, f"-I{tmp_path}", f"-I{SOURCE_DIRECTORY}"]
+    command = ["gcc", "-std=c99", "-O1", "-g", "-DAR_HOST", *TSAN, f"-I{tmp_path}", *BOARDS.include_flags]
     units = [
         *map(str, tmp_path.glob("*.c")),
-        str(SOURCE_DIRECTORY / "parallel_pthread.c"),
+        str(BOARDS.path("parallel_pthread.c")),
         str(HERE / "main.c"),
     ]
     subprocess.run([*command, *units, "-o", str(program), "-lpthread"], check=True)

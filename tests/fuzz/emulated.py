@@ -8,6 +8,7 @@ the others are the inputs and outputs of all graphs.
 
 from __future__ import annotations
 
+from arenite.firmware.sources import ENGINE
 import argparse
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import DTYPES, Model
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generate import Generated
-from arenite.firmware.generator.project import ENGINE_DIRECTORY, write_project
+from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.native import unit
 from arenite.host.bench.reference import Reference
@@ -134,9 +135,7 @@ def compare_emulated(
     board = load_board(board_name)
     target = Target.of(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
-    engine = sorted(
-        path.name for path in ENGINE_DIRECTORY.glob("*.c")
-    )  # all: what one batch leaves out another needs
+    engine = [path.name for path in ENGINE.paths(".c")]  # all: what one batch leaves out another needs
     found = []
     project = write_project(
         folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096

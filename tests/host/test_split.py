@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.firmware.sources import BOARDS
 import json
 import shutil
 import subprocess
@@ -14,7 +15,6 @@ from click.testing import CliRunner
 
 from arenite.errors import DeviceError, DoesNotFitError
 from arenite.firmware.boards import cores
-from arenite.firmware.boards.families import SOURCE_DIRECTORY
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.elf import read_elf
@@ -206,7 +206,7 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     (tmp_path / "board.ld").write_text(_SCRIPT)
     elf = tmp_path / "model.elf"
     sources = [str(p) for folder in ("src", "lib/arenite") for p in (tmp_path / "p" / folder).glob("*.c")]
-    sources.append(str(SOURCE_DIRECTORY / "memory.c"))  # memcpy, which a framework has
+    sources.append(str(BOARDS.path("memory.c")))  # memcpy, which a framework has
     kept = [s for s in sources if Path(s).name not in ("main.c", "port_espidf.c")]
     subprocess.run(
         [

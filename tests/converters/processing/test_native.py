@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from arenite.converters.processing.c_sources import PROCESSING
+from arenite.firmware.sources import ENGINE
 import ctypes
 import os
 import runpy
@@ -12,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from arenite.firmware.sources import ENGINE
 from arenite.converters.processing import native
-from arenite.firmware.generator.project import ENGINE_DIRECTORY
 from arenite.firmware.library.processing_text import source_files
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,14 +83,14 @@ def test_a_library_of_other_sources_is_not_taken(tmp_path: Path) -> None:
 
 def test_no_file_has_the_name_of_one_of_the_engine() -> None:
     """In a generated library both lie in one folder."""
-    ours, engine = ({p.name for p in d.glob("*.[ch]")} for d in (native.SOURCES, ENGINE_DIRECTORY))
+    ours, engine = ({p.name for p in tree.paths(".c", ".h")} for tree in (PROCESSING, ENGINE))
     assert not ours & engine
 
 
 def test_the_firmware_gets_nothing_of_the_hosts() -> None:
     """A kernel that a generated library takes brings none of the vector code."""
     hosts = ("vector", "image_host")
-    kernels = [p.name for p in native.SOURCES.glob("*.c") if not p.name.startswith(hosts)]
+    kernels = [p.name for p in PROCESSING.paths(".c") if not p.name.startswith(hosts)]
     assert not [name for name in source_files(kernels) if name.startswith(hosts)]
 
 
@@ -97,17 +99,17 @@ def test_the_sources_pass_the_strictest_warnings(compiler: str, tmp_path: Path) 
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-pedantic"]
-    sources = sorted(map(str, native.SOURCES.glob("*.c")))
-    subprocess.run([compiler, *strict, "-c", *sources], check=True, cwd=tmp_path)
+    sources = [str(path) for path in PROCESSING.paths(".c")]
+    subprocess.run([compiler, *strict, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path)
 
 
 def test_nothing_but_the_sources_is_needed(tmp_path: Path) -> None:
     """No heap, no C library, no floating-point library: what stays undefined are routines of the compiler."""
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("no cross compiler")
-    sources = sorted(map(str, native.SOURCES.glob("*.c")))
+    sources = [str(path) for path in PROCESSING.paths(".c")]
     flags = ["-std=c99", "-O2", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding"]
-    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", *sources], check=True, cwd=tmp_path)
+    subprocess.run(["arm-none-eabi-gcc", *flags, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path)
     objects = sorted(map(str, tmp_path.glob("*.o")))
     subprocess.run(["arm-none-eabi-ld", "-r", *objects, "-o", "all.o"], check=True, cwd=tmp_path)
     listed = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.converters.processing.c_sources import PROCESSING
 import ctypes
 import os
 import struct
@@ -76,9 +77,9 @@ def replayed(
     library = native.library()
     assert library is not None
     parts = ("image", "column", "finish", "vector")
-    sources = sorted(str(path) for path in native.SOURCES.glob("*.c") if path.name.startswith(parts))
+    sources = sorted(str(path) for path in PROCESSING.paths(".c") if path.name.startswith(parts))
     made, program = folder / "processing.so", folder / "replay"
-    common = ["-std=gnu99", "-O1", f"-I{native.SOURCES}", "-fno-strict-overflow"]
+    common = ["-std=gnu99", "-O1", *PROCESSING.include_flags, "-fno-strict-overflow"]
     subprocess.run([*compiler, *common, "-fPIC", "-shared", *sources, "-o", str(made)], check=True)
     subprocess.run([*compiler, *common, str(HERE / "replay.c"), "-o", str(program), "-ldl"], check=True)
     prepared = [CompiledImage(library, plan) for plan, _ in cases]

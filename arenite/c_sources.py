@@ -1,0 +1,51 @@
+"""Folders of C sources and headers, addressed by base name.
+
+Kernels lie in a folder for each family, but generated projects hold them in one flat folder, and an ``#include`` names a
+header by its base name alone. Base names are therefore unique in a tree.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from arenite.errors import UsageError
+
+
+class SourceTree:
+    """The C files (``.c``, ``.cpp``, ``.h``, ``.S``) below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        paths: dict[str, Path] = {}
+        for path in sorted(self.folder.rglob("*.*")):
+            if path.suffix in (".c", ".cpp", ".h", ".S"):
+                if path.name in paths:
+                    raise UsageError(
+                        f"Two C files are called {path.name}: {paths[path.name]} and {path}.", "Rename one."
+                    )
+                paths[path.name] = path
+        return paths
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._paths
+
+    def path(self, name: str) -> Path:
+        """Return the path of the file ``name``. Raises ``KeyError``."""
+        return self._paths[name]
+
+    def read(self, name: str) -> str:
+        """Return the text of the file ``name``. Raises ``KeyError``."""
+        return self._paths[name].read_text("utf-8")
+
+    def paths(self, *endings: str) -> list[Path]:
+        """Return all files with one of the ``endings`` (all files without any), sorted by base name."""
+        return [path for name, path in sorted(self._paths.items()) if not endings or path.suffix in endings]
+
+    @cached_property
+    def include_flags(self) -> tuple[str, ...]:
+        """A compiler's ``-I`` for each folder that holds headers."""
+        return tuple(f"-I{folder}" for folder in sorted({path.parent for path in self.paths(".h")}))

@@ -1,0 +1,12 @@
+"""The C sources that firmware is made of, by base name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.c_sources import SourceTree
+
+#: Kernels and what they share.
+ENGINE = SourceTree(Path(__file__).parent / "engine")
+#: Start-up, ports, the serial agent.
+BOARDS = SourceTree(Path(__file__).parent / "boards")

@@ -1,0 +1,126 @@
+"""Print circles of files: files that import or include each other, directly or through others.
+
+    python -m tests.structure.circles
+
+Every import counts: one inside a function and one for types alone as well. In C a header and the source of the same name
+are one unit, and an ``#include`` of either leads to the unit.  The exit code is 1 when there is a circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WINGS = ("converters", "firmware", "host", "models", "profiles")
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_SKIPPED = {"__pycache__", ".venv", "build", "dist"}
+
+
+def python_imports() -> dict[str, set[str]]:
+    """Each Python file of the package and the tests, with the files of these that it imports."""
+    paths = {_module(path): path for path in _files(("arenite", *WINGS, "tests", "benchmarks"), (".py",))}
+    return {
+        str(path.relative_to(ROOT)): {
+            str(paths[name].relative_to(ROOT)) for name in _imported(path, paths) if paths[name] != path
+        }
+        for path in paths.values()
+    }
+
+
+def c_includes() -> dict[str, set[str]]:
+    """Each unit of C (a source and its header, without the ending), with the units that it includes."""
+    paths = list(_files(WINGS, (".c", ".h", ".cpp")))
+    units = {path.name: str(path.relative_to(ROOT).with_suffix("")) for path in paths}
+    graph: dict[str, set[str]] = {unit: set() for unit in units.values()}
+    for path in paths:
+        here = units[path.name]
+        for included in _INCLUDE.findall(path.read_text("utf-8")):
+            unit = units.get(Path(included).name)
+            if unit is not None and unit != here:
+                graph[here].add(unit)
+    return graph
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the strongly connected components of more than one file (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    found: list[list[str]] = []
+    for start in sorted(graph):
+        if start in index:
+            continue
+        work: list[tuple[str, Iterator[str]]] = []
+
+        def enter(node: str, work: list[tuple[str, Iterator[str]]] = work) -> None:
+            index[node] = low[node] = len(index)
+            stack.append(node)
+            on_stack.add(node)
+            work.append((node, iter(sorted(graph[node]))))
+
+        enter(start)
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in index:
+                    enter(other)
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = []
+                    while not component or component[-1] != node:
+                        component.append(stack.pop())
+                        on_stack.discard(component[-1])
+                    if len(component) > 1:
+                        found.append(sorted(component))
+    return sorted(found)
+
+
+def _files(folders: tuple[str, ...], endings: tuple[str, ...]) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            linked = folder == "arenite" and path.parent != ROOT / "arenite"
+            if path.suffix in endings and path.is_file() and not linked and not _SKIPPED & set(path.parts):
+                yield path
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(("arenite", *parts) if parts[0] in WINGS else parts)
+
+
+def _imported(path: Path, paths: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            # `from package import module` leads to the module, `from module import name` to the module too.
+            submodules = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in paths else node.module for name in submodules]
+        else:
+            continue
+        yield from (name for name in names if name in paths)
+
+
+def main() -> int:
+    found = [*circles(python_imports()), *circles(c_includes())]
+    for component in found:
+        print("circle: " + ", ".join(component))
+    print(f"circles of files: {len(found)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
