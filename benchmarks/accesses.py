@@ -25,7 +25,7 @@ MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
 
 
 @dataclass(frozen=True)
-class Counted:
+class AccessCounts:
     """One inference. ``layers``: per layer that has code, tensor to what was touched of it; ``exact``: the output was
     that of LiteRT's reference kernels, byte for byte; ``guards``: guard words that were overwritten."""
 
@@ -51,7 +51,9 @@ class Counted:
         )
 
 
-def count(prepared: Prepared, board: Board, optimise: str, second: Region | None) -> Counted:
+def count_tensor_accesses(
+    prepared: Prepared, board: Board, optimise: str, second: Region | None
+) -> AccessCounts:
     """Build the model as it is planned, run one inference of a random input, and count."""
     generated = prepared.generated
     sample = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
@@ -73,7 +75,7 @@ def count(prepared: Prepared, board: Board, optimise: str, second: Region | None
         sizes = read_elf(elf)
     want = Reference(prepared.reference).run(sample.inputs[0], reset=True)
     got, memory = measured[0].outputs[0], measured[0].memory
-    return Counted(
+    return AccessCounts(
         generated,
         by_tensor(generated, places, lines),
         lines,
@@ -86,5 +88,5 @@ def count(prepared: Prepared, board: Board, optimise: str, second: Region | None
 
 def memories(plan: Plan, places: Places) -> list[tuple[int, int]]:
     """(address, bytes) of the arena's parts."""
-    found = [(places.fast, max(plan.fast_bytes, 16))]
-    return found if places.slow is None else [*found, (places.slow, plan.slow_bytes)]
+    regions = [(places.fast, max(plan.fast_bytes, 16))]
+    return regions if places.slow is None else [*regions, (places.slow, plan.slow_bytes)]

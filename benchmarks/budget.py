@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     seen = observe(flatbuffer, calibration)
     held_out = _samples(x_train[-HELD_OUT:], data.y_train[-HELD_OUT:])
     began = time.monotonic()
-    found = search(
+    outcome = search(
         flatbuffer,
         load_recipe("int8"),
         seen,
@@ -76,21 +76,21 @@ def main(argv: list[str] | None = None) -> int:
         progress=lambda what, done, total: print(f"{done}/{total} {what}", file=sys.stderr),
     )
     print(f"searched in {time.monotonic() - began:.0f} s", file=sys.stderr)
-    table = found.to_json()
+    table = outcome.to_json()
     (args.out / "search.json").write_text(json.dumps(table, indent=1) + "\n")
     (args.out / "front.svg").write_text(front_svg(table) + "\n")
     test = _samples(x_test, data.y_test)
     base = score(flatbuffer, test)
     print(f"float: {base}")
-    print(f"plain int8: {'; '.join(found.trials[0].misses(found.budget)) or 'fits'}")
-    if found.chosen is None:
-        print(f"nothing meets the budget; nearest: {found.trials[found.nearest].misses(found.budget)}")
+    print(f"plain int8: {'; '.join(outcome.trials[0].misses(outcome.budget)) or 'fits'}")
+    if outcome.chosen is None:
+        print(f"nothing meets the budget; nearest: {outcome.trials[outcome.nearest].misses(outcome.budget)}")
         return 1
     image = args.out / "chosen.tflite"
-    image.write_bytes(found.chosen.quantised.flatbuffer)
+    image.write_bytes(outcome.chosen.quantised.flatbuffer)
     after = score(image.read_bytes(), test)
-    b = found.chosen.build
-    print(f"chosen: {table['trials'][found.chosen.place]['label']}, {b.options}")
+    b = outcome.chosen.build
+    print(f"chosen: {table['trials'][outcome.chosen.place]['label']}, {b.options}")
     print(
         f"  flash {b.flash:,} of {board.flash_bytes:,} B, RAM {b.ram:,} B, {b.instructions:,} instructions (estimated)"
     )

@@ -57,7 +57,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
         given += ["--html", str(out / f"{case.slug}.html")]
     if not case.source.endswith("_int8.tflite"):
         given += ["--calibration", str(case.calibration)]
-    made, convert_s = _arenite("convert", *given)
+    conversion, convert_s = _arenite("convert", *given)
     stored = _stored(image, case, out / f"{case.slug}.npz")
     benched, bench_s = _arenite("bench", str(image), "--board", case.board, "--data", str(stored))
     source = Path(case.source)
@@ -67,7 +67,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
         "group": case.group,
         "name": case.name,
         "source_bytes": sum(p.stat().st_size for p in files) if source.exists() else None,
-        "convert": made,
+        "convert": conversion,
         "bench": benched,
         "seconds": {"convert": convert_s, "bench": bench_s},
         "reference": None if case.reference is None else _reference(case, image),

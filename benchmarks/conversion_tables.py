@@ -75,12 +75,12 @@ def budget_table(rows: Sequence[Row]) -> str:
     head += ["arena B", "RAM B", "bit-exact", "instructions", "convert s", "bench s"]
     cells = []
     for r in rows:
-        found = r["convert"]["calibration"]["search"]
-        taken = found["trials"][found["chosen"]["trial"]]
-        plain = "; ".join(found["trials"][0]["misses"]) or "meets it"
-        what = f"{taken['label']}, `{found['chosen']['build']['options']}`"
+        outcome = r["convert"]["calibration"]["search"]
+        taken = outcome["trials"][outcome["chosen"]["trial"]]
+        plain = "; ".join(outcome["trials"][0]["misses"]) or "meets it"
+        what = f"{taken['label']}, `{outcome['chosen']['build']['options']}`"
         cells.append(
-            [r["name"], str(len(found["trials"])), plain, what, *_scores(r), *_image(r), *_seconds(r)]
+            [r["name"], str(len(outcome["trials"])), plain, what, *_scores(r), *_image(r), *_seconds(r)]
         )
     return markdown_table(head, cells, range(4, len(head)))
 

@@ -117,19 +117,19 @@ def all_cases(shared: Path | None) -> list[Case]:
 
 def sections(cases: Sequence[Case]) -> dict[str, str]:
     """The generated parts of the page, of the rows that were run."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    records: dict[str, list[dict[str, Any]]] = {}
     for case in cases:
         path = OUT / f"{case.slug}.json"
         if path.exists():
-            found.setdefault(case.group, []).append(json.loads(path.read_text()))
-    versions = {k: v for r in found.get(SOURCES, []) for k, v in r["convert"]["source"]["versions"].items()}
+            records.setdefault(case.group, []).append(json.loads(path.read_text()))
+    versions = {k: v for r in records.get(SOURCES, []) for k, v in r["convert"]["source"]["versions"].items()}
     return {
         "training": training_sentence(training(FOLDER), versions),
-        "sources": sources_table(found.get(SOURCES, [])),
-        "recipes": recipes_table(found.get(MNIST, [])),
-        "keywords": recipes_table(found.get(KEYWORDS, [])),
-        "models": references_table(found.get(MODELS, [])),
-        "budget": budget_table(found.get(BUDGET, [])),
+        "sources": sources_table(records.get(SOURCES, [])),
+        "recipes": recipes_table(records.get(MNIST, [])),
+        "keywords": recipes_table(records.get(KEYWORDS, [])),
+        "models": references_table(records.get(MODELS, [])),
+        "budget": budget_table(records.get(BUDGET, [])),
     }
 
 

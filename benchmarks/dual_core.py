@@ -50,7 +50,7 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
         and r["memory"]["arena"] == r["memory"]["predicted_arena"]
         for r in (one, two)
     )
-    found = two["two_cores"]
+    two_core_figures = two["two_cores"]
     alone = one["inference"]["instructions"]["p50"]
     row = {"model": model.stem, "optimise": optimise, "exact": exact, "sizes": sizes, "one": alone}
     for name, result in (("one", one), ("two", two)):
@@ -59,15 +59,15 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
         )
         row[f"flash_{name}"] = result["flash"]["total"]
         row[f"cycles_{name}"] = result["inference"]["cycles"]["p50"]
-    if found is None:
+    if two_core_figures is None:
         return row | {"cut": 0, "critical": alone, "serial": 1.0, "work": alone, "layers": [], "barrier": 0}
     return row | {
-        "cut": sum(layer["cut"] for layer in found["layers"]),
-        "critical": found["critical_path"]["instructions"],
-        "serial": found["serial_share"],
-        "work": found["work"]["instructions"],
-        "barrier": found["barrier"]["instructions"],
-        "layers": found["layers"],
+        "cut": sum(layer["cut"] for layer in two_core_figures["layers"]),
+        "critical": two_core_figures["critical_path"]["instructions"],
+        "serial": two_core_figures["serial_share"],
+        "work": two_core_figures["work"]["instructions"],
+        "barrier": two_core_figures["barrier"]["instructions"],
+        "layers": two_core_figures["layers"],
     }
 
 

@@ -37,9 +37,9 @@ CASES: list[tuple[str, float, int | None, float, float]] = [
 ]
 
 
-def rows(device: DutyBoard, service_s: float) -> list[list[str]]:
+def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
     """One row per case: what the board did, and how far the prediction for the same events is from it."""
-    found = []
+    cells_by_case = []
     for kind, offered, queue, wake, linger in CASES:
         rng = np.random.default_rng(11)
         gap = service_s / offered
@@ -63,9 +63,9 @@ def rows(device: DutyBoard, service_s: float) -> list[list[str]]:
         cells = [kind, f"{offered:g}", "endless" if queue is None else str(queue), f"{wake:g}", f"{linger:g}"]
         for value, off, unit in pairs:
             cells += [f"{value / unit:.3f}", f"{off or 0.0:+.1%}"]
-        found.append(cells)
+        cells_by_case.append(cells)
         print(" ".join(cells), file=sys.stderr, flush=True)
-    return found
+    return cells_by_case
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,9 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("model", type=Path)
     options, rest = parser.parse_known_args(arguments)
     with DutyBoard(prepare(options.model), load_board("qemu_mps2_an386")) as device:
-        found = rows(device, device.service_s())
+        body = table_rows(device, device.service_s())
     head = ["events", "per service", "places", "wake", "linger", "utilisation", "off", "mean wait", "off"]
-    return run(PAGE, {"board": markdown_table([*head, "dropped", "off"], found, range(1, 11))}, rest)
+    return run(PAGE, {"board": markdown_table([*head, "dropped", "off"], body, range(1, 11))}, rest)
 
 
 if __name__ == "__main__":

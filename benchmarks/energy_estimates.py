@@ -100,11 +100,11 @@ def estimates(models: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(b, t): estimate_energy(prepared[t], load_board(b), optimise="speed") for b, t in pairs}
 
 
-def power_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
+def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
     """Watts: what can be compared whatever the kernels."""
     rows = []
     for row in PUBLISHED:
-        got = found[row.board, row.task]
+        got = energy_by_task[row.board, row.task]
         mw = got["average_power_w"] * 1e3
         rows.append(
             [
@@ -121,10 +121,10 @@ def power_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
     return markdown_table(head, rows, (3, 4, 6))
 
 
-def energy_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
+def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
     """Microjoules of this project's kernels, with the range."""
     rows = []
-    for (board, task), got in found.items():
+    for (board, task), got in energy_by_task.items():
         uj = got["energy_uj_per_inference"]
         best = min((r for r in PUBLISHED if (r.board, r.task) == (board, task)), key=lambda r: r.uj)
         rows.append(
@@ -143,11 +143,15 @@ def energy_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
     return markdown_table(head, rows, (2, 3, 6))
 
 
-def spread(found: dict[tuple[str, str], dict[str, Any]], boards: Iterable[str]) -> tuple[float, float]:
+def spread(
+    energy_by_task: dict[tuple[str, str], dict[str, Any]], boards: Iterable[str]
+) -> tuple[float, float]:
     """Least and most of published ÷ estimated power over ``boards``."""
     wanted = set(boards)
     ratios = [
-        r.mw / (found[r.board, r.task]["average_power_w"] * 1e3) for r in PUBLISHED if r.board in wanted
+        r.mw / (energy_by_task[r.board, r.task]["average_power_w"] * 1e3)
+        for r in PUBLISHED
+        if r.board in wanted
     ]
     return min(ratios), max(ratios)
 
@@ -157,11 +161,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path)
     options, rest = parser.parse_known_args(arguments)
-    found = estimates(options.models)
+    energy_by_task = estimates(options.models)
     for board in dict.fromkeys(row.board for row in PUBLISHED):
-        low, high = spread(found, [board])
+        low, high = spread(energy_by_task, [board])
         print(f"{board}: published power is {low:.2f} to {high:.2f} times the estimate", file=sys.stderr)
-    return run(PAGE, {"power": power_table(found), "energies": energy_table(found)}, rest)
+    return run(PAGE, {"power": power_table(energy_by_task), "energies": energy_table(energy_by_task)}, rest)
 
 
 if __name__ == "__main__":

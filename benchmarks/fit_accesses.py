@@ -23,10 +23,10 @@ import numpy as np
 
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
-from arenite.firmware.sizes.accesses import PATH, Rates, first_work, key_of, per_layer, rates, work_of
+from arenite.firmware.sizes.accesses import PATH, AccessRates, first_work, key_of, per_layer, rates, work_of
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
-from benchmarks.accesses import MODELS, Counted, count
+from benchmarks.accesses import MODELS, AccessCounts, count_tensor_accesses
 
 #: Small enough for the largest of the boards, one of each tier.
 JOBS = [
@@ -40,33 +40,33 @@ Row = tuple[tuple[float, ...], float]
 
 
 def main() -> int:
-    found: list[Counted] = []
+    counts: list[AccessCounts] = []
     for model, name in JOBS:
         board = load_board(name)
         prepared = prepare(MODELS / f"{model}.tflite").retarget(Target.of(board.core, "speed", False))
-        found.append(count(prepared, board, "speed", None))
-        print(f"{model} on {name}: {'exact' if found[-1].exact else 'WRONG'}", file=sys.stderr)
-    if not all(c.exact for c in found):
+        counts.append(count_tensor_accesses(prepared, board, "speed", None))
+        print(f"{model} on {name}: {'exact' if counts[-1].exact else 'WRONG'}", file=sys.stderr)
+    if not all(c.exact for c in counts):
         return 1
-    fitted = fit_all(found)
+    fitted = fit_all(counts)
     source = (
-        f"fitted to {len(found)} inferences on emulated boards, loads and stores counted by a plugin in QEMU"
+        f"fitted to {len(counts)} inferences on emulated boards, loads and stores counted by a plugin in QEMU"
     )
     stored = {kernel: [round(c, 6) for c in row] for kernel, row in sorted(fitted.items())}
     write_atomic(PATH, json.dumps({"source": source, "kernels": stored}, indent=1) + "\n")
     rates.cache_clear()
-    errors = [abs(estimated(c) / counted(c) - 1) for c in found]
+    errors = [abs(estimated(c) / counted(c) - 1) for c in counts]
     print(
         f"{len(fitted)} kernels; whole inferences off by median {np.median(errors):.1%}, largest {max(errors):.1%}"
     )
     return 0
 
 
-def fit_all(found: Iterable[Counted]) -> dict[str, Rates]:
+def fit_all(counts: Iterable[AccessCounts]) -> dict[str, AccessRates]:
     """Kernel to its rates."""
     loads: dict[str, list[Row]] = defaultdict(list)
     stores: dict[str, list[Row]] = defaultdict(list)
-    for c in found:
+    for c in counts:
         graph = c.generated.model.main
         for layer, touched in zip(c.generated.calls, c.layers, strict=True):
             assert layer.call is not None
@@ -81,7 +81,7 @@ def fit_all(found: Iterable[Counted]) -> dict[str, Rates]:
                 if t in touched and touched[t].stores:
                     stores[kernel].append(((graph.tensors[t].nbytes,), touched[t].stores))
     return {
-        kernel: Rates(*solve(loads[kernel], 3), *solve(stores[kernel], 1))
+        kernel: AccessRates(*solve(loads[kernel], 3), *solve(stores[kernel], 1))
         for kernel in sorted(set(loads) & set(stores))
     }
 
@@ -94,24 +94,24 @@ def solve(rows: Sequence[Row], causes: int) -> list[float]:
     for size in range(1, causes + 1):
         for columns in combinations(range(causes), size):
             part = a[:, columns]
-            found, *_ = np.linalg.lstsq(part, counts, rcond=None)
-            if np.any(found < 0) or np.linalg.matrix_rank(part) < size:
+            coefficients, *_ = np.linalg.lstsq(part, counts, rcond=None)
+            if np.any(coefficients < 0) or np.linalg.matrix_rank(part) < size:
                 continue
-            error = float(np.sum((part @ found - counts) ** 2))
+            error = float(np.sum((part @ coefficients - counts) ** 2))
             if best is None or error < best[0] * 0.98 - 1e-9:
                 answer = np.zeros(causes)
-                answer[list(columns)] = found
+                answer[list(columns)] = coefficients
                 best = error, [float(x) for x in answer]
     assert best is not None
     return best[1]
 
 
-def counted(c: Counted) -> int:
+def counted(c: AccessCounts) -> int:
     """Loads and stores of all tensors."""
     return sum(touched.total for layer in c.layers for touched in layer.values())
 
 
-def estimated(c: Counted) -> float:
+def estimated(c: AccessCounts) -> float:
     """The same by the stored rates."""
     return sum(sum(loads.values()) + sum(stores.values()) for _, loads, stores in per_layer(c.generated))
 

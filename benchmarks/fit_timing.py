@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from arenite.files import write_atomic
-from arenite.firmware.sizes.timing import PATH, Cost, key_of
+from arenite.firmware.sizes.timing import PATH, KernelCost, key_of
 from benchmarks.table import OUT
 
 #: One measured layer: MACs, output elements, instructions.
@@ -34,8 +34,8 @@ _CAUSES = ([0], [1], [0, 1], [0, 2], [1, 2], [0, 1, 2])
 
 
 def main(argv: list[str] | None = None, path: Path = PATH) -> int:
-    given = [Path(name) for name in (sys.argv[1:] if argv is None else argv)]
-    results = list(read(given or sorted(OUT.glob("*.json"))))
+    paths = [Path(name) for name in (sys.argv[1:] if argv is None else argv)]
+    results = list(read(paths or sorted(OUT.glob("*.json"))))
     if not results:
         print(f"No results in {OUT}: run `python -m benchmarks.table` first.", file=sys.stderr)
         return 2
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None, path: Path = PATH) -> int:
 
 def read(files: Sequence[Path]) -> list[dict[str, Any]]:
     """The ``arenite.bench/1`` objects among the files that have counts; each run once, whatever its file's name."""
-    found = {}
+    results = {}
     for file in files:
         result = json.loads(file.read_text())
         if result.get("schema") != "arenite.bench/1" or result["inference"]["instructions"] is None:
@@ -59,8 +59,8 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
         key = json.dumps(
             [result["model"], result["board"], result["optimise"], result["layers"]], sort_keys=True
         )
-        found[key] = result
-    return list(found.values())
+        results[key] = result
+    return list(results.values())
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
@@ -76,7 +76,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
     return rows
 
 
-def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, Cost]]:
+def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost]]:
     """Core to kernel to cost, in the order of their names."""
     layers: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
@@ -88,13 +88,13 @@ def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, Cost]]:
     }
 
 
-def estimate(result: dict[str, Any], cores: dict[str, dict[str, Cost]]) -> float:
+def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) -> float:
     """What the coefficients say of a measured inference."""
     costs = cores[result["board"]["core"]]
     return sum(costs[kernel].of(macs, outputs) for kernel, macs, outputs, _ in rows_of(result))
 
 
-def fit(rows: Sequence[Row]) -> Cost:
+def fit(rows: Sequence[Row]) -> KernelCost:
     """The non-negative costs with the smallest sum of squared relative errors.
 
     Each set of causes is tried. Fewer causes win a tie, MACs before outputs; calls alone explain nothing, and a set
@@ -114,7 +114,7 @@ def fit(rows: Sequence[Row]) -> Cost:
         if (solution >= 0).all() and error < least - 1e-9:
             best, least = np.zeros(3), error
             best[chosen] = solution
-    return Cost(*(float(f"{v:.6g}") for v in best))
+    return KernelCost(*(float(f"{v:.6g}") for v in best))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arenite.host.report.generated import markdown_table
-from benchmarks.runs import VARIANTS, Run
+from benchmarks.runs import VARIANTS, BenchmarkRun
 from benchmarks.targets import Verdict
 
 #: Verdicts by (model, board, variant, figure).
 Verdicts = Mapping[tuple[str, str, str, str], Verdict]
 
 
-def full(runs: Sequence[Run], verdicts: Verdicts) -> str:
+def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     """One row per run."""
     head = ["model", "board", "variant", "bit-exact", "instructions", "÷ baseline", "per MAC", "est. cycles"]
     head += ["cycles per instruction", "init", "arena B", "stack B", "RAM B", "code B", "weights B"]
@@ -67,9 +67,9 @@ def _notes(result: Mapping[str, Any] | None) -> list[str]:
     return [compared["note"]] if compared and compared["note"] else []
 
 
-def short(runs: Sequence[Run], verdicts: Verdicts) -> str:
+def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     """Instructions by core, then memory and code; a figure with a target has it beside."""
-    found = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
+    results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     models = list(dict.fromkeys(r.job.model.stem for r in runs))
     boards = {r.job.board.name: r.job.board for r in runs}
     variants = [v for v in VARIANTS if any(r.job.variant == v for r in runs)]
@@ -80,10 +80,10 @@ def short(runs: Sequence[Run], verdicts: Verdicts) -> str:
             [
                 m,
                 *(
-                    _cell(found.get((m, name, v)), verdicts.get((m, name, v, "instructions")))
+                    _cell(results.get((m, name, v)), verdicts.get((m, name, v, "instructions")))
                     for v in variants
                 ),
-                _cycles(found.get((m, name, variants[0]))),
+                _cycles(results.get((m, name, variants[0]))),
             ]
             for m in models
         ]
@@ -101,7 +101,7 @@ def short(runs: Sequence[Run], verdicts: Verdicts) -> str:
             for m in models:
                 cells = [m]
                 for v in variants:
-                    result, verdict = found.get((m, name, v)), verdicts.get((m, name, v, figure))
+                    result, verdict = results.get((m, name, v)), verdicts.get((m, name, v, figure))
                     cells.append(_plain(result[place[0]][place[1]], verdict) if result is not None else "-")
                 rows.append(cells)
             parts.append(markdown_table(["model", *variants], rows, range(1, len(variants) + 1)))
@@ -134,10 +134,10 @@ def _plain(value: float, verdict: Verdict | None) -> str:
     if verdict is None:
         return f"{value:,}"
     mark = "" if verdict.met else " ✗"
-    shown = f"{_shown(verdict.value)} ≤ " if verdict.target.kind != "at_most" else "≤ "
+    rendered = f"{_shown(verdict.value)} ≤ " if verdict.target.kind != "at_most" else "≤ "
     if not verdict.met:
-        shown = shown.replace("≤", ">")
-    return f"{value:,} ({shown}{_shown(verdict.limit)}{mark})"
+        rendered = rendered.replace("≤", ">")
+    return f"{value:,} ({rendered}{_shown(verdict.limit)}{mark})"
 
 
 def _shown(value: float) -> str:

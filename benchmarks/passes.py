@@ -51,12 +51,12 @@ def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
 def main(paths: list[str]) -> int:
     print("| model | channels removed | MACs | after | constants B | after | operators gone |")
     print("|-|-:|-:|-:|-:|-:|-:|")
-    found = []
+    reports_by_model = []
     for name in paths:
         line, reports = row(Path(name))
-        found.append((Path(name).stem, reports))
+        reports_by_model.append((Path(name).stem, reports))
         print(line)
-    for name, reports in found:
+    for name, reports in reports_by_model:
         for change in (c for r in reports for c in r.layers):
             print(
                 f"| {name} {change.index} {change.op} | {change.removed} of {change.channels} "

@@ -39,7 +39,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchmarkRun:
     """``result`` is an ``arenite.bench/1`` object, or None with the reason in ``note``.
 
     ``failed``: it did not come to an answer, or an output differs. A model that does not fit is an answer.
@@ -51,26 +51,26 @@ class Run:
     failed: bool = False
 
 
-def run_all(jobs: Sequence[Job], at_once: int, out: Path) -> Iterator[Run]:
+def run_all(jobs: Sequence[Job], at_once: int, out: Path) -> Iterator[BenchmarkRun]:
     """Run the jobs, ``at_once`` at a time; each result is also left in ``out``. In the order in which they finish."""
     with ThreadPoolExecutor(at_once) as pool:
         for done in as_completed([pool.submit(_run, job, out) for job in jobs]):
             yield done.result()
 
 
-def _run(job: Job, out: Path) -> Run:
+def _run(job: Job, out: Path) -> BenchmarkRun:
     command = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(job.model), "--json"]
     command += ["--board", job.board.name, "--samples", str(job.samples), *VARIANTS[job.variant]]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT)
     except subprocess.TimeoutExpired:
-        return Run(job, None, f"not finished within {_TIMEOUT} s", failed=True)
+        return BenchmarkRun(job, None, f"not finished within {_TIMEOUT} s", failed=True)
     if not done.stdout:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
         said = next((line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1])
         # 1: it does not fit. 2: refused; not every model can take its input in rows.
         refused = done.returncode == 2 and "--stream-input" in VARIANTS[job.variant]
-        return Run(job, None, said, failed=done.returncode != 1 and not refused)
+        return BenchmarkRun(job, None, said, failed=done.returncode != 1 and not refused)
     result = json.loads(done.stdout)
     write_atomic(out / f"{job}.json", json.dumps(result, indent=1) + "\n")
-    return Run(job, result, failed=done.returncode != 0)
+    return BenchmarkRun(job, result, failed=done.returncode != 0)

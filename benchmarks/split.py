@@ -28,7 +28,7 @@ from arenite.firmware.sizes.predict import predict
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.split import slow_accesses
 from arenite.profiles.boards import load_board
-from benchmarks.accesses import MODELS, count
+from benchmarks.accesses import MODELS, count_tensor_accesses
 
 OUT = Path("out/split.json")
 BOARD = "qemu_mps2_an386"
@@ -49,31 +49,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         prepared = prepare(MODELS / f"{name}.tflite").retarget(Target.of(board.core, "speed", False))
         for share in SHARES:
             limit = prepared.plan.arena_bytes * share // 100
-            for way, choose in WAYS.items():
-                made = choose(prepared, (limit, second.size - GUARD_BYTES))
-                if made is None:
+            for way, choose in STRATEGIES.items():
+                planned = choose(prepared, (limit, second.size - GUARD_BYTES))
+                if planned is None:
                     continue
-                rows.append({"model": name, "share": share, "limit": limit, "way": way, **_run(made)})
+                rows.append({"model": name, "share": share, "limit": limit, "way": way, **_run(planned)})
                 print(json.dumps(rows[-1]), file=sys.stderr)
     write_atomic(OUT, json.dumps({"board": BOARD, "rows": rows}, indent=1) + "\n")
     print(table(rows))
     return 0 if all(row["exact"] and row["bytes_exact"] and not row["guards"] for row in rows) else 1
 
 
-def _run(made: Prepared) -> dict[str, Any]:
+def _run(planned: Prepared) -> dict[str, Any]:
     """Build it, run it and count."""
     board = load_board(BOARD)
-    second = board.second_rams[0] if made.plan.slow_bytes else None
-    counted = count(made, board, "speed", second)
-    predicted = predict(made.generated, board, "speed")
+    second = board.second_rams[0] if planned.plan.slow_bytes else None
+    counted = count_tensor_accesses(planned, board, "speed", second)
+    predicted = predict(planned.generated, board, "speed")
     sizes = counted.sizes
-    assert made.plan.split is not None
+    assert planned.plan.split is not None
     return {
-        "fast": made.plan.fast_bytes,
-        "slow": made.plan.slow_bytes,
-        "estimated": slow_accesses(made.plan, estimate_accesses(made.generated)),
+        "fast": planned.plan.fast_bytes,
+        "slow": planned.plan.slow_bytes,
+        "estimated": slow_accesses(planned.plan, estimate_accesses(planned.generated)),
         "counted": counted.slow,
-        "status": made.plan.split.status,
+        "status": planned.plan.split.status,
         "exact": counted.exact,
         "guards": counted.guards,
         "bytes_exact": (sizes.arena, sizes.arena_slow, sizes.static)
@@ -88,14 +88,14 @@ def _planned(prepared: Prepared, limits: Limits, placed: dict[int, bool] | None 
     """The planner's choice, but for the tensors that are ``placed``; checked."""
     graph, needs, persistent = prepared.model.main, prepared.needs, resource_sizes(prepared.model)
     accesses = estimate_accesses(prepared.generated)
-    made = plan_split(
+    planned = plan_split(
         graph, needs, prepared.plan.order, accesses, limits, persistent=persistent, placed=placed
     )
-    if made is None:
+    if planned is None:
         return None
-    check(graph, made, needs, persistent=persistent)
-    assert not find_split_violations(graph, made, needs, persistent=persistent, limits=limits)
-    return replace(prepared, plan=made)
+    check(graph, planned, needs, persistent=persistent)
+    assert not find_split_violations(graph, planned, needs, persistent=persistent, limits=limits)
+    return replace(prepared, plan=planned)
 
 
 def _placeable(prepared: Prepared) -> list[int]:
@@ -109,9 +109,9 @@ def _largest_out(prepared: Prepared, limits: Limits) -> Prepared | None:
     graph: Subgraph = prepared.model.main
     tensors = sorted(_placeable(prepared), key=lambda t: -graph.tensors[t].nbytes)
     for gone in range(len(tensors) + 1):
-        made = _planned(prepared, limits, {t: n >= gone for n, t in enumerate(tensors)})
-        if made is not None:
-            return made
+        planned = _planned(prepared, limits, {t: n >= gone for n, t in enumerate(tensors)})
+        if planned is not None:
+            return planned
     return None
 
 
@@ -120,9 +120,9 @@ def _first_come(prepared: Prepared, limits: Limits) -> Prepared | None:
     best = _planned(prepared, limits, placed)
     for t in placed:
         placed[t] = True
-        made = _planned(prepared, limits, placed)
-        placed[t] = made is not None
-        best = best if made is None else made
+        planned = _planned(prepared, limits, placed)
+        placed[t] = planned is not None
+        best = best if planned is None else planned
     return best
 
 
@@ -130,7 +130,7 @@ def _all_out(prepared: Prepared, limits: Limits) -> Prepared | None:
     return _planned(prepared, limits, dict.fromkeys(_placeable(prepared), False))
 
 
-WAYS: dict[str, Callable[[Prepared, Limits], Prepared | None]] = {
+STRATEGIES: dict[str, Callable[[Prepared, Limits], Prepared | None]] = {
     "planner": _planned,
     "largest out": _largest_out,
     "first come": _first_come,
@@ -142,13 +142,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """One line per model and limit: the planner's figures, and the other ways' counts as multiples of its own."""
     lines = [
         "| model | fast limit B | arena: fast + slow B | slow accesses: estimated | counted | "
-        + " | ".join(way for way in WAYS if way != "planner")
+        + " | ".join(way for way in STRATEGIES if way != "planner")
         + " |",
-        "|-|-:|-:|-:|-:|" + "-:|" * (len(WAYS) - 1),
+        "|-|-:|-:|-:|-:|" + "-:|" * (len(STRATEGIES) - 1),
     ]
     for row in (r for r in rows if r["way"] == "planner"):
         same = {r["way"]: r for r in rows if (r["model"], r["limit"]) == (row["model"], row["limit"])}
-        others = [_times(same.get(way), row) for way in WAYS if way != "planner"]
+        others = [_times(same.get(way), row) for way in STRATEGIES if way != "planner"]
         lines.append(
             f"| {row['model'].removesuffix('_int8')} | {row['limit']:,} | {row['fast']:,} + {row['slow']:,} | "
             f"{row['estimated']:,} | {row['counted']:,} | {' | '.join(others)} |"

@@ -20,8 +20,8 @@ from arenite.host.report.generated import DOCS, with_section
 from arenite.models import zoo
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks.pages import full, short
-from benchmarks.runs import VARIANTS, Job, Run, run_all
-from benchmarks.targets import Verdict, judge, read_targets
+from benchmarks.runs import VARIANTS, BenchmarkRun, Job, run_all
+from benchmarks.targets import Verdict, read_targets, verdict_on
 
 ZOO = ("image_classification", "kws_on_off", "rock_paper_scissors")
 OUT = Path("out/bench")
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     for run in runs:
         if run.result is not None and records:
             run.result["compare"] = compare(run.result, records)
-    verdicts = judge_all(runs, records)
+    verdicts = verdicts_of_runs(runs, records)
     write_atomic(OUT / "table.json", json.dumps(as_json(runs, verdicts), indent=1) + "\n")
     text = full(runs, verdicts)
     write_atomic(OUT / "table.md", text)
@@ -79,25 +79,27 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def judge_all(runs: Sequence[Run], records: Sequence[Record]) -> dict[tuple[str, str, str, str], Verdict]:
+def verdicts_of_runs(
+    runs: Sequence[BenchmarkRun], records: Sequence[Record]
+) -> dict[tuple[str, str, str, str], Verdict]:
     """The verdicts on all targets that these runs and records can answer."""
-    found = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
+    results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     verdicts = {}
     for target in read_targets():
-        for (model, board, variant), result in found.items():
+        for (model, board, variant), result in results.items():
             if result is None or (board, variant) != (target.board, target.variant):
                 continue
 
             def other(name: str, model: str = model, board: str = board) -> dict | None:
-                return found.get((model, board, name))
+                return results.get((model, board, name))
 
-            verdict = judge(target, model, result, records, other)
+            verdict = verdict_on(target, model, result, records, other)
             if verdict is not None:
                 verdicts[model, board, variant, target.figure] = verdict
     return verdicts
 
 
-def as_json(runs: Sequence[Run], verdicts: dict[tuple[str, str, str, str], Verdict]) -> dict:
+def as_json(runs: Sequence[BenchmarkRun], verdicts: dict[tuple[str, str, str, str], Verdict]) -> dict:
     """``arenite.table/1``: every run with its verdicts."""
     rows = []
     for run in runs:

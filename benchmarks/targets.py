@@ -72,7 +72,7 @@ def _target(row: Mapping[str, Any]) -> Target:
     return Target(*common, "ratio", row["ratio"], row["against"]["core"], row["against"]["engine"])
 
 
-def judge(
+def verdict_on(
     target: Target,
     model: str,
     result: Mapping[str, Any],
@@ -90,5 +90,9 @@ def judge(
         base = figures_of(fellow)[target.figure] if fellow is not None else None
         return Verdict(target, round(figure / base, 3), limit) if base else None
     compared = compare(result, records, target.core, target.engine)
-    found = compared["figures"].get(target.figure) if compared is not None else None
-    return Verdict(target, found["ratio"], limit) if found and found["ratio"] is not None else None
+    compared_figure = compared["figures"].get(target.figure) if compared is not None else None
+    return (
+        Verdict(target, compared_figure["ratio"], limit)
+        if compared_figure and compared_figure["ratio"] is not None
+        else None
+    )

@@ -22,7 +22,7 @@ from arenite.converters.load import load_any_image
 from arenite.files import write_atomic
 
 #: The largest int4 weight; -8 is left out, so that weights are symmetric.
-_MOST = 7
+_MAX_INT4 = 7
 _KINDS, _PRUNED = 16, 80
 
 #: Tensors of the weights and of the bias (None: there is none) to those that take their places.
@@ -34,15 +34,15 @@ def int4(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
     axis = w.quant.axis if w.quant.per_axis else None
     others = tuple(a for a in range(w.data.ndim) if a != axis) if axis is not None else None
     largest = np.abs(w.data.astype(np.int64)).max(axis=others, keepdims=True)
-    factor = np.maximum(largest, _MOST) / _MOST
-    values = np.clip(np.rint(w.data / factor), -_MOST, _MOST).astype(np.int8)
+    factor = np.maximum(largest, _MAX_INT4) / _MAX_INT4
+    values = np.clip(np.rint(w.data / factor), -_MAX_INT4, _MAX_INT4).astype(np.int8)
     scale = _times(w.quant, factor.reshape(-1))
-    made = replace(w, dtype="int4", data=pack_int4(values), quant=scale)
+    weights = replace(w, dtype="int4", data=pack_int4(values), quant=scale)
     if bias is None or bias.data is None:
-        return made, bias
+        return weights, bias
     sums = np.rint(bias.data / factor.reshape(-1)).astype(bias.data.dtype)
     quant = None if bias.quant is None else _times(bias.quant, factor.reshape(-1))
-    return made, replace(bias, data=sums, quant=quant)
+    return weights, replace(bias, data=sums, quant=quant)
 
 
 def clustered(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -76,9 +76,9 @@ def lighter(model: Model, change: _Change) -> Model:
         if w is None or w.dtype != "int8" or w.data is None or w.quant is None:
             continue
         bias = tensors[op.input(2)] if op.input(2) >= 0 else None
-        tensors[w.index], made = change(w, bias)
-        if made is not None:
-            tensors[made.index] = made
+        tensors[w.index], new_bias = change(w, bias)
+        if new_bias is not None:
+            tensors[new_bias.index] = new_bias
     return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
 
 

@@ -25,7 +25,7 @@ from arenite.converters.passes.intervals.layer import Layer, layer_of
 INPUTS, STARTS, STEPS = 40, 24, 80
 
 
-class Watch:
+class ChannelWatch:
     """Lowest and highest value seen of each channel of each layer with weights."""
 
     def __init__(self, model: Model) -> None:
@@ -96,7 +96,7 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
 def watch(path: Path) -> None:
     model, _ = fold_constants(load_any(path))
     rng = np.random.default_rng(0)
-    seen = Watch(model)
+    seen = ChannelWatch(model)
     shapes = [model.main.tensors[i].shape for i in model.main.inputs]
     for n in range(INPUTS):
         seen.run([random_input(shape, n % 4, rng) for shape in shapes])

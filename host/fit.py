@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from arenite.converters.fit import Needs, Verdict, fit
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import cpi_of
-from arenite.firmware.generator.features import PLAIN, Features
+from arenite.firmware.generator.features import NO_FEATURES, Features
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.predict import predict
@@ -24,7 +24,7 @@ def needs(
     board: Board,
     optimise: str,
     protocol: str = "arenite",
-    features: Features = PLAIN,
+    features: Features = NO_FEATURES,
     split: SplitModel | None = None,
 ) -> Needs:
     """Bytes and estimated instructions of the firmware that serves the model by ``protocol``; ``split`` is what
@@ -76,7 +76,7 @@ def choose(
     protocol: str = "arenite",
     *,
     stream_input: bool = False,
-    features: Features = PLAIN,
+    features: Features = NO_FEATURES,
     fast_ram: int | None = None,
 ) -> Choice:
     """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board, and where none
@@ -178,7 +178,9 @@ def _build(
     return Choice(optimise, planned, fit(wanted, board, fast_ram=fast_ram))
 
 
-def target_for(board: Board, optimise: str, stream_input: bool = False, features: Features = PLAIN) -> Target:
+def target_for(
+    board: Board, optimise: str, stream_input: bool = False, features: Features = NO_FEATURES
+) -> Target:
     """What a model is generated for on ``board``; ``UsageError`` for more cores than it has."""
     second = board.second_core if features.cores_on(board) == 2 else None
     if second is None:

@@ -11,7 +11,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.generator.generate import lower_model
 from arenite.firmware.generator.target import Target
-from arenite.firmware.library.processing import processing_of
+from arenite.firmware.library.processing import bind_processing
 from arenite.firmware.library.write import write_library
 from arenite.host.prepare import Prepared
 
@@ -56,7 +56,7 @@ def generate_library(
         )
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
     found = {
-        g.prefix: processing_of(g, prepared.extra)
+        g.prefix: bind_processing(g, prepared.extra)
         for g, prepared in zip(lowered, models.values(), strict=True)
     }
     steps = {prefix: made for prefix, made in found.items() if made is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError
-from arenite.firmware.generator.features import PLAIN, Features
+from arenite.firmware.generator.features import NO_FEATURES, Features
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.monitor import monitor_bytes, reals_of
 from arenite.firmware.generator.project import write_project
@@ -51,7 +51,7 @@ def generate_project(
     optimise: str | None = None,
     protocol: str = "arenite",
     stream_input: bool = False,
-    features: Features = PLAIN,
+    features: Features = NO_FEATURES,
     fast_ram: int | None = None,
 ) -> Project:
     """Write the project. With no ``optimise`` it is the fastest that fits the board; ``stream_input``: the model takes

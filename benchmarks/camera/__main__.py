@@ -24,8 +24,8 @@ from arenite.host.report.generated import DOCS, with_section
 from benchmarks.camera import answers, cold, compare, steady
 from benchmarks.camera.cases import cases
 from benchmarks.camera.governor_rows import governor_rows
-from benchmarks.camera.pictures import MANY
-from benchmarks.camera.recorded import with_recording
+from benchmarks.camera.pictures import LARGE_RING
+from benchmarks.camera.recorded import compare_with_recording
 from benchmarks.camera.rows import (
     Row,
     answer_rows,
@@ -38,18 +38,18 @@ from benchmarks.camera.rows import (
     steady_row,
 )
 from benchmarks.camera.tables import machine_text, stages_table, targets_table
-from benchmarks.camera.written_rows import written_row
+from benchmarks.camera.written_rows import store_row
 
 OUT = Path("out/camera").resolve()
 PARTS = ("naive", "recorded", "mediapipe", "written", "steady", "cold", "governor", "answers")
-LEAST_FRAMES = 300
+MIN_FRAMES = 300
 COLD_RUNS = 15
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.camera", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PARTS", help=f"of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--frames", type=int, default=LEAST_FRAMES)
+    parser.add_argument("--frames", type=int, default=MIN_FRAMES)
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
         "--docs", action="store_true", help="also bring docs/camera-performance.md up to date"
@@ -58,8 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = set(options.parts) - set(PARTS)
     if unknown or options.frames < 1:
         parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--frames is at least 1")
-    if options.docs and (options.frames < LEAST_FRAMES or options.parts):
-        parser.error(f"--docs takes every part, and {LEAST_FRAMES} frames or more")
+    if options.docs and (options.frames < MIN_FRAMES or options.parts):
+        parser.error(f"--docs takes every part, and {MIN_FRAMES} frames or more")
     try:
         result = measured(tuple(options.parts) or PARTS, options.frames)
     except AreniteError as error:
@@ -106,22 +106,22 @@ def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
 
     if tell("naive"):
         for case in chosen.values():
-            found = compare.with_naive(case, frames)
-            rows += naive_rows(found)
-            stages.append(_stages(found))
-            print(f"  {case.title}: {stage_text(found)}", file=sys.stderr)
+            comparison = compare.compare_with_baseline(case, frames)
+            rows += naive_rows(comparison)
+            stages.append(_stages(comparison))
+            print(f"  {case.title}: {stage_text(comparison)}", file=sys.stderr)
         for case in (chosen["vww"], face):
-            rows.append(memory_row(compare.with_naive(case, frames, MANY)))
+            rows.append(memory_row(compare.compare_with_baseline(case, frames, LARGE_RING)))
     if tell("recorded"):
-        rows += [recorded_row(with_recording(case, frames)) for case in chosen.values()]
+        rows += [recorded_row(compare_with_recording(case, frames)) for case in chosen.values()]
     if tell("mediapipe"):
-        rows += peer_rows(compare.with_mediapipe(face, frames))
+        rows += peer_rows(compare.compare_with_mediapipe(face, frames))
     if tell("written"):
-        rows += [written_row(case) for case in chosen.values()]
+        rows += [store_row(case) for case in chosen.values()]
     if tell("steady"):
         rows += [
-            steady_row(steady.steady(face, 2 * frames, None)),
-            steady_row(steady.steady(face, frames, 30.0)),
+            steady_row(steady.measure_jitter(face, 2 * frames, None)),
+            steady_row(steady.measure_jitter(face, frames, 30.0)),
         ]
     if tell("cold"):
         rows.append(cold_row("from Python", cold.shortest(str(face.path), COLD_RUNS)))
@@ -149,17 +149,17 @@ def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
 GROUPS = ("overhead", "naive", "peer", "written", "steady", "cold", "governor", "answers")
 
 
-def _stages(found: compare.Comparison) -> dict[str, Any]:
+def _stages(comparison: compare.LoopComparison) -> dict[str, Any]:
     from benchmarks.camera.rows import ms
 
-    split = {name: ms(values) for name, values in found.ours.stages.items()}
-    whole = ms(found.ours.whole)
+    split = {name: ms(values) for name, values in comparison.ours.stages.items()}
+    whole = ms(comparison.ours.whole)
     return {
-        "model": found.case.title,
-        "runtime": found.runtime,
+        "model": comparison.case.title,
+        "runtime": comparison.runtime,
         "ms": split | {"rest": whole - sum(split.values()), "whole": whole},
-        "naive_ms": {"invoke": ms(found.naive_invoke), "whole": ms(found.naive)},
-        "frames": {"ours": len(found.ours.whole), "naive": len(found.naive)},
+        "naive_ms": {"invoke": ms(comparison.naive_invoke), "whole": ms(comparison.naive)},
+        "frames": {"ours": len(comparison.ours.whole), "naive": len(comparison.naive)},
     }
 
 

@@ -20,16 +20,16 @@ from arenite.host.camera.feed import Feed
 from arenite.host.camera.frame import Format, Frame
 from benchmarks.camera.anchors import decode, overlap, short_range
 from benchmarks.camera.cases import Case
-from benchmarks.camera.ours import Ours
+from benchmarks.camera.ours import AreniteLoop
 from benchmarks.camera.pictures import HEIGHT, WIDTH, Picture, pictures
 
-LEAST = 0.5
+MIN_SCORE = 0.5
 #: Intersection over union from which two boxes are the same face.
-SAME = 0.8
+MIN_OVERLAP = 0.8
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AnswerAgreement:
     """``same``: frames with the same top class, or the same best box, or both none, per reference. ``unlike``: which
     have not. ``skew``: tensors that differ from NumPy's of the recorded steps in any byte."""
 
@@ -42,28 +42,28 @@ class Agreement:
 FLOAT, PILLOW = "float", "Pillow"
 
 
-def agreement(case: Case) -> Agreement:
+def agreement(case: Case) -> AnswerAgreement:
     reference = Reference(case)
     unlike, skew, same = [], 0, dict.fromkeys((FLOAT, PILLOW), 0)
-    with Ours(case) as ours:
-        found = [ours.answer(picture) for picture in pictures()]
+    with AreniteLoop(case) as ours:
+        answers = [ours.answer(picture) for picture in pictures()]
         letterbox = any(isinstance(step, Letterbox) for step in ours.model.preprocessing.steps)
-        for picture, answer in zip(pictures(), found, strict=True):
+        for picture, answer in zip(pictures(), answers, strict=True):
             for way in same:
                 expected = (
                     reference.faces(picture, letterbox, way)
                     if case.kind == "faces"
                     else reference.top(picture, way)
                 )
-                if _same(answer, expected):
+                if _same_answer(answer, expected):
                     same[way] += 1
                 else:
-                    unlike.append(f"{picture.name}: {_shown(answer)}; {way}: {expected}")
+                    unlike.append(f"{picture.name}: {_answer_text(answer)}; {way}: {expected}")
             skew += not _same_tensor(ours, picture)
-    return Agreement(len(found), same, tuple(unlike), skew)
+    return AnswerAgreement(len(answers), same, tuple(unlike), skew)
 
 
-def _same_tensor(ours: Ours, picture: Picture) -> bool:
+def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
     """Is what the loop's code puts into the model's memory what NumPy makes of the recorded steps?"""
     memory = ours.runtime.slots[0].inputs[0]
     format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
@@ -98,10 +98,10 @@ class Reference:
         canvas = np.zeros((side, side, 3), np.float32)
         canvas[top : top + inner[1], left : left + inner[0]] = _resized(picture, inner, way)
         raw, logits = self._run(canvas)
-        found = decode(raw, logits[:, 0], short_range(), LEAST)
-        if not found:
+        decoded = decode(raw, logits[:, 0], short_range(), MIN_SCORE)
+        if not decoded:
             return None
-        box = found[0][:4] * side - np.array([left, top, left, top])
+        box = decoded[0][:4] * side - np.array([left, top, left, top])
         return np.round(box / np.array([*inner, *inner]), 4)
 
     def _run(self, pixels: np.ndarray) -> list[np.ndarray]:
@@ -118,12 +118,12 @@ class Reference:
             values = np.rint(real / scale + zero).clip(limits.min, limits.max)
         self.interpreter.set_tensor(self.input["index"], values.astype(dtype)[None])
         self.interpreter.invoke()
-        made = []
+        dequantized = []
         for detail in self.outputs:
             raw = self.interpreter.get_tensor(detail["index"])[0].astype(np.float32)
             scale, zero = detail["quantization"]
-            made.append((raw - zero) * scale if scale else raw)
-        return made
+            dequantized.append((raw - zero) * scale if scale else raw)
+        return dequantized
 
 
 def _resized(picture: Picture, size: tuple[int, int], way: str) -> np.ndarray:
@@ -154,17 +154,19 @@ def to_rgb(yuyv: np.ndarray) -> np.ndarray:
     return np.stack([red, green, blue], 2).clip(0, 255)
 
 
-def _same(answer: Answer, expected: np.ndarray | tuple[int, float] | None) -> bool:
+def _same_answer(answer: Answer, expected: np.ndarray | tuple[int, float] | None) -> bool:
     if answer.kind == "classes":
         assert isinstance(expected, tuple)
         return answer.classes[0].index == expected[0]
     if expected is None or not answer.boxes:
         return expected is None and not answer.boxes
     best = answer.boxes[0]
-    return overlap(np.array([best.left, best.top, best.right, best.bottom]), np.asarray(expected)) >= SAME
+    return (
+        overlap(np.array([best.left, best.top, best.right, best.bottom]), np.asarray(expected)) >= MIN_OVERLAP
+    )
 
 
-def _shown(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     if answer.kind == "classes":
         return f"class {answer.classes[0].index} ({answer.classes[0].score:.2f})"
     if not answer.boxes:

@@ -24,7 +24,7 @@ _TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
-class Cold:
+class ColdStart:
     """Medians. ``seconds``: from the start of the process to the first answer; ``peak_mb``: its largest resident set,
     all libraries that are mapped in it, in 10^6 bytes."""
 
@@ -33,7 +33,7 @@ class Cold:
     runs: int
 
 
-def shortest(model: str, runs: int) -> Cold:
+def shortest(model: str, runs: int) -> ColdStart:
     """Model, runtime, one frame, one answer, from Python. Raises ``ToolError``."""
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         frame = Path(folder) / "frame.yuyv"
@@ -41,19 +41,21 @@ def shortest(model: str, runs: int) -> Cold:
         return _measured(["loop", model, str(frame)], runs)
 
 
-def command_line(model: str, runs: int) -> Cold:
+def command_line(model: str, runs: int) -> ColdStart:
     """``arenite camera`` for one frame; it says itself when the first answer was there. Raises ``ToolError``."""
     return _measured(
         ["cli", "camera", "--source", "synthetic", "--model", model, "--frames", "1", "--json"], runs
     )
 
 
-def _measured(arguments: list[str], runs: int) -> Cold:
+def _measured(arguments: list[str], runs: int) -> ColdStart:
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder  # the first process fills it
-        found = [_one(arguments, environment) for _ in range(runs + 1)][1:]
-    return Cold(median(s for s, _ in found), median(kb for _, kb in found) * 1024 / 1e6, runs)
+        measurements = [_one(arguments, environment) for _ in range(runs + 1)][1:]
+    return ColdStart(
+        median(s for s, _ in measurements), median(kb for _, kb in measurements) * 1024 / 1e6, runs
+    )
 
 
 def _one(arguments: list[str], environment: dict[str, str]) -> tuple[float, int]:
@@ -67,11 +69,11 @@ def _one(arguments: list[str], environment: dict[str, str]) -> tuple[float, int]
             timeout=_TIMEOUT_S,
             env=environment,
         )
-        told = json.loads(done.stderr.strip().splitlines()[-1])
+        report = json.loads(done.stderr.strip().splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError, ValueError) as error:
         raise ToolError(f"A cold start of {' '.join(arguments)} came to no answer: {error}.") from error
     if done.returncode != 0:
         raise ToolError(f"A cold start of {' '.join(arguments)} failed: {done.stderr.strip()[-300:]}")
-    if told["first_ns"] is not None:
-        return (told["first_ns"] - begun) / 1e9, told["peak_kb"]
-    return json.loads(done.stdout)["cold_start_ms"] / 1e3, told["peak_kb"]
+    if report["first_ns"] is not None:
+        return (report["first_ns"] - begun) / 1e9, report["peak_kb"]
+    return json.loads(done.stdout)["cold_start_ms"] / 1e3, report["peak_kb"]

@@ -27,7 +27,7 @@ from arenite.profiles.hosts import HostProfile, load_host
 
 AMBIENT_C, MINUTES = 35.0, 30.0
 #: Of the issue's table: frames against the ungoverned device, and mean power against the budget where that binds.
-LEAST_RATIO, BUDGET_BAND = 1.25, 0.03
+MIN_FRAME_RATIO, BUDGET_BAND = 1.25, 0.03
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ ALL = ("fps", "resolution", "precision", "frequency")
 
 
 @dataclass
-class Run:
+class GovernorRun:
     """What came of half an hour. Means over the whole run; ``worst_*``: the highest true value of a second."""
 
     scenario: str
@@ -108,17 +108,17 @@ def make_levers(plant: Plant, scenario: Scenario, root: Path, names: Sequence[st
     def fps(label: float | int | str) -> None:
         plant.load.fps = float(label)
 
-    made: list[Lever] = []
+    selected: list[Lever] = []
     for name in names:
         if name == "fps":
-            made.append(fps_lever(scenario.fps, fps))
+            selected.append(fps_lever(scenario.fps, fps))
         elif name == "resolution":
-            made.append(work("resolution", scenario.resolutions))
+            selected.append(work("resolution", scenario.resolutions))
         elif name == "precision":
-            made.append(work("precision", scenario.precisions))
+            selected.append(work("precision", scenario.precisions))
         elif name == "frequency":
-            made.append(DevfreqLever(root) if scenario.work.accelerator_s else CpufreqLever(root))
-    return made
+            selected.append(DevfreqLever(root) if scenario.work.accelerator_s else CpufreqLever(root))
+    return selected
 
 
 def device(scenario: Scenario, seed: int) -> HostProfile:
@@ -149,19 +149,21 @@ def simulate(
     minutes: float = MINUTES,
     seed: int = 1,
     ambient: float = AMBIENT_C,
-) -> Run:
+) -> GovernorRun:
     """One run; without ``names`` ungoverned."""
-    told, profile = load_host(scenario.host), device(scenario, seed)
+    host_profile, profile = load_host(scenario.host), device(scenario, seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         root = Path(folder)
         plant = Plant(profile, scenario.work, root, ambient, seed, scenario.fps)
         governor = None
         if names:
             levers = make_levers(plant, scenario, root, names)
-            governor = Governor(scenario.limits, levers, idle_w=told.idle_w, most_w=told.most_w)
+            governor = Governor(
+                scenario.limits, levers, idle_w=host_profile.idle_w, most_w=host_profile.most_w
+            )
             governor.begin()
-        meter = open_power(root, told, clock=plant.clock)
-        thermometer = open_thermometer(root, scenario.limits.temperature_c, told)
+        meter = open_power(root, host_profile, clock=plant.clock)
+        thermometer = open_thermometer(root, scenario.limits.temperature_c, host_profile)
         assert thermometer is not None
         watts, latencies, worst_c = [], [], 0.0
         for second in range(1, round(minutes * 60) + 1):
@@ -175,7 +177,7 @@ def simulate(
         log = [action.to_json() for action in governor.log] if governor is not None else []
         times = [action["t_s"] for action in log]
         last = watts[-600:]
-        return Run(
+        return GovernorRun(
             scenario.name,
             tuple(names),
             plant.frames,
@@ -194,19 +196,19 @@ def simulate(
         )
 
 
-def targets(run: Run, free: Run, limits: Limits) -> dict[str, bool]:
+def targets(run: GovernorRun, free: GovernorRun, limits: Limits) -> dict[str, bool]:
     """Which of the promises a governed run keeps, against the same device ungoverned."""
-    kept = {"frames": run.frames >= LEAST_RATIO * free.frames}
+    limits_met = {"frames": run.frames >= MIN_FRAME_RATIO * free.frames}
     if limits.power_w is not None:
-        kept["power"] = run.worst_w <= limits.power_w
+        limits_met["power"] = run.worst_w <= limits.power_w
         # At the full frame rate the budget does not bind: the next better quality would break it.
         if limits.temperature_c is None and run.settings["levers"].get("fps") != run.asked:
-            kept["budget used"] = abs(run.mean_w / limits.power_w - 1) <= BUDGET_BAND
+            limits_met["budget used"] = abs(run.mean_w / limits.power_w - 1) <= BUDGET_BAND
     if limits.temperature_c is not None:
-        kept["temperature"] = run.worst_c <= limits.temperature_c
+        limits_met["temperature"] = run.worst_c <= limits.temperature_c
     if limits.latency_ms is not None:
-        kept["latency"] = run.latency_ms <= limits.latency_ms
-    return kept
+        limits_met["latency"] = run.latency_ms <= limits.latency_ms
+    return limits_met
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -224,24 +226,26 @@ def main(argv: list[str] | None = None) -> int:
         )
         for names in sets:
             run = free if not names else simulate(scenario, names, options.minutes, options.seed)
-            kept = targets(run, free, scenario.limits) if names else {}
+            limits_met = targets(run, free, scenario.limits) if names else {}
             if names == ALL:
-                failed |= not all(kept.values())
+                failed |= not all(limits_met.values())
             else:  # one lever alone promises nothing: told is only whether it keeps the limits
-                kept = {name: ok for name, ok in kept.items() if name in ("power", "temperature", "latency")}
-            rows.append({"run": run, "ratio": run.frames / free.frames, "kept": kept})
+                limits_met = {
+                    name: ok for name, ok in limits_met.items() if name in ("power", "temperature", "latency")
+                }
+            rows.append({"run": run, "ratio": run.frames / free.frames, "kept": limits_met})
             if not options.json:
-                print(_line(run, run.frames / free.frames, kept), flush=True)
+                print(_line(run, run.frames / free.frames, limits_met), flush=True)
     if options.json:
         runs = [row["run"].__dict__ | {"ratio": row["ratio"], "kept": row["kept"]} for row in rows]
         print(json.dumps({"benchmark": "governor", "minutes": options.minutes, "runs": runs}))
     return 1 if failed else 0
 
 
-def _line(run: Run, ratio: float, kept: dict[str, bool]) -> str:
+def _line(run: GovernorRun, ratio: float, limits_met: dict[str, bool]) -> str:
     levers = "ungoverned" if not run.levers else "all levers" if run.levers == ALL else "+".join(run.levers)
-    missed = [name for name, ok in kept.items() if not ok]
-    verdict = "" if not kept else "kept" if not missed else "not kept: " + ", ".join(missed)
+    missed = [name for name, ok in limits_met.items() if not ok]
+    verdict = "" if not limits_met else "kept" if not missed else "not kept: " + ", ".join(missed)
     per_joule = run.frames / (run.mean_w * run.minutes * 60)
     return (
         f"{run.scenario:32} {levers:14} {run.frames:7.0f} frames {ratio:5.2f}x"

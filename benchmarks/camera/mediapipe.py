@@ -21,7 +21,7 @@ CHILD = Path(__file__).parent / "children" / "face_detector.py"
 
 
 @dataclass(frozen=True)
-class Round:
+class DetectorRound:
     """``ns``: per frame; where its threads have all processors, without those that were interrupted. ``found``: the
     best face of each picture."""
 
@@ -49,14 +49,14 @@ class FaceDetector:
         self.version = self._reply()["version"]
         return self
 
-    def round(self, mode: str, given: str, processors: int, frames: int) -> Round:
+    def round(self, mode: str, given: str, processors: int, frames: int) -> DetectorRound:
         """``mode``: image or video; ``given``: rgb or yuyv; ``processors`` for its threads, 0 for all."""
         assert self._process is not None and self._process.stdin is not None
-        asked = json.dumps({"mode": mode, "input": given, "frames": frames, "processors": processors})
-        self._process.stdin.write(asked.encode() + b"\n")
+        request = json.dumps({"mode": mode, "input": given, "frames": frames, "processors": processors})
+        self._process.stdin.write(request.encode() + b"\n")
         self._process.stdin.flush()
         said = self._reply()
-        return Round(said["ns"], said["found"])
+        return DetectorRound(said["ns"], said["found"])
 
     def _reply(self) -> dict[str, Any]:
         assert self._process is not None and self._process.stdout is not None

@@ -18,10 +18,10 @@ from benchmarks.camera.anchors import decode, short_range
 from benchmarks.camera.cases import Case
 from benchmarks.camera.pictures import HEIGHT, WIDTH
 
-LEAST = 0.5
+MIN_SCORE = 0.5
 
 
-class Naive:
+class BaselineLoop:
     """``run`` gives the answer: (class, score), or faces. ``invoke_ns``: of the last frame."""
 
     def __init__(self, case: Case) -> None:
@@ -44,11 +44,11 @@ class Naive:
         begun = time.perf_counter_ns()
         self.interpreter.invoke()
         self.invoke_ns = time.perf_counter_ns() - begun
-        found = [self.interpreter.get_tensor(d["index"])[0] for d in self.outputs]
+        tensors = [self.interpreter.get_tensor(d["index"])[0] for d in self.outputs]
         if self.kind == "faces":
-            return decode(found[0], found[1][:, 0], self.anchors, LEAST)
+            return decode(tensors[0], tensors[1][:, 0], self.anchors, MIN_SCORE)
         scale, zero = self.outputs[0]["quantization"]
-        scores = (found[0].astype(np.float32) - zero) * scale if scale else found[0]
+        scores = (tensors[0].astype(np.float32) - zero) * scale if scale else tensors[0]
         best = int(scores.argmax())
         return best, float(scores[best])
 

@@ -16,11 +16,11 @@ from arenite.host.camera.sources.base import Source
 from benchmarks.camera.cases import Case
 from benchmarks.camera.interrupted import Interruptions
 from benchmarks.camera.pictures import HEIGHT, RING, WIDTH, Picture
-from benchmarks.camera.ring import Ring
+from benchmarks.camera.ring import FrameRing
 
 
 @dataclass
-class Times:
+class LoopTimes:
     """Per frame, in ns. ``whole``: from one answer to the next with nothing to wait for, so all that the loop does is
     in it; ``stages``: of the loop's own record."""
 
@@ -36,7 +36,7 @@ class _Clock:
     """The sink that stamps each answer. The first frame of a run starts the clock and is not counted, nor is one that
     was interrupted, unless ``all_frames``."""
 
-    def __init__(self, times: Times, all_frames: bool) -> None:
+    def __init__(self, times: LoopTimes, all_frames: bool) -> None:
         self.times, self.last, self.all_frames = times, 0, all_frames
         self.interruptions = Interruptions()
         self.answers: list[Answer | None] = []
@@ -56,7 +56,7 @@ class _Clock:
         pass
 
 
-class Ours:
+class AreniteLoop:
     """``run`` appends to ``times``; the model stays open. Use as a context manager."""
 
     def __init__(self, case: Case) -> None:
@@ -64,9 +64,9 @@ class Ours:
         self.model = open_model(case.model_argument())
         self.runtime = open_runtime(self.model.path, threads=1)
         self.server = ModelServer(self.model, self.runtime)
-        self.times = Times()
+        self.times = LoopTimes()
 
-    def __enter__(self) -> Ours:
+    def __enter__(self) -> AreniteLoop:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -76,14 +76,14 @@ class Ours:
         self,
         frames: int,
         fps: float | None = None,
-        times: Times | None = None,
+        times: LoopTimes | None = None,
         buffers: int = RING,
         all_frames: bool = False,
         source: Source | None = None,
     ) -> list[Answer | None]:
         """``frames`` after one that is never counted; those that were interrupted only with ``all_frames``. Returns all
         answers, of the ring's frames in order, or of ``source`` instead."""
-        source = source or Ring(fps, buffers)
+        source = source or FrameRing(fps, buffers)
         source.open()
         clock = _Clock(self.times if times is None else times, all_frames)
         try:

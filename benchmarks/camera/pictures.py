@@ -18,7 +18,7 @@ from arenite.models.members import members
 
 WIDTH, HEIGHT = 1280, 720
 #: Buffers of a V4L2 camera, and so many that they are larger than a level 3 cache: 44 MB.
-RING, MANY = 4, 24
+RING, LARGE_RING = 4, 24
 #: The pictures of the smallest ring: three with the face, one without.
 _FIRST = (1, 4, 8, 9)
 #: Of the portrait: head and shoulders, as someone before a camera is seen.
@@ -66,20 +66,20 @@ def pictures() -> tuple[Picture, ...]:
         for name, data in zip(names, members(chosen, "pictures"), strict=True)
     }
     portrait = photographs["astronaut"].crop(_HEAD)
-    made = []
+    pictures_made = []
     for number, (backdrop, side, left, top) in enumerate(_SCENES):
         canvas = _cover(photographs[backdrop])
         if side:
             canvas.paste(portrait.resize((side, side), Image.Resampling.LANCZOS), (left, top))
         yuyv = _own_pages(to_yuyv(np.asarray(canvas)))
         rgb = cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2RGB_YUYV)
-        made.append(Picture(f"{number:02d}-{backdrop}-{side}", side > 0, rgb, yuyv))
-    return tuple(made)
+        pictures_made.append(Picture(f"{number:02d}-{backdrop}-{side}", side > 0, rgb, yuyv))
+    return tuple(pictures_made)
 
 
 def ring(buffers: int = RING) -> tuple[Picture, ...]:
     """``buffers`` frames, each in memory of its own. As many as a camera's driver has stay in the last level of cache,
-    where a driver that copies (UVC), or a bus that writes into the cache, leaves them; ``MANY`` do not, as from a
+    where a driver that copies (UVC), or a bus that writes into the cache, leaves them; ``LARGE_RING`` do not, as from a
     device that writes to main memory."""
     return _ring(buffers)
 
@@ -109,15 +109,15 @@ def to_yuyv(rgb: np.ndarray) -> np.ndarray:
     y = 16 + (65.481 * r + 128.553 * g + 24.966 * b) / 255
     u = 128 + (-37.797 * r - 74.203 * g + 112.0 * b) / 255
     v = 128 + (112.0 * r - 93.786 * g - 18.214 * b) / 255
-    made = np.empty((*rgb.shape[:2], 2), np.float32)
-    made[..., 0] = y
-    made[:, 0::2, 1] = (u[:, 0::2] + u[:, 1::2]) / 2
-    made[:, 1::2, 1] = (v[:, 0::2] + v[:, 1::2]) / 2
-    return np.rint(made).clip(0, 255).astype(np.uint8).reshape(rgb.shape[0], -1)
+    yuyv = np.empty((*rgb.shape[:2], 2), np.float32)
+    yuyv[..., 0] = y
+    yuyv[:, 0::2, 1] = (u[:, 0::2] + u[:, 1::2]) / 2
+    yuyv[:, 1::2, 1] = (v[:, 0::2] + v[:, 1::2]) / 2
+    return np.rint(yuyv).clip(0, 255).astype(np.uint8).reshape(rgb.shape[0], -1)
 
 
 def _own_pages(data: np.ndarray) -> np.ndarray:
     """A copy of ``data`` in memory of its own that begins on a page."""
-    made = np.frombuffer(mmap.mmap(-1, data.nbytes), np.uint8).reshape(data.shape)
-    made[:] = data
-    return made
+    pages = np.frombuffer(mmap.mmap(-1, data.nbytes), np.uint8).reshape(data.shape)
+    pages[:] = data
+    return pages

@@ -2,7 +2,7 @@
 
 Frames of 1280x720 in a ring of ``RING`` buffers, which is more than the caches next to the core hold, as with a camera;
 one thread. ``Feed`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write) take turns of
-``TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one object on standard output.
+``FRAMES_PER_TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one object on standard output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from arenite.host.camera.runtimes.base import Memory
 from arenite.models.pictures import picture_models
 
 WIDTH, HEIGHT, RING = 1280, 720, 6
-TURN = 20  # frames
+FRAMES_PER_TURN = 20  # frames
 FORMATS = ("yuyv", "uyvy", "nv12", "nv21", "yu12", "rgb", "bgr", "rgba", "grey", "rgb565")
 #: Record of camera.toml, shape and type of the input, its scale and zero point.
 MODELS: dict[str, tuple[str, tuple[int, ...], str, float, int]] = {
@@ -111,9 +111,9 @@ def measure(model: str, pixels: str, frames: int) -> Row:
     contenders = (feed.run, opencv(model, pixels, theirs))
     times: tuple[list[int], list[int]] = ([], [])
     same = True
-    for first in range(0, frames + TURN, TURN):
+    for first in range(0, frames + FRAMES_PER_TURN, FRAMES_PER_TURN):
         for run, taken in zip(contenders, times, strict=True):
-            for number in range(first, first + TURN):
+            for number in range(first, first + FRAMES_PER_TURN):
                 frame = buffers[number % RING]
                 begin = time.perf_counter_ns()
                 run(frame)
@@ -121,7 +121,7 @@ def measure(model: str, pixels: str, frames: int) -> Row:
         step = (1 / 127.5 if dtype == "float32" else 1) * (8 if pixels == "rgb565" else 1)
         difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max()
         same = same and bool(difference <= step * 1.001)
-    ours_us, theirs_us = (statistics.median(taken[TURN:]) / 1e3 for taken in times)
+    ours_us, theirs_us = (statistics.median(taken[FRAMES_PER_TURN:]) / 1e3 for taken in times)
     return Row(model, pixels, feed.code, round(ours_us, 1), round(theirs_us, 1), same)
 
 

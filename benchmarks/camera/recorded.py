@@ -19,11 +19,11 @@ import numpy as np
 from arenite.errors import ToolError
 from arenite.host.camera.sources.recording import Recording
 from benchmarks.camera.cases import Case
-from benchmarks.camera.compare import TURN, WARM_UP, Comparison, turns
+from benchmarks.camera.compare import FRAMES_PER_TURN, WARM_UP, LoopComparison, turns
 from benchmarks.camera.interrupted import Interruptions
-from benchmarks.camera.naive import Naive
-from benchmarks.camera.ours import Ours, Times
-from benchmarks.camera.pictures import HEIGHT, MANY, WIDTH, ring
+from benchmarks.camera.naive import BaselineLoop
+from benchmarks.camera.ours import AreniteLoop, LoopTimes
+from benchmarks.camera.pictures import HEIGHT, LARGE_RING, WIDTH, ring
 
 FPS = 30
 
@@ -57,7 +57,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return kind + struct.pack("<I", len(data)) + data
 
 
-class _Captured(Naive):
+class _CapturedLoop(BaselineLoop):
     """What a user writes, from ``VideoCapture.read`` on. The file is opened anew at its end, outside the times."""
 
     def __init__(self, case: Case, path: Path) -> None:
@@ -84,22 +84,22 @@ class _Captured(Naive):
         return picture
 
 
-def with_recording(case: Case, frames: int) -> Comparison:
+def compare_with_recording(case: Case, frames: int) -> LoopComparison:
     """At least ``frames`` of each, after warming up."""
-    shown = [picture.yuyv for picture in ring(MANY)]
+    shown = [picture.yuyv for picture in ring(LARGE_RING)]
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         path = Path(folder) / "recording.avi"
         write_avi(path, shown)
-        naive = _Captured(case, path)
-        with Ours(case) as ours:
-            made = Comparison(case, ours.times, runtime=ours.runtime.name)
+        naive = _CapturedLoop(case, path)
+        with AreniteLoop(case) as ours:
+            comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
             unused = shown[0]
             for _ in range(WARM_UP // len(shown)):
                 for _ in shown:
                     naive.run(unused)
                 naive.rewind()
             source = Recording(str(path), loop=True)
-            ours.run(WARM_UP, times=Times(), source=source)
+            ours.run(WARM_UP, times=LoopTimes(), source=source)
             interruptions = Interruptions()
             for _ in turns(frames):
                 naive.rewind()
@@ -110,9 +110,9 @@ def with_recording(case: Case, frames: int) -> Comparison:
                     naive.run(unused)
                     taken = time.perf_counter_ns() - begun
                     if not interruptions.happened():
-                        made.naive.append(taken)
-                        made.naive_invoke.append(naive.invoke_ns)
-                ours.run(TURN, source=source)
-                if min(len(made.naive), len(made.ours.whole)) >= frames:
+                        comparison.naive.append(taken)
+                        comparison.naive_invoke.append(naive.invoke_ns)
+                ours.run(FRAMES_PER_TURN, source=source)
+                if min(len(comparison.naive), len(comparison.ours.whole)) >= frames:
                     break
-    return made
+    return comparison

@@ -21,7 +21,7 @@ def _format(fps: float) -> Format:
     return Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,), fps)
 
 
-class Ring:
+class FrameRing:
     """A ``Source``. ``fps``: frames come at that rate, and the newest counts; None: as soon as they are asked for."""
 
     name = "ring"

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.camera.answers import FLOAT, PILLOW, Agreement
-from benchmarks.camera.cold import Cold
-from benchmarks.camera.compare import Comparison, PeerComparison
-from benchmarks.camera.steady import Steady
+from benchmarks.camera.answers import FLOAT, PILLOW, AnswerAgreement
+from benchmarks.camera.cold import ColdStart
+from benchmarks.camera.compare import LoopComparison, PeerComparison
+from benchmarks.camera.steady import FrameJitter
 
 PEER_SPEEDUP = 1.5
-EVENNESS = 1.5
+MAX_JITTER_RATIO = 1.5
 COLD_SECONDS, COLD_MB = 0.25, 60.0
 
 
@@ -37,14 +37,14 @@ def ms(values: list[int]) -> float:
     return float(np.median(values)) / 1e6
 
 
-def stage_text(comparison: Comparison) -> str:
+def stage_text(comparison: LoopComparison) -> str:
     times = comparison.ours
     parts = {name: ms(values) for name, values in times.stages.items()}
     rest = ms(times.whole) - sum(parts.values())
     return ", ".join(f"{name} {value:.3f}" for name, value in (parts | {"the rest": rest}).items())
 
 
-def memory_row(comparison: Comparison) -> Row:
+def memory_row(comparison: LoopComparison) -> Row:
     """The same as the first of ``naive_rows`` on frames that no cache holds; nothing is asked of it."""
     times = comparison.ours
     invoke, besides = ms(times.stages["invoke"]), ms(times.besides_invoke())
@@ -57,7 +57,7 @@ def memory_row(comparison: Comparison) -> Row:
     )
 
 
-def naive_rows(comparison: Comparison) -> list[Row]:
+def naive_rows(comparison: LoopComparison) -> list[Row]:
     case, times = comparison.case, comparison.ours
     invoke, besides, whole = ms(times.stages["invoke"]), ms(times.besides_invoke()), ms(times.whole)
     theirs, rows = ms(comparison.naive), []
@@ -84,7 +84,7 @@ def naive_rows(comparison: Comparison) -> list[Row]:
     return rows
 
 
-def recorded_row(comparison: Comparison) -> Row:
+def recorded_row(comparison: LoopComparison) -> Row:
     case, times = comparison.case, comparison.ours
     theirs, whole = ms(comparison.naive), ms(times.whole)
     return Row(
@@ -107,12 +107,12 @@ _PEERS = (
 def peer_rows(comparison: PeerComparison) -> list[Row]:
     """Of MediaPipe's two modes the faster one."""
     ours, invoke = ms(comparison.ours.whole), ms(comparison.ours.stages["invoke"])
-    made = []
+    rows = []
     for given, processors, text, least in _PEERS:
         theirs, mode = min(
             (ms(values), way[0]) for way, values in comparison.peer.items() if way[1:] == (given, processors)
         )
-        made.append(
+        rows.append(
             Row(
                 "peer",
                 f"whole frame against MediaPipe Tasks FaceDetector {comparison.version}, {text}",
@@ -122,52 +122,52 @@ def peer_rows(comparison: PeerComparison) -> list[Row]:
                 theirs / ours >= least if least else None,
             )
         )
-    return made
+    return rows
 
 
-def steady_row(found: Steady) -> Row:
-    how = "flat out" if found.fps is None else f"at {found.fps:g} frames a second"
+def steady_row(jitter: FrameJitter) -> Row:
+    how = "flat out" if jitter.fps is None else f"at {jitter.fps:g} frames a second"
     return Row(
         "steady",
         f"p99 / p50 of the loop, BlazeFace, {how}",
-        f"≤ {EVENNESS}",
-        f"{found.ratio:.2f} ({found.p99:.2f} and {found.p50:.2f} ms over {found.frames} frames)",
-        found.ratio <= EVENNESS,
+        f"≤ {MAX_JITTER_RATIO}",
+        f"{jitter.ratio:.2f} ({jitter.p99:.2f} and {jitter.p50:.2f} ms over {jitter.frames} frames)",
+        jitter.ratio <= MAX_JITTER_RATIO,
     )
 
 
-def cold_row(what: str, found: Cold) -> Row:
+def cold_row(what: str, cold_start: ColdStart) -> Row:
     return Row(
         "cold",
         f"cold start to the first answer, BlazeFace on LiteRT, {what}",
         f"≤ {COLD_SECONDS} s, ≤ {COLD_MB:.0f} MB",
-        f"{found.seconds:.3f} s, {found.peak_mb:.1f} MB (medians of {found.runs})",
-        found.seconds <= COLD_SECONDS and found.peak_mb <= COLD_MB,
+        f"{cold_start.seconds:.3f} s, {cold_start.peak_mb:.1f} MB (medians of {cold_start.runs})",
+        cold_start.seconds <= COLD_SECONDS and cold_start.peak_mb <= COLD_MB,
     )
 
 
-def answer_rows(title: str, found: Agreement) -> list[Row]:
+def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
     references = {
         FLOAT: "the float path by Pillow, which samples where the recorded steps do",
         PILLOW: "Pillow's resize, which averages over all pixels: another picture",
     }
-    made = [
+    rows = [
         Row(
             "answers",
             f"top answer of {text}, {title}",
             "the same on every frame" if way == FLOAT else "",
-            f"{found.same[way]} of {found.frames}",
-            found.same[way] == found.frames if way == FLOAT else None,
+            f"{agreement.same[way]} of {agreement.frames}",
+            agreement.same[way] == agreement.frames if way == FLOAT else None,
         )
         for way, text in references.items()
     ]
-    made.append(
+    rows.append(
         Row(
             "answers",
             f"skew: tensors equal to NumPy's of the recorded steps, {title}",
             "every byte",
-            f"{found.frames - found.skew} of {found.frames}",
-            found.skew == 0,
+            f"{agreement.frames - agreement.skew} of {agreement.frames}",
+            agreement.skew == 0,
         )
     )
-    return made
+    return rows

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.camera.cases import Case
-from benchmarks.camera.ours import Ours, Times
+from benchmarks.camera.ours import AreniteLoop, LoopTimes
 
 WARM_UP = 120
 
 
 @dataclass(frozen=True)
-class Steady:
+class FrameJitter:
     """Milliseconds of work per frame; the wait for the camera is not in it. ``fps``: None for flat out."""
 
     fps: float | None
@@ -26,12 +26,12 @@ class Steady:
         return self.p99 / self.p50
 
 
-def steady(case: Case, frames: int, fps: float | None) -> Steady:
-    times = Times()
-    with Ours(case) as ours:
-        ours.run(WARM_UP if fps is None else WARM_UP // 4, fps, Times())
+def measure_jitter(case: Case, frames: int, fps: float | None) -> FrameJitter:
+    times = LoopTimes()
+    with AreniteLoop(case) as ours:
+        ours.run(WARM_UP if fps is None else WARM_UP // 4, fps, LoopTimes())
         ours.run(frames, fps, times, all_frames=True)
     # Paced, the time between two answers is the camera's.
     work = times.whole if fps is None else times.totals
     p50, p99 = np.percentile(np.array(work), [50, 99]) / 1e6
-    return Steady(fps, len(work), float(p50), float(p99))
+    return FrameJitter(fps, len(work), float(p50), float(p99))

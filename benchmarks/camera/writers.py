@@ -18,7 +18,7 @@ from arenite.host.camera.runtimes.open import open_runtime
 from arenite.host.camera.served import Served
 from arenite.host.camera.serving import ModelServer
 from arenite.host.camera.sources.base import Counters
-from benchmarks.camera.written import Subject
+from benchmarks.camera.written import MeasuredLoop
 
 WIDTH, HEIGHT, BUFFERS = 1280, 720, 3
 
@@ -74,25 +74,25 @@ class _After:
 
 def tensors(runtime: Runtime) -> dict[str, tuple[int, int]]:
     """The memory of all slots."""
-    made = {}
+    regions = {}
     for place, slot in enumerate(runtime.slots):
         for kind, memories in (("input", slot.inputs), ("output", slot.outputs)):
             for number, memory in enumerate(memories):
-                made[f"{kind} {place}.{number}"] = (memory.address, memory.bytes)
-    return made
+                regions[f"{kind} {place}.{number}"] = (memory.address, memory.bytes)
+    return regions
 
 
-def loop(path: str, server: type[ModelServer] = ModelServer) -> Subject:
+def loop(path: str, server: type[ModelServer] = ModelServer) -> MeasuredLoop:
     """Everything that ``arenite camera`` does per frame, from the hand-over of a buffer to the sinks."""
     runtime = open_runtime(Path(path))
     camera = Camera()
-    made = server(open_model(path), runtime)
-    made.bind(camera.format)
+    model_server = server(open_model(path), runtime)
+    model_server.bind(camera.format)
 
     def run(count: int, after: Callable[[], None]) -> None:
-        Loop(camera, made, sinks=(_After(after),), frames=count).run()
+        Loop(camera, model_server, sinks=(_After(after),), frames=count).run()
 
-    return Subject(run, tensors(runtime), runtime)
+    return MeasuredLoop(run, tensors(runtime), runtime)
 
 
 class CopyingServer(ModelServer):
@@ -104,5 +104,5 @@ class CopyingServer(ModelServer):
         super().invoke(slot)
 
 
-def copying_loop(path: str) -> Subject:
+def copying_loop(path: str) -> MeasuredLoop:
     return loop(path, CopyingServer)

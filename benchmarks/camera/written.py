@@ -9,8 +9,8 @@ time, reference counts and small objects; what must not be there is a buffer: a 
 bytes, all written in one frame. A copied plane, tensor or frame makes such runs, however it is copied; ``objects`` has
 all the rest, so that nothing hides in small pieces.
 
-``bytes_written("package.module:function", "argument", …)`` calls the function in the emulated process; it returns a
-``Subject``. Needs ``qemu-user`` (apt) and a C compiler.
+``count_stores("package.module:function", "argument", …)`` calls the function in the emulated process; it returns a
+``MeasuredLoop``. Needs ``qemu-user`` (apt) and a C compiler.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FLAGS = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class MeasuredLoop:
     """What is measured. ``run(count, after)`` does ``count`` frames and calls ``after`` behind each; ``regions`` are
     tensors, as address and bytes; ``runtime``: its ``invoke`` is not counted."""
 
@@ -66,7 +66,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Run:
+class StoreRun:
     """Consecutive bytes outside the regions. ``where``: the mapped file or area; ``by``: the file with the code that
     wrote there last."""
 
@@ -77,7 +77,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Written:
+class StoreCounts:
     """Of one frame, in bytes. Each address counts once, but in ``stored``, where every store counts."""
 
     stored: int
@@ -85,7 +85,7 @@ class Written:
     buffers: int  # elsewhere, in runs of at least RUN
     objects: int  # elsewhere, in shorter runs
     received: int  # by system calls that read into memory
-    runs: tuple[Run, ...] = field(repr=False)  # elsewhere, longest first
+    runs: tuple[StoreRun, ...] = field(repr=False)  # elsewhere, longest first
 
     @property
     def total(self) -> int:
@@ -93,7 +93,7 @@ class Written:
         return sum(self.regions.values()) + self.buffers + self.received
 
 
-def bytes_written(target: str, *arguments: str, frames: int = 3, warm: int = 3) -> list[Written]:
+def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -> list[StoreCounts]:
     """Of each of ``frames`` frames, after ``warm`` that are not counted.
 
     Raises ``ToolError`` without QEMU or a C compiler, and when the measured program fails.
@@ -110,11 +110,11 @@ def bytes_written(target: str, *arguments: str, frames: int = 3, warm: int = 3) 
         if done.returncode:
             last = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
             raise ToolError(f"{target} failed under QEMU: {last[-1]}", "Run it without QEMU first.")
-        told = json.loads(about.read_text())
-        return _frames(out, told["regions"], _Map(told["maps"]))
+        report = json.loads(about.read_text())
+        return _frames(out, report["regions"], _Map(report["maps"]))
 
 
-def typical(frames: list[Written]) -> Written:
+def median_counts(frames: list[StoreCounts]) -> StoreCounts:
     """The frame with the median total. Emulated frames take long, so that what the loop does once a second falls into
     one frame of a few."""
     return sorted(frames, key=lambda frame: frame.total)[len(frames) // 2]
@@ -137,8 +137,8 @@ class _Map:
         return self._rows[place][2] if place >= 0 and address < self._rows[place][1] else "memory"
 
 
-def _frames(out: Path, regions: dict[str, tuple[int, int]], names: _Map) -> list[Written]:
-    made = []
+def _frames(out: Path, regions: dict[str, tuple[int, int]], names: _Map) -> list[StoreCounts]:
+    frames = []
     pages: dict[int, tuple[int, np.ndarray]] = {}
     with out.open() as file:
         for line in file:
@@ -147,9 +147,9 @@ def _frames(out: Path, regions: dict[str, tuple[int, int]], names: _Map) -> list
                 bits = np.unpackbits(np.frombuffer(bytes.fromhex(rest[3]), np.uint8), bitorder="little")
                 pages[int(rest[0], 16)] = (int(rest[2], 16), bits)
                 continue
-            made.append(_frame(pages, regions, names, int(rest[0], 16), int(rest[1], 16)))
+            frames.append(_frame(pages, regions, names, int(rest[0], 16), int(rest[1], 16)))
             pages = {}
-    return made
+    return frames
 
 
 def _frame(
@@ -158,7 +158,7 @@ def _frame(
     names: _Map,
     stored: int,
     received: int,
-) -> Written:
+) -> StoreCounts:
     inside = dict.fromkeys(regions, 0)
     for name, (address, size) in regions.items():
         for number in range(address // _PAGE, (address + size - 1) // _PAGE + 1):
@@ -170,24 +170,26 @@ def _frame(
     runs = []
     for start, size in _runs(pages):
         writer = pages[(start + size - 1) // _PAGE][0]
-        runs.append(Run(start, size, names.name(start), names.name(writer)))
+        runs.append(StoreRun(start, size, names.name(start), names.name(writer)))
     runs.sort(key=lambda run: -run.bytes)
     buffers = sum(run.bytes for run in runs if run.bytes >= RUN)
-    return Written(stored, inside, buffers, sum(run.bytes for run in runs) - buffers, received, tuple(runs))
+    return StoreCounts(
+        stored, inside, buffers, sum(run.bytes for run in runs) - buffers, received, tuple(runs)
+    )
 
 
 def _runs(pages: dict[int, tuple[int, np.ndarray]]) -> list[tuple[int, int]]:
     """Start and bytes of each run of written bytes, over the borders of pages."""
-    made: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for number in sorted(pages):
         edges = np.flatnonzero(np.diff(pages[number][1].astype(np.int8), prepend=0, append=0))
         for first, last in edges.reshape(-1, 2).tolist():
             start = number * _PAGE + first
-            if made and sum(made[-1]) == start:
-                made[-1] = (made[-1][0], made[-1][1] + last - first)
+            if runs and sum(runs[-1]) == start:
+                runs[-1] = (runs[-1][0], runs[-1][1] + last - first)
             else:
-                made.append((start, last - first))
-    return made
+                runs.append((start, last - first))
+    return runs
 
 
 def _plugin(folder: Path) -> Path:
@@ -215,7 +217,7 @@ def _child(about: str, target: str, frames: str, warm: str, *arguments: str) -> 
         call(_MARK, what)
 
     module, _, function = target.partition(":")
-    subject: Subject = getattr(importlib.import_module(module), function)(*arguments)
+    subject: MeasuredLoop = getattr(importlib.import_module(module), function)(*arguments)
     last = int(warm) + int(frames)
     done = 0
 

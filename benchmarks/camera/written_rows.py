@@ -5,19 +5,19 @@ from __future__ import annotations
 from arenite.host.camera.runtimes.open import open_runtime
 from benchmarks.camera.cases import Case
 from benchmarks.camera.rows import Row
-from benchmarks.camera.written import bytes_written
+from benchmarks.camera.written import count_stores
 
 #: Allowed beside the tensors.
 OVERHEAD = 4096
 
 
-def written_row(case: Case) -> Row:
+def store_row(case: Case) -> Row:
     """Raises ``ToolError`` without QEMU or a C compiler."""
     runtime = open_runtime(case.path)
     slot = runtime.slots[0]
     tensors = sum(memory.bytes for memory in (*slot.inputs, *slot.outputs))
     runtime.close()
-    frames = bytes_written("benchmarks.camera.writers:loop", str(case.path))
+    frames = count_stores("benchmarks.camera.writers:loop", str(case.path))
     # Statistics are folded every five seconds, which the emulator makes every other frame: the frame without that. What
     # the loop does to each frame is in the least of them as well.
     usual = min(frames, key=lambda frame: frame.total)

@@ -15,9 +15,9 @@ model = keras.models.load_model(source)
 
 
 def converter():
-    made = tf.lite.TFLiteConverter.from_keras_model(model)
-    made.optimizations = [tf.lite.Optimize.DEFAULT]
-    return made
+    tflite_converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    tflite_converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    return tflite_converter
 
 
 halves = converter()

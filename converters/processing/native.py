@@ -98,7 +98,15 @@ def compile_library(target: Path) -> None:
     os.close(handle)
     try:
         names = [str(path) for path in PROCESSING.paths(".c")]
-        command = [os.environ.get("CC", "cc"), *FLAGS, *PROCESSING.include_flags, f'-DAR_SOURCES="{digest()}"', *names, "-o", temporary]
+        command = [
+            os.environ.get("CC", "cc"),
+            *FLAGS,
+            *PROCESSING.include_flags,
+            f'-DAR_SOURCES="{digest()}"',
+            *names,
+            "-o",
+            temporary,
+        ]
         subprocess.run(command, check=True, capture_output=True, text=True)
         os.replace(temporary, target)
     finally:

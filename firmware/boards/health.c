@@ -132,14 +132,14 @@ void health_start(void)
     }
     newest = last ? last->number : 0;
     start = last ? ((last->what >> 16) + 1) & 0xFFFFu : 1;
-    cause = HEALTH_UNTOLD;
-#ifdef PORT_TELLS_RESETS
+    cause = HEALTH_UNKNOWN;
+#ifdef PORT_HAS_RESET_CAUSE
     cause = port_reset_cause(&hardware);
 #endif
     /* What the firmware wrote before it started again, where the hardware knows nothing better. */
-    if ((port_reason & ~0xFFu) == PORT_REASON_MAGIC && (cause == HEALTH_UNTOLD || cause == HEALTH_SOFTWARE)) {
+    if ((port_reason & ~0xFFu) == PORT_REASON_MAGIC && (cause == HEALTH_UNKNOWN || cause == HEALTH_SOFTWARE)) {
         cause = port_reason & 0xFFu;
-    } else if (cause == HEALTH_UNTOLD) {
+    } else if (cause == HEALTH_UNKNOWN) {
         cause = last ? HEALTH_OTHER : HEALTH_POWER_ON;
     }
     port_reason = 0; /* else the next reset would be taken for this one */

@@ -25,14 +25,14 @@
 /* Why the device started. The first three are those that port.h has without health. */
 enum {
     HEALTH_POWER_ON = 0,
-    HEALTH_ASKED,
+    HEALTH_REQUESTED,
     HEALTH_FAULT,
     HEALTH_WATCHDOG,
     HEALTH_BROWN_OUT,
     HEALTH_PIN,      /* the reset pin, or a debugger */
     HEALTH_SOFTWARE, /* a reset by software that was not asked for */
     HEALTH_OTHER,    /* memory was kept, and nothing tells more */
-    HEALTH_UNTOLD    /* the hardware does not tell */
+    HEALTH_UNKNOWN    /* the hardware does not tell */
 };
 
 /* What stands in the log; docs/health.md says what its two words are. */
@@ -78,9 +78,9 @@ static inline void health_inference(void) {}
 static inline void health_count(uint32_t code) { (void)code; }
 #endif
 
-/* What the port of a board gives, where PORT_TELLS_RESETS or PORT_WATCHDOG_MS say so. */
+/* What the port of a board gives, where PORT_HAS_RESET_CAUSE or PORT_WATCHDOG_MS say so. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM)
-#define PORT_TELLS_RESETS 1
+#define PORT_HAS_RESET_CAUSE 1
 extern const uint32_t port_watchdog_ms; /* 0: there is none, and the functions do nothing */
 #define PORT_WATCHDOG_MS port_watchdog_ms
 #endif

@@ -162,7 +162,7 @@ uint32_t port_reset_cause(uint32_t *word)
     return reset_cause(flags & 0x90u, flags & 2u, flags & 1u, 0, flags & 0x68u);
 #else
     *word = 0;
-    return HEALTH_UNTOLD;
+    return HEALTH_UNKNOWN;
 #endif
 }
 #endif

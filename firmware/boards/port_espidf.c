@@ -33,9 +33,9 @@
 #endif
 /* With a watchdog the wait for the host is looked at now and then. */
 #ifdef AR_HEALTH
-#define LONGEST_WAIT pdMS_TO_TICKS(1000)
+#define MAX_WAIT pdMS_TO_TICKS(1000)
 #else
-#define LONGEST_WAIT portMAX_DELAY
+#define MAX_WAIT portMAX_DELAY
 #endif
 #define RX_BYTES 1024 /* more than three frames: the host sends one and waits */
 
@@ -98,7 +98,7 @@ uint8_t port_getc(void)
         received_at = 0;
         received_bytes = read_line(sizeof received, 0);
         if (received_bytes <= 0) { /* nothing there: wait for one byte, and let other tasks run */
-            received_bytes = read_line(1, LONGEST_WAIT);
+            received_bytes = read_line(1, MAX_WAIT);
             health_alive();
         }
     }

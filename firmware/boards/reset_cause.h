@@ -14,7 +14,7 @@ static inline uint32_t reset_cause(uint32_t watchdog, uint32_t software, uint32_
            : power_on  ? HEALTH_POWER_ON
            : brown_out ? HEALTH_BROWN_OUT
            : pin       ? HEALTH_PIN
-                       : HEALTH_UNTOLD;
+                       : HEALTH_UNKNOWN;
 }
 
 #endif

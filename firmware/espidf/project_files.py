@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from arenite.firmware.sources import BOARDS
 from arenite.firmware.espidf.cmake import cmake_main, cmake_project, component_manifest
 from arenite.firmware.espidf.partitions import partitions_csv
 from arenite.firmware.espidf.sdkconfig import sdkconfig_defaults
+from arenite.firmware.sources import BOARDS
 from arenite.profiles.boards import Board
 
 PORT = "src/port_espidf.c"

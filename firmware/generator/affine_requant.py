@@ -26,12 +26,12 @@ import numpy as np
 from arenite.firmware.generator.quant import INTEGER_RANGE
 from arenite.firmware.generator.single_rounding import first_reaching
 
-_LARGEST = (1 << 31) - 1
+_INT32_MAX = (1 << 31) - 1
 #: No accumulator is farther from zero.
-_FAR = 1 << 31
-_NO_LIMIT = 1 << 60
+_UNREACHED = 1 << 31
+_UNBOUNDED = 1 << 60
 #: Above this shift the inequalities would leave 64 bits; a scale that small needs no more bits either.
-_MOST_SHIFT = 22
+_MAX_SHIFT = 22
 #: Channels solved at a time, which bounds the memory of the proof.
 _BLOCK = 256
 #: Offsets tried, relative to the nearest one.
@@ -39,7 +39,7 @@ _NUDGES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8, 12, -12, 16, -16)
 
 
 @dataclass(frozen=True)
-class Steps:
+class OutputSteps:
     """Where the exact int8 output of each channel steps up.
 
     ``levels``: int64 [L], output values above the lowest one. ``first``: int64 [channels, L], the smallest accumulator
@@ -81,7 +81,7 @@ def convolution_steps(
     act_range: tuple[int, int],
     lowest: np.ndarray,
     highest: np.ndarray,
-) -> Steps | None:
+) -> OutputSteps | None:
     """Steps of an operator that rounds twice; None for scales of 1 and above, which shift to the left.
 
     ``multiplier`` and ``shift`` (as ``quantize_multiplier`` gives them), ``lowest`` and ``highest`` are per channel.
@@ -92,28 +92,32 @@ def convolution_steps(
     if np.any(shift > 0):
         return None
     levels = np.arange(act_range[0] + 1, act_range[1] + 1, dtype=np.int64)
-    wanted = levels - output_zero_point
+    output_offsets = levels - output_zero_point
     # Below 2**-24 a level would leave 64 bits here, and every accumulator is scaled to almost nothing.
     right = np.minimum(-shift, 24)[:, None]
     half = (np.int64(1) << right) >> 1
     # The smallest intermediate value that rounds to the level: halves go away from zero, so below zero one more.
-    middle = (wanted << right) - half + ((wanted <= 0) & (right > 0))
+    middle = (output_offsets << right) - half + ((output_offsets <= 0) & (right > 0))
     # The smallest acc with (acc * multiplier + 2**30) >> 31 >= middle.
     first = -((-((middle << 31) - (1 << 30))) // np.maximum(multiplier, 1)[:, None])
-    first = np.where((multiplier > 0)[:, None], first, np.where(wanted <= 0, -_FAR, _FAR + 1))
+    first = np.where(
+        (multiplier > 0)[:, None], first, np.where(output_offsets <= 0, -_UNREACHED, _UNREACHED + 1)
+    )
     if np.any((shift < -24) & (multiplier > 0)):
         tiny = (shift < -24) & (multiplier > 0)
-        first[tiny] = _tiny_steps(multiplier[tiny], -shift[tiny], wanted)
-    return Steps(levels, np.clip(first, -_FAR, _FAR + 1), lowest.astype(np.int64), highest.astype(np.int64))
+        first[tiny] = _tiny_steps(multiplier[tiny], -shift[tiny], output_offsets)
+    return OutputSteps(
+        levels, np.clip(first, -_UNREACHED, _UNREACHED + 1), lowest.astype(np.int64), highest.astype(np.int64)
+    )
 
 
-def _tiny_steps(multiplier: np.ndarray, right: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _tiny_steps(multiplier: np.ndarray, right: np.ndarray, output_offsets: np.ndarray) -> np.ndarray:
     """``first`` of channels with very small scales, in Python's integers."""
     rows = []
     for m, n in zip(multiplier.tolist(), right.tolist(), strict=True):
-        middle = [(w << n) - (1 << (n - 1)) + (w <= 0) for w in wanted.tolist()]
+        middle = [(w << n) - (1 << (n - 1)) + (w <= 0) for w in output_offsets.tolist()]
         steps = [-((-((v << 31) - (1 << 30))) // m) for v in middle]
-        rows.append([min(max(v, -_FAR), _FAR + 1) for v in steps])
+        rows.append([min(max(v, -_UNREACHED), _UNREACHED + 1) for v in steps])
     return np.array(rows, np.int64)
 
 
@@ -123,7 +127,7 @@ def fully_connected_steps(
     act_range: tuple[int, int],
     lowest: np.ndarray,
     highest: np.ndarray,
-) -> Steps:
+) -> OutputSteps:
     """Steps of FULLY_CONNECTED, which rounds ``double(acc) * scale`` once; all arrays are per channel."""
     levels = np.arange(act_range[0] + 1, act_range[1] + 1, dtype=np.int64)
     first = np.concatenate(
@@ -132,7 +136,9 @@ def fully_connected_steps(
             for at in range(0, len(scales), _BLOCK)
         ]
     )
-    return Steps(levels, np.clip(first, -_FAR, _FAR + 1), lowest.astype(np.int64), highest.astype(np.int64))
+    return OutputSteps(
+        levels, np.clip(first, -_UNREACHED, _UNREACHED + 1), lowest.astype(np.int64), highest.astype(np.int64)
+    )
 
 
 def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> np.ndarray:
@@ -141,7 +147,7 @@ def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> 
 
 
 def solve(
-    steps: Steps,
+    steps: OutputSteps,
     real: np.ndarray,
     offset: np.ndarray,
     output_zero_point: int,
@@ -159,20 +165,20 @@ def solve(
         sides: the forms to try, in this order: True for two-sided.
     """
     largest = float(np.max(real))
-    shift = _MOST_SHIFT if largest <= 0 else int(np.floor(scale - 1 - np.log2(largest)))
-    shift = min(shift, _MOST_SHIFT)
+    shift = _MAX_SHIFT if largest <= 0 else int(np.floor(scale - 1 - np.log2(largest)))
+    shift = min(shift, _MAX_SHIFT)
     if shift < 1:  # half an output unit would not fit into the rounding constant
         return None
     near = np.clip(np.rint(offset * (1 << scale)), 0, 2 << scale).astype(np.int64)
     for two_sided in sides:
-        found = solve_with_shift(steps, real, near, output_zero_point, scale, shift, two_sided)
-        if found is not None:
-            return found
+        solution = solve_with_shift(steps, real, near, output_zero_point, scale, shift, two_sided)
+        if solution is not None:
+            return solution
     return None
 
 
 def solve_with_shift(
-    steps: Steps,
+    steps: OutputSteps,
     real: np.ndarray,
     near: np.ndarray,
     output_zero_point: int,
@@ -187,16 +193,16 @@ def solve_with_shift(
 
     def keep(good: np.ndarray, factor: np.ndarray, offset: np.ndarray) -> None:
         nonlocal left
-        part = _some(steps, left)
+        part = _select_channels(steps, left)
         for end in (part.lowest, part.highest):
-            good = good & (np.abs(scaled(end, offset, scale, two_sided)) <= _LARGEST)
+            good = good & (np.abs(scaled(end, offset, scale, two_sided)) <= _INT32_MAX)
         multiplier[left[good]] = factor[good]
         chosen[left[good]] = offset[good]
         left = left[~good]
 
     for nudge in _NUDGES:
         tried = np.clip(near[left] + nudge, 0, 2 << scale)
-        lo, hi = multiplier_intervals(_some(steps, left), tried, rounding, shift, scale, two_sided)
+        lo, hi = multiplier_intervals(_select_channels(steps, left), tried, rounding, shift, scale, two_sided)
         keep(lo <= hi, (lo + hi) // 2, tried)
         if not left.size:
             break
@@ -206,8 +212,8 @@ def solve_with_shift(
         for guess in (real, 1.0 / (steps.highest - steps.lowest + 1)):
             for nudge in _NUDGES[:7]:
                 nearest = np.rint(guess[left] * 2.0 ** (32 + shift - scale)).astype(np.int64)
-                factor = np.clip(nearest + nudge, 1, _LARGEST)
-                lo, hi = offset_intervals(_some(steps, left), factor, rounding, shift, scale)
+                factor = np.clip(nearest + nudge, 1, _INT32_MAX)
+                lo, hi = offset_intervals(_select_channels(steps, left), factor, rounding, shift, scale)
                 keep(lo <= hi, factor, (lo + hi) // 2)
     if left.size:
         return None
@@ -215,15 +221,15 @@ def solve_with_shift(
 
 
 def offset_intervals(
-    steps: Steps, multiplier: np.ndarray, rounding: int, shift: int, scale: int
+    steps: OutputSteps, multiplier: np.ndarray, rounding: int, shift: int, scale: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest one-sided offset of each channel that hits all its steps with the multiplier given."""
     bound = ((steps.levels << (32 + shift)) - (rounding << 32))[None, :]
     first = np.clip(steps.first, steps.lowest[:, None], steps.highest[:, None] + 1)
     m = multiplier[:, None]
-    lo = np.where(first <= steps.highest[:, None], -((-bound) // m) - (first << scale), -_NO_LIMIT)
-    hi = np.where(first > steps.lowest[:, None], (bound - 1) // m - ((first - 1) << scale), _NO_LIMIT)
-    return lo.max(axis=1, initial=-_NO_LIMIT), hi.min(axis=1, initial=_NO_LIMIT)
+    lo = np.where(first <= steps.highest[:, None], -((-bound) // m) - (first << scale), -_UNBOUNDED)
+    hi = np.where(first > steps.lowest[:, None], (bound - 1) // m - ((first - 1) << scale), _UNBOUNDED)
+    return lo.max(axis=1, initial=-_UNBOUNDED), hi.min(axis=1, initial=_UNBOUNDED)
 
 
 def twice_rounded_offset(multiplier: np.ndarray) -> np.ndarray:
@@ -231,12 +237,12 @@ def twice_rounded_offset(multiplier: np.ndarray) -> np.ndarray:
     return np.where(multiplier > 0, 2.0**30 / np.maximum(multiplier, 1), 0.0)
 
 
-def _some(steps: Steps, channels: np.ndarray) -> Steps:
-    return Steps(steps.levels, steps.first[channels], steps.lowest[channels], steps.highest[channels])
+def _select_channels(steps: OutputSteps, channels: np.ndarray) -> OutputSteps:
+    return OutputSteps(steps.levels, steps.first[channels], steps.lowest[channels], steps.highest[channels])
 
 
 def multiplier_intervals(
-    steps: Steps, offset: np.ndarray, rounding: int, shift: int, scale: int, two_sided: bool
+    steps: OutputSteps, offset: np.ndarray, rounding: int, shift: int, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest multiplier of each channel that hits all its steps: int64 [channels] each, empty where the
     first exceeds the second."""
@@ -244,7 +250,7 @@ def multiplier_intervals(
     below, above = [], []
     for at in range(0, len(steps.first), _BLOCK):
         block = slice(at, at + _BLOCK)
-        part = _some(steps, np.arange(len(steps.first))[block])
+        part = _select_channels(steps, np.arange(len(steps.first))[block])
         lo, hi = _interval(bound, part, offset[block, None], scale, two_sided)
         below.append(lo)
         above.append(hi)
@@ -252,7 +258,7 @@ def multiplier_intervals(
 
 
 def _interval(
-    bound: np.ndarray, steps: Steps, offset: np.ndarray, scale: int, two_sided: bool
+    bound: np.ndarray, steps: OutputSteps, offset: np.ndarray, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The multipliers m with ``x(first) * m >= bound`` and ``x(first - 1) * m < bound``, x being the scaled accumulator
     with its offset, for every step that can be reached or missed."""
@@ -260,7 +266,7 @@ def _interval(
     reach = scaled(first, offset, scale, two_sided)
     miss = scaled(first - 1, offset, scale, two_sided)
     limit = np.broadcast_to(bound, first.shape)
-    nothing, everything = np.int64(0), np.int64(_LARGEST)
+    nothing, everything = np.int64(0), np.int64(_INT32_MAX)
 
     def divided(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         safe = np.where(b == 0, 1, b)
@@ -276,10 +282,12 @@ def _interval(
     hi = np.where(must & (miss > 0), np.minimum(hi, down), hi)
     lo = np.where(must & (miss < 0), np.maximum(lo, up), lo)
     hi = np.where(must & (miss == 0) & (limit <= 0), -1, hi)
-    return lo.max(axis=1, initial=0), hi.min(axis=1, initial=_LARGEST)
+    return lo.max(axis=1, initial=0), hi.min(axis=1, initial=_INT32_MAX)
 
 
-def freeze_constant(steps: Steps, real: np.ndarray, output_zero_point: int) -> tuple[Steps, np.ndarray]:
+def freeze_constant(
+    steps: OutputSteps, real: np.ndarray, output_zero_point: int
+) -> tuple[OutputSteps, np.ndarray]:
     """Give channels whose output no accumulator changes a scale and a bias that a kernel can work with.
 
     Such a channel may have a bias far outside 24 bits. Whatever its scale was, one fixed accumulator and any other
@@ -295,10 +303,10 @@ def freeze_constant(steps: Steps, real: np.ndarray, output_zero_point: int) -> t
     output = steps.levels[0] - 1 + below.sum(axis=1)
     acc = np.rint((output - output_zero_point) / usual).astype(np.int64)
     first = np.ceil((steps.levels - output_zero_point - 0.5) / usual).astype(np.int64)
-    made = Steps(
+    frozen_steps = OutputSteps(
         steps.levels,
         np.where(frozen[:, None], first[None, :], steps.first),
         np.where(frozen, acc, steps.lowest),
         np.where(frozen, acc, steps.highest),
     )
-    return made, frozen
+    return frozen_steps, frozen

@@ -75,9 +75,9 @@ def solve_sum(scaling: AddScaling) -> AffineSum | None:
         for first in _NUDGES:
             for second in _NUDGES:
                 m1, m2 = near[0] + first, near[1] + second
-                found = _constant(want, m1, m2, shift, low, high)
-                if found is not None:
-                    return AffineSum(m1, m2, found, shift)
+                constant = _constant(want, m1, m2, shift, low, high)
+                if constant is not None:
+                    return AffineSum(m1, m2, constant, shift)
     return None
 
 

@@ -34,13 +34,13 @@ SPATIAL = frozenset(
 _PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3}
 _PER_OUTPUT = 4.0
 #: A cut has to save so many times what fork and join cost.
-_WORTH = 2.0
+_MIN_GAIN = 2.0
 #: Neighbours in a row, and units, that kernels compute together: halves are whole multiples.
 PIXELS, _UNITS = 4, 8
 
 
 @dataclass(frozen=True)
-class Cut:
+class LayerSplit:
     """How an operator is cut. ``kind``: ``rows`` and ``alone``, of the output image; ``units`` of a matrix product.
 
     ``at``: the first row or unit of the second half; ``end``: how many there are. ``share``: of the work, that of the
@@ -59,12 +59,12 @@ class Cut:
         return (0, self.at), (self.at, self.end)
 
 
-def middle(count: int, unit: int = 1) -> int:
+def split_point(count: int, unit: int = 1) -> int:
     """The first of the second half, which is not larger by more than ``unit``; a multiple of ``unit``."""
     return max(round(count / (2 * unit)), 1) * unit
 
 
-def cut_of(graph: Subgraph, op: Op, needs: OpNeeds, kernel: str = "") -> Cut | None:
+def split_of(graph: Subgraph, op: Op, needs: OpNeeds, kernel: str = "") -> LayerSplit | None:
     """How ``op``, with such needs, can be cut; None where it cannot. Whether it pays is another question.
 
     ``kernel``: the C function that computes the whole of it, where the needs do not tell.
@@ -73,7 +73,7 @@ def cut_of(graph: Subgraph, op: Op, needs: OpNeeds, kernel: str = "") -> Cut | N
         return None
     out = graph.tensors[op.outputs[0]]
     if op.name == "FULLY_CONNECTED":
-        return _cut_units(graph, op, out)
+        return _split_units(graph, op, out)
     rows = needs.rows
     if rows is not None and rows.accumulates:
         return None
@@ -85,12 +85,12 @@ def cut_of(graph: Subgraph, op: Op, needs: OpNeeds, kernel: str = "") -> Cut | N
     height = out.shape[1]
     if kernel in SPATIAL:
         if height >= 2:
-            return Cut("rows", middle(height), height)
+            return LayerSplit("rows", split_point(height), height)
         if inp.shape[1] == 1 and out.shape[2] > PIXELS:
-            return Cut("rows", 1, 2)  # the kernel's fields say where
+            return LayerSplit("rows", 1, 2)  # the kernel's fields say where
         return None
     if rows is not None and rows.row_alone and height >= 2 and not op.name.endswith("CONV_2D"):
-        return Cut("alone", middle(height), height)
+        return LayerSplit("alone", split_point(height), height)
     return None
 
 
@@ -99,7 +99,7 @@ def spatial_kernel(sources: Iterable[str]) -> str:
     return next((name for name in (f"ar_{s.removesuffix('.c')}" for s in sources) if name in SPATIAL), "")
 
 
-def _cut_units(graph: Subgraph, op: Op, out: Tensor) -> Cut | None:
+def _split_units(graph: Subgraph, op: Op, out: Tensor) -> LayerSplit | None:
     weights = graph.tensors[op.inputs[1]]
     if weights.data is None or len(weights.shape) != 2 or weights.dtype != "int8":
         return None
@@ -109,41 +109,41 @@ def _cut_units(graph: Subgraph, op: Op, out: Tensor) -> Cut | None:
     bias = op.input(2)
     if bias >= 0 and graph.tensors[bias].data is None:
         return None
-    return Cut("units", middle(units, _UNITS), units)
+    return LayerSplit("units", split_point(units, _UNITS), units)
 
 
-def worthwhile(cut: Cut, graph: Subgraph, op: Op, macs: int, target: Target) -> bool:
+def is_worth_splitting(cut: LayerSplit, graph: Subgraph, op: Op, macs: int, target: Target) -> bool:
     """Whether the cut saves clearly more than fork and join cost."""
     outputs = graph.tensors[op.outputs[0]].elements
     work = _PER_MAC[target.tier] * macs + _PER_OUTPUT * outputs
-    return work * (1 - cut.share) >= _WORTH * target.barrier
+    return work * (1 - cut.share) >= _MIN_GAIN * target.barrier
 
 
-def cut_needs(graph: Subgraph, op: Op, needs: OpNeeds, cut: Cut | None) -> OpNeeds:
+def split_needs(graph: Subgraph, op: Op, needs: OpNeeds, cut: LayerSplit | None) -> OpNeeds:
     """The needs of ``op`` when it is cut: two scratches, and only those ways of sharing an address that allow it."""
     if cut is None:
         return needs
-    return replace(needs, scratch=2 * aligned(needs.scratch), in_place=_safe(graph, op, needs, cut))
+    return replace(needs, scratch=2 * align_up(needs.scratch), in_place=_is_safe(graph, op, needs, cut))
 
 
-def chosen_cut(
+def choose_split(
     graph: Subgraph, op: Op, needs: OpNeeds, macs: int, target: Target, kernel: str = ""
-) -> Cut | None:
+) -> LayerSplit | None:
     """The cut of ``op`` on ``target`` where there is one and it pays; ``needs`` are those of the whole operator.
 
     Where RAM is what counts a layer that could share an address otherwise stays whole.
     """
     if target.cores != 2:
         return None
-    cut = cut_of(graph, op, needs, kernel)
-    if cut is None or not worthwhile(cut, graph, op, macs, target):
+    cut = split_of(graph, op, needs, kernel)
+    if cut is None or not is_worth_splitting(cut, graph, op, macs, target):
         return None
-    if target.optimise == "ram" and _safe(graph, op, needs, cut) != needs.in_place:
+    if target.optimise == "ram" and _is_safe(graph, op, needs, cut) != needs.in_place:
         return None
     return cut
 
 
-def _safe(graph: Subgraph, op: Op, needs: OpNeeds, cut: Cut) -> tuple[tuple[int, int], ...]:
+def _is_safe(graph: Subgraph, op: Op, needs: OpNeeds, cut: LayerSplit) -> tuple[tuple[int, int], ...]:
     """Ways of sharing an address under which each half overwrites only what it alone reads: a row of the output lies
     where its only input row lay."""
     if cut.kind == "units" or needs.rows is None:
@@ -159,6 +159,6 @@ def _safe(graph: Subgraph, op: Op, needs: OpNeeds, cut: Cut) -> tuple[tuple[int,
     )
 
 
-def aligned(size: int) -> int:
+def align_up(size: int) -> int:
     """Scratch of the first half as the second's address has it."""
     return -(-size // ALIGNMENT) * ALIGNMENT

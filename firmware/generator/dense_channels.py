@@ -21,13 +21,13 @@ _TABLE, _WORD = 16, 32
 #: Bits of a multiplier below its leading one.
 _MULTIPLIER = 30
 #: Most bits of relative shift that the kernels' field can name.
-_MOST_SHIFT_BITS = 7
+_MAX_SHIFT_BITS = 7
 #: How many bits of the multipliers may be dropped, in the order in which it is tried.
-DROPPED = (3, 2, 1, 4, 5, 6, 7)
+DROPPED_BITS = (3, 2, 1, 4, 5, 6, 7)
 
 
 @dataclass(frozen=True)
-class Dense:
+class CompactChannels:
     """``bias``: int32, each with ``spare`` foreign bits on top. ``table``: uint16. ``shift_base``: the layer's smallest
     shift to the right, to which the last ``shift_bits`` of a channel's 16 + ``spare`` bits are added."""
 
@@ -38,25 +38,25 @@ class Dense:
     shift_base: int
 
 
-def make_dense(short: Shortened, bias: np.ndarray) -> Dense | None:
+def compact_channels(short: Shortened, bias: np.ndarray) -> CompactChannels | None:
     """From shortened multipliers and int32 biases; None where six bytes are too few."""
     base = int(short.right.min())
     shift_bits = int(short.right.max() - base).bit_length()
     spare = _MULTIPLIER - short.dropped + shift_bits - _TABLE
     room = _WORD - spare
     values = bias.astype(np.int64)
-    if not 1 <= spare <= _WORD - _TABLE or shift_bits > _MOST_SHIFT_BITS:
+    if not 1 <= spare <= _WORD - _TABLE or shift_bits > _MAX_SHIFT_BITS:
         return None
     if np.any(values < -(1 << (room - 1))) or np.any(values >= 1 << (room - 1)):
         return None
     bits = short.stored << shift_bits | (short.right - base)
     filled = (bits >> _TABLE) << room | (values & ((1 << room) - 1))
     table = (bits & ((1 << _TABLE) - 1)).astype(np.uint16)
-    return Dense(filled.astype(np.uint32).view(np.int32), table, spare, shift_bits, base)
+    return CompactChannels(filled.astype(np.uint32).view(np.int32), table, spare, shift_bits, base)
 
 
 @dataclass(frozen=True)
-class Channels:
+class LayerChannels:
     """Multiplier (int32), shift (int8), bias (int32) and weights of all channels of a layer."""
 
     multiplier: np.ndarray
@@ -65,13 +65,13 @@ class Channels:
     weights: np.ndarray
 
 
-def with_usual_scales(
-    given: Channels,
+def replace_extreme_scales(
+    given: LayerChannels,
     axis: int,
     bounds: tuple[np.ndarray, np.ndarray],
     output_zero_point: int,
     act_range: tuple[int, int],
-) -> Channels | None:
+) -> LayerChannels | None:
     """The layer with a usual scale and bias, and no weights, in each channel whose output nothing changes.
 
     Trained networks have such channels, with scales and biases far from the others'. ``axis`` is the weights' channel
@@ -81,14 +81,14 @@ def with_usual_scales(
     if steps is None or not len(steps.levels):
         return None
     real = given.multiplier * 2.0 ** (given.shift.astype(np.float64) - 31)
-    made, frozen = freeze_constant(steps, real, output_zero_point)
+    steps_left, frozen = freeze_constant(steps, real, output_zero_point)
     if not frozen.any():
         return given
     usual = float(np.median(real[~frozen])) if not frozen.all() else 2.0**-8
     multiplier, shift = quantize_multiplier(usual)
     if shift > 0:
         return None
-    acc = made.lowest[frozen]
+    acc = steps_left.lowest[frozen]
     output = np.clip(
         round_twice(acc, np.array(multiplier, np.int64), np.array(shift, np.int64)) + output_zero_point,
         *act_range,
@@ -98,9 +98,9 @@ def with_usual_scales(
         return None
     shape = [1] * given.weights.ndim
     shape[axis] = len(frozen)
-    return Channels(
+    return LayerChannels(
         np.where(frozen, multiplier, given.multiplier).astype(np.int32),
         np.where(frozen, shift, given.shift).astype(np.int8),
-        np.where(frozen, made.lowest, given.bias).astype(np.int32),
+        np.where(frozen, steps_left.lowest, given.bias).astype(np.int32),
         np.where(frozen.reshape(shape), 0, given.weights).astype(np.int8),
     )

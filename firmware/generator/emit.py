@@ -99,7 +99,7 @@ def _model(g: Generated) -> str:
         "\n".join(
             [f'#include "{p}model.h"\n', *(f'#include "{h}"' for h in headers), f'#include "{p}weights.h"']
         ),
-        *_demands(g),
+        *_tier_requirements(g),
         *_memory(g),
         address_macro(g),
     ]
@@ -161,7 +161,7 @@ _LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
 }
 
 
-def _demands(g: Generated) -> list[str]:
+def _tier_requirements(g: Generated) -> list[str]:
     """An error of the compiler where it would take the slow stand-ins of the kernels that the model was planned for.
 
     A host build (``AR_HOST``) wants the stand-ins.
@@ -196,15 +196,15 @@ def _memory(g: Generated) -> list[str]:
         return []
     name = memory_symbol(g)
     defined = f"struct {name} {name} AR_ARENA_SECTION __attribute__((aligned(16)));"
-    made = [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
+    parts = [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
     if size := slow_arena_bytes(g):
         slow = slow_symbol(g)
-        made += [
+        parts += [
             SLOW_SECTION,
             f"#ifndef AR_ARENA_EXTERN\nstruct {slow} {slow} AR_SLOW_RAM __attribute__((aligned(16)));\n#endif",
             f"static const ar_arena_part {g.prefix}slow_part = {{{slow}.head, {size}}};",
         ]
-    return made
+    return parts
 
 
 def _split_comment(g: Generated) -> str:

@@ -120,7 +120,7 @@ class Features:
 
 
 #: Nothing more than serving.
-PLAIN = Features()
+NO_FEATURES = Features()
 
 
 def _health(board: Board) -> str:
@@ -129,29 +129,29 @@ def _health(board: Board) -> str:
     return _HEALTH + (_WATCHDOG.format(ms=watchdog) if watchdog else "")
 
 
-def _pin(asked: str, board: Board) -> str:
+def _pin(requested: str, board: Board) -> str:
     if is_for_zephyr(board):
         raise UsageError(
             f"The firmware for {board.name} has no mark: its port for Zephyr knows no pins.",
             "Leave out --mark.",
         )
     if board.emulator is None:
-        if asked == DEFAULT_PIN:
+        if requested == DEFAULT_PIN:
             raise UsageError(
                 f"Nothing says which pin of {board.name} is free for the mark.",
                 "Name one, as the board's core calls it: --mark PIN.",
             )
-        if not (_NUMBER.fullmatch(asked) or _NAME.fullmatch(asked)):
-            raise UsageError(f"'{asked}' is no pin.", "Give its number, or its name in the board's core.")
-        return asked
+        if not (_NUMBER.fullmatch(requested) or _NAME.fullmatch(requested)):
+            raise UsageError(f"'{requested}' is no pin.", "Give its number, or its name in the board's core.")
+        return requested
     pins = family_named(board.emulator.family).mark_pins
     if not pins:
         raise UsageError(f"{board.name} has no pin that could be raised.", "Take a board with pins.")
-    if asked == DEFAULT_PIN:
+    if requested == DEFAULT_PIN:
         return str(pins[0])
-    if not _NUMBER.fullmatch(asked) or int(asked) not in pins:
+    if not _NUMBER.fullmatch(requested) or int(requested) not in pins:
         raise UsageError(
-            f"{board.name} has no pin '{asked}' for the mark.",
+            f"{board.name} has no pin '{requested}' for the mark.",
             f"Leave the pin out for {pins[0]}, or give one from {min(pins)} to {max(pins)}.",
         )
-    return asked
+    return requested

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.firmware.generator.affine_requant import Steps, offset_intervals
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.affine_requant import OutputSteps, offset_intervals
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.quant import INTEGER_RANGE
 
 _LOW, _HIGH = INTEGER_RANGE["int8"]
-_LARGEST = (1 << 31) - 1
+_INT32_MAX = (1 << 31) - 1
 #: Multipliers tried, relative to the nearest one.
 _NUDGES = tuple(sorted(range(-256, 257), key=abs))
 
@@ -30,7 +30,7 @@ class FixedShift:
     rounding: int
 
 
-def fix_shift(folded: Folded, axis: int, shift: int) -> FixedShift | None:
+def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
     """The same outputs with the ``shift`` given, for every input; None where a channel has no proof, or for a
     two-sided requantisation. ``axis`` is that of the channels in the weights."""
     requant = folded.requant
@@ -44,12 +44,12 @@ def fix_shift(folded: Folded, axis: int, shift: int) -> FixedShift | None:
     bias, multiplier = np.zeros_like(nearest), np.zeros_like(nearest)
     left = np.arange(len(nearest))
     for nudge in _NUDGES:
-        part = Steps(steps.levels, steps.first[left], lowest[left], highest[left])
-        factor = np.clip(nearest[left] + nudge, 1, _LARGEST)
+        part = OutputSteps(steps.levels, steps.first[left], lowest[left], highest[left])
+        factor = np.clip(nearest[left] + nudge, 1, _INT32_MAX)
         low, high = offset_intervals(part, factor, rounding, shift, scale)
         # Nothing but the range of x limits the offset of a channel without steps.
-        low = np.maximum(low, -_LARGEST - (part.lowest << scale))
-        high = np.minimum(high, _LARGEST - (part.highest << scale))
+        low = np.maximum(low, -_INT32_MAX - (part.lowest << scale))
+        high = np.minimum(high, _INT32_MAX - (part.highest << scale))
         good = low <= high
         offset = (low + high) // 2
         multiplier[left[good]] = factor[good]
@@ -57,12 +57,12 @@ def fix_shift(folded: Folded, axis: int, shift: int) -> FixedShift | None:
         left = left[~good]
         if not left.size:
             break
-    if left.size or np.any(np.abs(bias) > _LARGEST):
+    if left.size or np.any(np.abs(bias) > _INT32_MAX):
         return None
     return FixedShift(bias.astype(np.int32), multiplier.astype(np.int32), rounding)
 
 
-def folded_steps(folded: Folded, axis: int) -> Steps:
+def folded_steps(folded: FoldedLayer, axis: int) -> OutputSteps:
     """Where the folded layer's own outputs step up, over ``bias + sum(w * x)``; for one-sided ones."""
     requant = folded.requant
     others = tuple(a for a in range(folded.weights.ndim) if a != axis)
@@ -77,4 +77,4 @@ def folded_steps(folded: Folded, axis: int) -> Steps:
     # A multiplier of 0 reaches a level with every accumulator or with none.
     never = (requant.multiplier == 0)[:, None]
     first = np.where(never, np.where(bound <= 0, lowest[:, None], highest[:, None] + 1), first)
-    return Steps(levels, np.clip(first, lowest[:, None], highest[:, None] + 1), lowest, highest)
+    return OutputSteps(levels, np.clip(first, lowest[:, None], highest[:, None] + 1), lowest, highest)

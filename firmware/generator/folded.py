@@ -15,7 +15,7 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.affine_requant import (
     AffineRequant,
-    Steps,
+    OutputSteps,
     convolution_steps,
     freeze_constant,
     fully_connected_steps,
@@ -26,12 +26,12 @@ from arenite.firmware.generator.packed_multiplier import accumulator_bounds
 from arenite.firmware.generator.quant import INTEGER_RANGE, activation_range
 
 #: Layers that are kept: a model is asked about each layer several times (does it suit, scratch, lowering).
-_REMEMBERED = 512
+_CACHED_LAYERS = 512
 _INT8 = INTEGER_RANGE["int8"]
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedLayer:
     """One int8 layer, ready for a fast kernel.
 
     ``weights``: int64, shaped as in the model; all zero for a channel whose output nothing changes.
@@ -44,7 +44,7 @@ class Folded:
     weights: np.ndarray
     bias: np.ndarray
     requant: AffineRequant
-    steps: Steps
+    steps: OutputSteps
     input_zero_point: int
     output_zero_point: int
     act_range: tuple[int, int]
@@ -54,42 +54,42 @@ class Folded:
         return self.act_range != _INT8
 
 
-_memory: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, Folded | None]] = OrderedDict()
+_cache: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, FoldedLayer | None]] = OrderedDict()
 
 
 def fold_convolution(
     graph: Subgraph, op: Op, axis: int, scale: int = 8, *, two_sided: bool = False
-) -> Folded | None:
+) -> FoldedLayer | None:
     """CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
 
     ``two_sided`` asks for a two-sided requantisation; otherwise it is one-sided where that is possible. None when there
     is no proven requantisation at ``scale``, or the weights are not constant.
     """
-    return _remember(
+    return _cached(
         graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)
     )
 
 
-def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> Folded | None:
+def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> FoldedLayer | None:
     """FULLY_CONNECTED, int8, with constant weights of zero point 0; otherwise None, as without a proof at ``scale``."""
-    return _remember(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
+    return _cached(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
 
 
-def _remember(
-    graph: Subgraph, op: Op, form: tuple[int, bool], make: Callable[[], Folded | None]
-) -> Folded | None:
+def _cached(
+    graph: Subgraph, op: Op, form: tuple[int, bool], make: Callable[[], FoldedLayer | None]
+) -> FoldedLayer | None:
     key = (id(graph), op.index, *form)
-    known = _memory.get(key)
+    known = _cache.get(key)
     if known is not None and known[0] is graph:
         return known[1]
-    made = make()
-    _memory[key] = (graph, made)
-    while len(_memory) > _REMEMBERED:
-        _memory.popitem(last=False)
-    return made
+    value = make()
+    _cache[key] = (graph, value)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return value
 
 
-def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> Folded | None:
+def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> FoldedLayer | None:
     # Imported here: the lowerings build on this module.
     from arenite.firmware.generator.lower.spatial import multipliers
 
@@ -122,7 +122,7 @@ def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided:
     )
 
 
-def _fold_fully_connected(graph: Subgraph, op: Op, scale: int) -> Folded | None:
+def _fold_fully_connected(graph: Subgraph, op: Op, scale: int) -> FoldedLayer | None:
     from arenite.firmware.generator.lower.fully_connected import (
         accumulator_range,
         real_scale,
@@ -161,7 +161,7 @@ def _bias(graph: Subgraph, op: Op, channels: int) -> np.ndarray:
 
 
 def _finish(
-    steps: Steps | None,
+    steps: OutputSteps | None,
     real: np.ndarray,
     offset: np.ndarray,
     weights: np.ndarray,
@@ -172,7 +172,7 @@ def _finish(
     act: tuple[int, int],
     scale: int,
     sides: tuple[bool, ...] = (False, True),
-) -> Folded | None:
+) -> FoldedLayer | None:
     """Freeze constant channels, solve, and fold the zero point; ``others`` are the axes of ``weights`` to sum over."""
     if steps is None:
         return None
@@ -185,4 +185,4 @@ def _finish(
     if not requant.two_sided:
         bias = bias + (requant.offset >> scale)
         requant = replace(requant, offset=requant.offset & ((1 << scale) - 1))
-    return Folded(weights, bias, requant, steps, *zero_points, act)
+    return FoldedLayer(weights, bias, requant, steps, *zero_points, act)

@@ -29,8 +29,8 @@ from arenite.firmware.generator.lower.base import (
 from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.unpacked_weights import unpacked_row
 from arenite.firmware.generator.lower.variant import Variant, variant_of
-from arenite.firmware.generator.needs import cut_for, lowering_of, op_macs
-from arenite.firmware.generator.parallel import Half, Piece, halves
+from arenite.firmware.generator.needs import lowering_of, op_macs, split_for
+from arenite.firmware.generator.parallel import HalfCall, LayerHalf, split_halves
 from arenite.firmware.generator.shared_arena import SharedArena
 from arenite.firmware.generator.state import Variable, find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
@@ -55,8 +55,8 @@ class Layer:
     @property
     def all_calls(self) -> tuple[KernelCall, ...]:
         """Every call that the layer makes, on either core."""
-        made = self.call.all if self.call is not None else ()
-        return made if self.second is None else (*made, *self.second.all)
+        calls = self.call.all if self.call is not None else ()
+        return calls if self.second is None else (*calls, *self.second.all)
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class _Context(LowerContext):
             self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
 
-    def for_half(self, half: Half, scratch: int) -> _Context:
+    def for_half(self, half: LayerHalf, scratch: int) -> _Context:
         """Lower for one half of the operator, whose scratch begins ``scratch`` bytes into the operator's."""
-        made = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
-        made._whole, made._shift, made._scratch_shift = self._whole, half.shift, scratch
-        return made
+        context = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
+        context._whole, context._shift, context._scratch_shift = self._whole, half.shift, scratch
+        return context
 
     @property
     def whole(self) -> Subgraph:
@@ -202,10 +202,10 @@ def lower_model(
             context.for_rows(
                 rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
             )
-        pair = None if rows is not None else _halves(context, chosen)
+        pair = None if rows is not None else _lower_halves(context, chosen)
         call = chosen.lower(context) if pair is None else pair[0].call
         if call is not None and rows is not None:
-            call = by_rows(call, rows)
+            call = row_call(call, rows)
         comment = layer_comment(graph, op, plan)
         layer = Layer(position, op, call, op_macs(graph, op), comment, rows is not None)
         if pair is not None:
@@ -215,20 +215,20 @@ def lower_model(
     variables = find_variables(model, plan)
     # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
     calls = [call for layer in layers for call in layer.all_calls]
-    used = {symbol for call in calls for symbol in symbols(call.fields)}
-    used |= {symbol for segment in segments for symbol in symbols(segment.call.fields)}
+    used = {symbol for call in calls for symbol in symbols_in(call.fields)}
+    used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
 
 
-def _halves(context: _Context, chosen: Lowering | Variant) -> tuple[Piece, Piece] | None:
+def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCall, HalfCall] | None:
     """The halves for both cores; None for an operator that stays whole."""
     graph, op, target = context.graph, context.op, context.target
-    needs, cut = cut_for(graph, op, target)
+    needs, cut = split_for(graph, op, target)
     if cut is None:
         return None
 
-    def lower(half: Half, at: int) -> KernelCall | None:
+    def lower(half: LayerHalf, at: int) -> KernelCall | None:
         if (
             half.graph is not graph
             and isinstance(chosen, Variant)
@@ -237,13 +237,13 @@ def _halves(context: _Context, chosen: Lowering | Variant) -> tuple[Piece, Piece
             return None
         return chosen.lower(context.for_half(half, at))
 
-    return halves(graph, op, cut, context._plan, needs.scratch, lower)
+    return split_halves(graph, op, cut, context._plan, needs.scratch, lower)
 
 
-def by_rows(call: KernelCall, rows: RowNeeds) -> KernelCall:
+def row_call(call: KernelCall, rows: RowNeeds) -> KernelCall:
     """The call of a layer's kernel as that of its function for one row."""
-    made = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
-    return made if call.before is None else unpacked_row(call.before, made)
+    row_kernel = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
+    return row_kernel if call.before is None else unpacked_row(call.before, row_kernel)
 
 
 def segment_code(
@@ -325,17 +325,17 @@ def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowNeeds:
     return rows
 
 
-def symbols(value: Any) -> Iterator[str]:
+def symbols_in(value: Any) -> Iterator[str]:
     """The text of every expression in a field value of a ``KernelCall``: constants, and functions that it calls."""
     if isinstance(value, Expr):
         yield value.text
     elif isinstance(value, StructArray):
-        yield from symbols(value.items)
+        yield from symbols_in(value.items)
     elif isinstance(value, Mapping):
-        yield from symbols(tuple(value.values()))
+        yield from symbols_in(tuple(value.values()))
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from symbols(item)
+            yield from symbols_in(item)
 
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:

@@ -6,7 +6,7 @@ from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.planner.needs import OpNeeds
 from arenite.converters.shapes import check_shapes
 from arenite.errors import UnsupportedModelError
-from arenite.firmware.generator.cuts import Cut, chosen_cut, cut_needs, spatial_kernel
+from arenite.firmware.generator.cuts import LayerSplit, choose_split, spatial_kernel, split_needs
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.base import Lowering, describe, refuse
 from arenite.firmware.generator.lower.variant import Variant, variant_of
@@ -18,7 +18,7 @@ _NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
 
 
 #: Inputs, and outputs, of a model: the firmware counts each in one byte.
-MOST_TENSORS = 255
+MAX_TENSORS = 255
 
 
 def lowering_of(op: Op) -> Lowering:
@@ -35,9 +35,9 @@ def lowering_of(op: Op) -> Lowering:
 def check_supported(model: Model) -> None:
     """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
     for kind, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
-        if len(indices) > MOST_TENSORS:
+        if len(indices) > MAX_TENSORS:
             raise UnsupportedModelError(
-                f"The model has {len(indices)} {kind}; the limit is {MOST_TENSORS}.",
+                f"The model has {len(indices)} {kind}; the limit is {MAX_TENSORS}.",
                 "Pack them into fewer tensors.",
             )
     check_shapes(model.main)
@@ -68,18 +68,18 @@ def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpNeeds]:
 
 def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpNeeds:
     """The ``OpNeeds`` of one operator."""
-    whole, cut = cut_for(graph, op, target)
-    return cut_needs(graph, op, whole, cut)
+    whole, cut = split_for(graph, op, target)
+    return split_needs(graph, op, whole, cut)
 
 
-def cut_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpNeeds, Cut | None]:
+def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpNeeds, LayerSplit | None]:
     """The needs of ``op`` on one core, and how it is cut for two; None where it stays whole."""
     chosen = variant_of(graph, op, target)
     whole = _needs(graph, op, chosen, target)
     if target.cores == 1:
         return whole, None
     kernel = "" if chosen is None else spatial_kernel(chosen.kernels)
-    return whole, chosen_cut(graph, op, whole, op_macs(graph, op), target, kernel)
+    return whole, choose_split(graph, op, whole, op_macs(graph, op), target, kernel)
 
 
 def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpNeeds:

@@ -18,6 +18,7 @@ from arenite.files import write_atomic
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.float_only import FloatOnly
 from arenite.firmware.generator.lower.variant import kernels_of
+from arenite.firmware.sources import ENGINE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 

@@ -72,10 +72,12 @@ def shorten(
     stored = []
     for start in range(0, len(multiplier), _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = _shorten(multiplier[block], shift[block], lowest[block], highest[block], levels, dropped)
-        if found is None:
+        block_result = _shorten(
+            multiplier[block], shift[block], lowest[block], highest[block], levels, dropped
+        )
+        if block_result is None:
             return None
-        stored.append(found)
+        stored.append(block_result)
     return Shortened(np.concatenate(stored), -shift.astype(np.int64), dropped)
 
 

@@ -1,8 +1,8 @@
 """Weights in fewer bits than eight: how they lie in flash, and what that takes.
 
-Two forms. ``Codes`` are read one after the other by ``packed.h``: 1, 2, 4 or 8 bits for each weight, or for each that
+Two forms. ``PackedCodes`` are read one after the other by ``packed.h``: 1, 2, 4 or 8 bits for each weight, or for each that
 is not 0; what a code means stands in a table. int4 weights are codes of 4 bits; clustered and pruned int8 weights take
-fewer bytes as codes, too. ``Halves`` are whole words of half bytes, which ``unpack4.h`` turns into the bytes of any
+fewer bytes as codes, too. ``NibbleRows`` are whole words of half bytes, which ``unpack4.h`` turns into the bytes of any
 kernel's own layout, eight at a time.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 
 #: Binary logarithm of the codes in a byte.
 _PER_BYTE = (3, 2, 1)
-#: Words in front of each row that ``Halves`` may leave as they are: biases, as a rule.
+#: Words in front of each row that ``NibbleRows`` may leave as they are: biases, as a rule.
 _HEADS = (0, 1, 2, 4, 16)
 
 
 @dataclass(frozen=True)
-class Codes:
+class PackedCodes:
     """``codes``: uint8, the first code of a byte in its low bits; ``1 << per_byte`` of them in each.
 
     ``present``: uint8, a bit per weight, set where it has a code; None where all have. ``values``: int8, what each code
@@ -38,30 +38,32 @@ class Codes:
         return sum(-(-a.nbytes // 4) * 4 for a in parts if a is not None)
 
 
-def best_codes(weights: np.ndarray) -> Codes | None:
+def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
     """The form of int8 weights, taken in C order, that takes the fewest bytes; the simplest of equal ones. None where
     they have more than 16 values and no zeros. May take more bytes than the weights."""
     flat = np.ascontiguousarray(weights).reshape(-1)
-    made = [*_codes(flat, None)]
+    candidates = [*_codes(flat, None)]
     present = flat != 0
     if flat.size and not present.all():
         bits = np.packbits(present, bitorder="little")
-        made += _codes(flat[present], bits)
-        made.append(Codes(flat[present].view(np.uint8), bits, None, 0))
-    return min(made, key=lambda c: c.nbytes, default=None)
+        candidates += _codes(flat[present], bits)
+        candidates.append(PackedCodes(flat[present].view(np.uint8), bits, None, 0))
+    return min(candidates, key=lambda c: c.nbytes, default=None)
 
 
-def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[Codes]:
+def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
     values = np.unique(flat)
-    made = []
+    candidates = []
     for per_byte in _PER_BYTE:
         bits = 8 >> per_byte
         if len(values) <= 1 << bits:
             # Of int4 weights all layers share one table.
             whole = bits == 4 and (not len(values) or (values[0] >= -8 and values[-1] <= 7))
             table = np.arange(-8, 8, dtype=np.int8) if whole else values.astype(np.int8)
-            made.append(Codes(_joined(np.searchsorted(table, flat), bits), present, table, per_byte))
-    return made
+            candidates.append(
+                PackedCodes(_joined(np.searchsorted(table, flat), bits), present, table, per_byte)
+            )
+    return candidates
 
 
 def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
@@ -73,7 +75,7 @@ def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Halves:
+class NibbleRows:
     """``words``: uint32, for each of ``rows`` the ``head`` words as they are, then ``-(-count // 2)`` words of halves:
     the low ones are the bytes of one word, the high ones those of the next. ``base`` is added to each, modulo 256.
     """
@@ -90,7 +92,7 @@ class Halves:
         return 4 * self.rows * (self.head + self.count)
 
 
-def pack_halves(values: np.ndarray) -> Halves | None:
+def pack_nibbles(values: np.ndarray) -> NibbleRows | None:
     """Any array of whole words, or bytes, whose bytes but for some words in front of each row lie within 16 values that
     follow each other, modulo 256; None for others. One dimension is one row, and is filled up to whole words."""
     lines_of_words = values.ndim == 2 and values.itemsize == 4
@@ -108,7 +110,7 @@ def pack_halves(values: np.ndarray) -> Halves | None:
         pairs = np.pad(halves, ((0, 0), (0, 4 * (count % 2)))).reshape(rows, -1, 2, 4)
         packed = (pairs[:, :, 0] | pairs[:, :, 1] << 4).astype(np.uint8).reshape(rows, -1)
         words = np.concatenate([lines[:, : 4 * head], packed], axis=1)
-        return Halves(np.ascontiguousarray(words).view(np.uint32).reshape(-1), rows, head, count, base)
+        return NibbleRows(np.ascontiguousarray(words).view(np.uint32).reshape(-1), rows, head, count, base)
     return None
 
 

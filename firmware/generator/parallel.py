@@ -16,7 +16,7 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator import emit
-from arenite.firmware.generator.cuts import PIXELS, SPATIAL, Cut, aligned, middle
+from arenite.firmware.generator.cuts import PIXELS, SPATIAL, LayerSplit, align_up, split_point
 from arenite.firmware.generator.lower.base import KernelCall
 
 #: Rows that a kernel computes together, where they are more than one: its halves are whole multiples.
@@ -24,7 +24,7 @@ _ROWS = {"ar_conv_2d_s8_winograd_dsp": 2}
 
 
 @dataclass(frozen=True)
-class Half:
+class LayerHalf:
     """What is lowered for one half: the graph in which the operator's tensors have only their parts, and the bytes from
     a tensor's beginning to its part."""
 
@@ -32,46 +32,46 @@ class Half:
     shift: Mapping[int, int] = field(default_factory=dict)
 
 
-def half_of(graph: Subgraph, op: Op, cut: Cut, part: tuple[int, int]) -> Half:
+def layer_half(graph: Subgraph, op: Op, cut: LayerSplit, part: tuple[int, int]) -> LayerHalf:
     """What to lower for rows or units ``part`` of ``cut``."""
     first, end = part
     if cut.kind == "alone":
         touched = [t for t in {*op.inputs, *op.outputs} if t >= 0 and graph.tensors[t].data is None]
         sizes = {t: graph.tensors[t].nbytes // cut.end for t in touched}
-        tensors = {t: _shaped(graph.tensors[t], 1, end - first) for t in touched}
-        return Half(_with(graph, tensors), {t: first * n for t, n in sizes.items()})
+        tensors = {t: _with_axis(graph.tensors[t], 1, end - first) for t in touched}
+        return LayerHalf(_with_tensors(graph, tensors), {t: first * n for t, n in sizes.items()})
     if cut.kind == "units":
         out = graph.tensors[op.outputs[0]]
-        tensors = {out.index: _shaped(out, len(out.shape) - 1, end - first)}
+        tensors = {out.index: _with_axis(out, len(out.shape) - 1, end - first)}
         for t in (op.inputs[1], op.input(2)):
             if t >= 0:
-                tensors[t] = _some(graph.tensors[t], first, end)
-        return Half(_with(graph, tensors), {out.index: first * out.itemsize})
-    return Half(graph)
+                tensors[t] = _constant_rows(graph.tensors[t], first, end)
+        return LayerHalf(_with_tensors(graph, tensors), {out.index: first * out.itemsize})
+    return LayerHalf(graph)
 
 
-def _shaped(tensor: Tensor, axis: int, count: int) -> Tensor:
+def _with_axis(tensor: Tensor, axis: int, count: int) -> Tensor:
     return replace(
         tensor, shape=(*tensor.shape[:axis], count, *tensor.shape[axis + 1 :]), shape_signature=None
     )
 
 
-def _some(tensor: Tensor, first: int, end: int) -> Tensor:
+def _constant_rows(tensor: Tensor, first: int, end: int) -> Tensor:
     """Rows [first, end) of a constant, with their scales."""
     assert tensor.data is not None
     quant = tensor.quant
     if quant is not None and quant.per_axis and quant.axis == 0:
         quant = replace(quant, scale=quant.scale[first:end], zero_point=quant.zero_point[first:end])
     data = np.ascontiguousarray(tensor.data[first:end])
-    return replace(_shaped(tensor, 0, end - first), data=data, quant=quant)
+    return replace(_with_axis(tensor, 0, end - first), data=data, quant=quant)
 
 
-def _with(graph: Subgraph, tensors: Mapping[int, Tensor]) -> Subgraph:
+def _with_tensors(graph: Subgraph, tensors: Mapping[int, Tensor]) -> Subgraph:
     return replace(graph, tensors=tuple(tensors.get(t.index, t) for t in graph.tensors))
 
 
 @dataclass(frozen=True)
-class Piece:
+class HalfCall:
     """A half as it will run: its call, the bytes [start, end) of the arena that it reads and writes, and its share of
     the layer's work."""
 
@@ -81,7 +81,7 @@ class Piece:
     share: float
 
 
-def disjoint(one: Piece, other: Piece) -> bool:
+def disjoint(one: HalfCall, other: HalfCall) -> bool:
     """Whether neither half writes a byte that the other reads or writes: then no order of their steps matters."""
 
     def apart(a: tuple[tuple[int, int], ...], b: tuple[tuple[int, int], ...]) -> bool:
@@ -90,14 +90,14 @@ def disjoint(one: Piece, other: Piece) -> bool:
     return apart(one.writes, (*other.reads, *other.writes)) and apart(other.writes, one.reads)
 
 
-def halves(
+def split_halves(
     graph: Subgraph,
     op: Op,
-    cut: Cut,
+    cut: LayerSplit,
     plan: Plan,
     scratch: int,
-    lower: Callable[[Half, int], KernelCall | None],
-) -> tuple[Piece, Piece] | None:
+    lower: Callable[[LayerHalf, int], KernelCall | None],
+) -> tuple[HalfCall, HalfCall] | None:
     """Both halves of ``op``; None where they would touch each other's bytes, and it runs whole.
 
     ``scratch``: bytes of one half's; ``lower`` makes the call of a half, whose scratch begins so many bytes into that
@@ -105,31 +105,33 @@ def halves(
     """
     pieces = []
     for which, part in enumerate(cut.parts()):
-        half = half_of(graph, op, cut, part)
-        at = which * aligned(scratch)
+        half = layer_half(graph, op, cut, part)
+        at = which * align_up(scratch)
         call = lower(half, at)
         if call is None or call.before is not None:
             return None
-        found = (
+        half_call = (
             _rows(call, which, graph, op, plan)
             if cut.kind == "rows"
             else _whole(call, half, op, plan, cut, part)
         )
-        if found is None:
+        if half_call is None:
             return None
         if scratch:
             own = plan.scratch_offsets[op.index] + at
-            found = replace(found, writes=(*found.writes, (own, own + scratch)))
-        pieces.append(found)
+            half_call = replace(half_call, writes=(*half_call.writes, (own, own + scratch)))
+        pieces.append(half_call)
     return (pieces[0], pieces[1]) if disjoint(*pieces) else None
 
 
-def _whole(call: KernelCall, half: Half, op: Op, plan: Plan, cut: Cut, part: tuple[int, int]) -> Piece:
+def _whole(
+    call: KernelCall, half: LayerHalf, op: Op, plan: Plan, cut: LayerSplit, part: tuple[int, int]
+) -> HalfCall:
     """The half whose graph has only its parts of the tensors."""
     tensors = half.graph.tensors
     reads = [_span(tensors[t], plan, half.shift) for t in op.inputs if t >= 0 and tensors[t].data is None]
     writes = (_span(tensors[op.outputs[0]], plan, half.shift),)
-    return Piece(call, tuple(reads), writes, (part[1] - part[0]) / cut.end)
+    return HalfCall(call, tuple(reads), writes, (part[1] - part[0]) / cut.end)
 
 
 def _span(tensor: Tensor, plan: Plan, shift: Mapping[int, int]) -> tuple[int, int]:
@@ -137,7 +139,7 @@ def _span(tensor: Tensor, plan: Plan, shift: Mapping[int, int]) -> tuple[int, in
     return start, start + tensor.nbytes
 
 
-def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> Piece | None:
+def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> HalfCall | None:
     """An image kernel with the fields of one half of the image: rows, or pixels of an image of one row."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     f: dict[str, Any] = dict(call.fields)
@@ -153,7 +155,7 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
         ("w", "k_w", "pad_left", "stride_w") if across else ("h", "k_h", "pad_top", "stride_h")
     )
     count = f[f"out_{size}"]
-    at = middle(count, PIXELS if across else _ROWS.get(call.kernel, 1))
+    at = split_point(count, PIXELS if across else _ROWS.get(call.kernel, 1))
     first, end = (0, at) if which == 0 else (at, count)
     if end <= first:
         return None
@@ -177,4 +179,4 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
     }
     reads = ((starts[0], places[0] + below * steps[0]),)
     writes = ((starts[1], places[1] + end * steps[1]),)
-    return Piece(replace(call, fields=f), reads, writes, (end - first) / count)
+    return HalfCall(replace(call, fields=f), reads, writes, (end - first) / count)

@@ -15,10 +15,10 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
-from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of
+from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
 from arenite.firmware.generator.monitor import MONITORS
-from arenite.firmware.generator.tree import MANIFEST, write_tree
-from arenite.firmware.platformio.frameworks import framework_files, next_steps
+from arenite.firmware.generator.tree import MANIFEST, write_folder
+from arenite.firmware.platformio.frameworks import build_commands, framework_files
 from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.profiles.board import Board, Region
 
@@ -133,14 +133,14 @@ def _recipe(
 
 def engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """File name to text of the kernels ``sources``, and of the engine headers that they or ``including`` need."""
-    found = {name: ENGINE.read(name) for name in sources}
-    waiting = [*including, *found.values()]
+    files = {name: ENGINE.read(name) for name in sources}
+    waiting = [*including, *files.values()]
     while waiting:
         for name in _INCLUDE.findall(waiting.pop()):
-            if name not in found and name in ENGINE:
-                found[name] = ENGINE.read(name)
-                waiting.append(found[name])
-    return found
+            if name not in files and name in ENGINE:
+                files[name] = ENGINE.read(name)
+                waiting.append(files[name])
+    return files
 
 
 def _project_files(
@@ -207,7 +207,7 @@ def _project_files(
     files["README.md"] = _README.format(
         title=board.title,
         protocol=protocol,
-        steps="\n".join(f"    {step}" for step in next_steps(board)),
+        steps="\n".join(f"    {step}" for step in build_commands(board)),
         board_lines=_README_EMULATED if board.emulated else "",
     )
     described = {
@@ -241,7 +241,7 @@ def write_project(
     input_bytes: int = 0,
     reals: int = 0,
     stream_input: bool = False,
-    features: Features = PLAIN,
+    features: Features = NO_FEATURES,
     second: Region | None = None,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -289,5 +289,5 @@ def write_project(
         second,
         manifest or {},
     )
-    write_tree(Path(directory), files)
+    write_folder(Path(directory), files)
     return Path(directory)

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.firmware.generator.affine_requant import Steps
+from arenite.firmware.generator.affine_requant import OutputSteps
 from arenite.firmware.generator.fixed_shift import FixedShift, folded_steps
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 
 #: B has this many bits besides its sign.
 _BITS = 23
@@ -27,7 +27,7 @@ _FACTORS = tuple(sorted(range(-32, 33), key=abs))
 
 
 def rotate_offsets(
-    folded: Folded, start: FixedShift, axis: int, shift: int, channels: np.ndarray
+    folded: FoldedLayer, start: FixedShift, axis: int, shift: int, channels: np.ndarray
 ) -> FixedShift | None:
     """``start`` with the bias and multiplier of each of ``channels`` (int64 indices) so that ``x`` above, with the
     lowest byte of the bias as the offset and the rest as what B starts with, gives the outputs of ``folded``, for every
@@ -38,7 +38,7 @@ def rotate_offsets(
     left = channels
     for factor in _FACTORS:
         for nudge in _NUDGES:
-            part = Steps(steps.levels, steps.first[left], steps.lowest[left], steps.highest[left])
+            part = OutputSteps(steps.levels, steps.first[left], steps.lowest[left], steps.highest[left])
             tried = multiplier[left] + factor
             good = _hits(part, folded.bias[left], bias[left] + nudge, tried, start.rounding, shift)
             bias[left[good]] += nudge
@@ -55,7 +55,7 @@ def rotated(sums: np.ndarray, offset: np.ndarray) -> np.ndarray:
 
 
 def _hits(
-    steps: Steps,
+    steps: OutputSteps,
     folded_bias: np.ndarray,
     bias: np.ndarray,
     multiplier: np.ndarray,

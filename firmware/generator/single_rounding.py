@@ -49,11 +49,11 @@ def proven_multipliers(
     multipliers, shifts = [], []
     for start in range(0, len(scales), _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = _prove(scales[block], lowest[block], highest[block], levels)
-        if found is None:
+        proof = _prove(scales[block], lowest[block], highest[block], levels)
+        if proof is None:
             return None
-        multipliers.append(found[0])
-        shifts.append(found[1])
+        multipliers.append(proof[0])
+        shifts.append(proof[1])
     return np.concatenate(multipliers), np.concatenate(shifts)
 
 

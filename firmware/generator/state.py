@@ -38,18 +38,18 @@ def handle_names(graph: Subgraph) -> dict[int, str]:
     return {op.outputs[0]: resource_name(op) for op in graph.ops if op.name == "VAR_HANDLE"}
 
 
-def _uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:
+def _variable_uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:
     """Every READ_VARIABLE and ASSIGN_VARIABLE in order, with its variable and the tensor read or assigned."""
     names = handle_names(graph)
-    found = []
+    uses = []
     for op in graph.ops:
         if op.name not in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
             continue
         if op.inputs[0] not in names:
             raise _refuse(op, graph.tensors[op.inputs[0]], "is not the output of a VAR_HANDLE")
         index = op.outputs[0] if op.name == "READ_VARIABLE" else op.inputs[1]
-        found.append((op, names[op.inputs[0]], graph.tensors[index]))
-    return found
+        uses.append((op, names[op.inputs[0]], graph.tensors[index]))
+    return uses
 
 
 def _refuse(op: Op, tensor: Tensor, why: str) -> UnsupportedModelError:
@@ -81,7 +81,7 @@ def resource_sizes(model: Model) -> dict[str, int]:
     """Bytes of every resource variable, from what is read from or assigned to it."""
     first: dict[str, Tensor] = {}
     for graph in _state_graphs(model):
-        for op, name, tensor in _uses(graph):
+        for op, name, tensor in _variable_uses(graph):
             known = first.setdefault(name, tensor)
             if not tensor.itemsize:
                 raise _refuse(op, tensor, f"variable '{name}' has type {tensor.dtype}")
@@ -116,7 +116,7 @@ def _constants_of(model: Model, call: Op) -> dict[str, bytes]:
             )
     return {
         name: np.ascontiguousarray(tensor.data).tobytes()
-        for _, name, tensor in _uses(graph)
+        for _, name, tensor in _variable_uses(graph)
         if tensor.data is not None
     }
 
@@ -125,7 +125,7 @@ def check_state(model: Model) -> None:
     """Raise ``UnsupportedModelError`` unless resource variables can live at fixed addresses, set once at the start."""
     resource_sizes(model)
     initial_values(model)
-    uses = {op.index: (name, tensor) for op, name, tensor in _uses(model.main)}
+    uses = {op.index: (name, tensor) for op, name, tensor in _variable_uses(model.main)}
     touched: set[str] = set()  # read or assigned so far
     assigned: set[str] = set()
     for op in model.main.ops:
@@ -147,18 +147,18 @@ def check_state(model: Model) -> None:
 
 def find_variables(model: Model, plan: Plan) -> tuple[Variable, ...]:
     """Every variable of the main subgraph, in order of arena offset."""
-    found = []
+    variables = []
     initial = initial_values(model)
     for name, size in resource_sizes(model).items():
         if name in plan.variable_offsets:
             data = initial.get(name, bytes(size))
-            found.append(_variable(name, plan.variable_offsets[name], data))
+            variables.append(_variable(name, plan.variable_offsets[name], data))
     for tensor in model.main.tensors:
         if tensor.is_variable and tensor.index in plan.offsets:
             fill = tensor.zero_point & 0xFF if tensor.dtype == "int8" and tensor.quant is not None else 0
             data = bytes([fill]) * tensor.nbytes
-            found.append(_variable(tensor.name, plan.offsets[tensor.index], data))
-    return tuple(sorted(found, key=lambda v: v.offset))
+            variables.append(_variable(tensor.name, plan.offsets[tensor.index], data))
+    return tuple(sorted(variables, key=lambda v: v.offset))
 
 
 def _variable(name: str, offset: int, data: bytes) -> Variable:

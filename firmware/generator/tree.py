@@ -31,7 +31,7 @@ def _previous_files(directory: Path) -> list[str]:
         raise UsageError(f"{manifest} is damaged.", "Remove the directory and generate it again.") from error
 
 
-def write_tree(directory: Path, files: Mapping[str, str]) -> None:
+def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     """Bring ``directory`` to exactly ``files``: each is replaced whole, the manifest last; unchanged ones are kept.
 
     An unchanged file keeps its time stamp, so that a second build compiles only what differs.

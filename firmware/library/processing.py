@@ -26,7 +26,7 @@ from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.library.processing_post import write_post
-from arenite.firmware.library.processing_text import Writer, struct
+from arenite.firmware.library.processing_text import ProcessingWriter, struct
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Processing:
     after: PostPlan | None
 
 
-def processing_of(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
+def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
     """The steps recorded in an image's ``extra``, for input 0 and the outputs of ``g``; None when there are none.
 
     A model that takes its input row by row has no place for a recording, and gets no preprocessing of sound.
@@ -77,19 +77,19 @@ def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
     return plan
 
 
-def processing_files(g: Generated, made: Processing) -> dict[str, str]:
+def processing_files(g: Generated, processing: Processing) -> dict[str, str]:
     """File name below ``src/`` to text."""
-    writer = Writer(g)
-    if isinstance(made.before, ImagePlan):
-        _write_image(writer, made.before)
-    elif made.before is not None:
-        _write_audio(writer, made.before)
-    if made.after is not None:
-        write_post(writer, made.after)
+    writer = ProcessingWriter(g)
+    if isinstance(processing.before, ImagePlan):
+        _write_image(writer, processing.before)
+    elif processing.before is not None:
+        _write_audio(writer, processing.before)
+    if processing.after is not None:
+        write_post(writer, processing.after)
     return writer.files()
 
 
-def _write_image(w: Writer, plan: ImagePlan) -> None:
+def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
     row, column, finish = structs.kernels(plan)
     w.includes.add("image.h")
     format_ = row.rpartition("_")[2]
@@ -137,7 +137,7 @@ def _write_image(w: Writer, plan: ImagePlan) -> None:
     )
 
 
-def _fill(w: Writer, scratch: str) -> str:
+def _fill(w: ProcessingWriter, scratch: str) -> str:
     """The statements that make input 0 of ``picture``: whole, or as many rows as the model takes."""
     if w.g.pushed is None:
         return f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n"
@@ -151,7 +151,7 @@ def _fill(w: Writer, scratch: str) -> str:
     )
 
 
-def _write_audio(w: Writer, plan: AudioPlan) -> None:
+def _write_audio(w: ProcessingWriter, plan: AudioPlan) -> None:
     w.includes.add("audio.h")
     w.kernels |= {"audio.c", "fft.c", "logarithm.c"}
     fields = {

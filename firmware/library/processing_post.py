@@ -9,10 +9,10 @@ from arenite.converters.processing.post_plan import MsePlan, PostPlan, TopKPlan
 from arenite.converters.processing.post_plan_boxes import BoxesPlan
 from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
 from arenite.converters.processing.post_values import exp_table
-from arenite.firmware.library.processing_text import Writer, number, struct
+from arenite.firmware.library.processing_text import ProcessingWriter, number, struct
 
 
-def write_post(w: Writer, plan: PostPlan) -> None:
+def write_post(w: ProcessingWriter, plan: PostPlan) -> None:
     """``NAME_postprocess``, its declaration, tables, and the sources that it needs."""
     w.includes.add("post.h")
     if isinstance(plan, TopKPlan):
@@ -27,22 +27,22 @@ def write_post(w: Writer, plan: PostPlan) -> None:
         _mask(w, plan)
 
 
-def _output(w: Writer, index: int | None) -> str:
+def _output(w: ProcessingWriter, index: int | None) -> str:
     """The address of an output; 0 for none."""
     return "0" if index is None else w.address(w.g.model.main.outputs[index])
 
 
-def _powers(w: Writer, needed: bool) -> str:
+def _powers(w: ProcessingWriter, needed: bool) -> str:
     return w.table("powers", exp_table() if needed else None)
 
 
-def _function(w: Writer, kind: str, arguments: str, call: str) -> None:
+def _function(w: ProcessingWriter, kind: str, arguments: str, call: str) -> None:
     """``call``: with the keyword return, where the function does."""
     w.header.append(f"{kind} {w.p}postprocess({arguments});")
     w.source.append(f"{kind} {w.p}postprocess({arguments})\n{{\n    {call};\n}}")
 
 
-def _classes(w: Writer, plan: TopKPlan) -> None:
+def _classes(w: ProcessingWriter, plan: TopKPlan) -> None:
     w.kernels |= {"top_k.c", "post_keys.c"}
     output = _output(w, plan.step.output)
     w.header.append(
@@ -64,7 +64,7 @@ def _classes(w: Writer, plan: TopKPlan) -> None:
     _function(w, "uint32_t", f"ar_scored best[{w.upper}BEST]", call)
 
 
-def _error(w: Writer, plan: MsePlan) -> None:
+def _error(w: ProcessingWriter, plan: MsePlan) -> None:
     w.kernels |= {"mse.c", "post_real.c"}
     fields = {
         "input": structs.values_fields(plan.input),
@@ -83,7 +83,7 @@ def _error(w: Writer, plan: MsePlan) -> None:
     _function(w, "float", "const void *input", call)
 
 
-def _boxes(w: Writer, plan: BoxesPlan) -> None:
+def _boxes(w: ProcessingWriter, plan: BoxesPlan) -> None:
     w.kernels |= {"boxes.c", "post_keys.c", "post_real.c"}
     fields = {
         "anchors": w.table("anchors", plan.anchors),
@@ -109,7 +109,7 @@ def _boxes(w: Writer, plan: BoxesPlan) -> None:
     _function(w, "uint32_t", arguments, f"return ar_detect(&{w.p}boxes, {outputs}, found, {points})")
 
 
-def _points(w: Writer, plan: PointsPlan) -> None:
+def _points(w: ProcessingWriter, plan: PointsPlan) -> None:
     w.kernels |= {"points.c", "post_real.c"}
     fields = {
         "powers": _powers(w, structs.landmarks_powers(plan)),
@@ -130,7 +130,7 @@ def _points(w: Writer, plan: PointsPlan) -> None:
     _function(w, "uint32_t", f"int32_t points[3 * {w.upper}POINTS]", call)
 
 
-def _mask(w: Writer, plan: MaskPlan) -> None:
+def _mask(w: ProcessingWriter, plan: MaskPlan) -> None:
     w.kernels |= {"mask.c", "post_keys.c"}
     fields = {"pixel": structs.layout_fields(plan.pixel), **structs.segments_fields(plan)}
     w.source.append(f"static const ar_segments {w.p}segments = {struct(fields)};")

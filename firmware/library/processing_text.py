@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 _ALIGNMENT = 8
 
 
-class Writer:
+class ProcessingWriter:
     """The text of the two files as it grows."""
 
     def __init__(self, g: Generated) -> None:
@@ -89,14 +88,14 @@ _CLOSE = "#ifdef __cplusplus\n}\n#endif"
 
 def source_files(names: Sequence[str]) -> dict[str, str]:
     """File name to text of sources of ``converters/processing/c``, and of the headers that they need."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = PROCESSING.read(name)
-            waiting += _INCLUDE.findall(found[name])
-    return found
+        if name not in files:
+            files[name] = PROCESSING.read(name)
+            waiting += _INCLUDE.findall(files[name])
+    return files
 
 
 def free_in_arena(g: Generated, nbytes: int) -> int | None:

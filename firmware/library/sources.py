@@ -12,7 +12,7 @@ from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.shared_arena import SharedArena
 
 #: Where the engine lies in the library: its headers have common names, and must not be on a program's include path.
-ENGINE = "arenite"
+ENGINE_FOLDER = "arenite"
 #: Kernels that know by the compiler how weights lie must ask their parameters where nobody says what compiles them.
 ANY_CORE = "AR_ANY_CORE"
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
@@ -52,7 +52,7 @@ def library_sources(
         )
 
     def found(match: re.Match[str]) -> str:
-        return f'#include "{ENGINE}/{match[1]}"' if match[1] in engine else match[0]
+        return f'#include "{ENGINE_FOLDER}/{match[1]}"' if match[1] in engine else match[0]
 
     files = {name: _INCLUDE.sub(found, text) for name, text in own.items()}
-    return files | {f"{ENGINE}/{name}": text for name, text in engine.items()}
+    return files | {f"{ENGINE_FOLDER}/{name}": text for name, text in engine.items()}

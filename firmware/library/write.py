@@ -11,7 +11,7 @@ from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import arena_bytes
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.target import Target
-from arenite.firmware.generator.tree import MANIFEST, write_tree
+from arenite.firmware.generator.tree import MANIFEST, write_folder
 from arenite.firmware.library.examples import examples
 from arenite.firmware.library.manifests import Library, manifests
 from arenite.firmware.library.processing import Processing, processing_files
@@ -86,7 +86,7 @@ def write_library(
     files["README.md"] = _readme(library, target)
     listed = {**described, "files": sorted([*files, MANIFEST])}
     files[MANIFEST] = json.dumps(listed, indent=2) + "\n"
-    write_tree(directory, files)
+    write_folder(directory, files)
     return described
 
 

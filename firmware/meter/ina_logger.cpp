@@ -18,7 +18,7 @@
 
 #include "config.h"
 
-enum { LINE_MOST = 56 }; /* bytes of the longest line */
+enum { MAX_LINE_BYTES = 56 }; /* bytes of the longest line */
 
 struct Chip {
     const char *name;
@@ -57,7 +57,7 @@ static const Chip chip = {"ina228", 4, 5, 3,  4,    4,      3125,   1953125, 0x0
 static const uint8_t mark_pins[METER_MARKS] = {METER_MARK_PINS};
 #endif
 
-static bool streaming, present, tells_room;
+static bool streaming, present, has_write_room;
 static uint32_t number, sent, lost, last_us;
 static bool first;
 static int32_t zero; /* raw counts that mean no current */
@@ -212,7 +212,7 @@ static uint8_t marks_at(uint32_t us)
 static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
 {
     static const char hex[] = "0123456789ABCDEF";
-    char line[LINE_MOST];
+    char line[MAX_LINE_BYTES];
     char *to = line;
     *to++ = 'S';
     *to++ = ',';
@@ -231,7 +231,7 @@ static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
     *to++ = hex[crc & 15];
     *to++ = '\n';
     const int length = (int)(to - line);
-    if (tells_room && Serial.availableForWrite() < length) {
+    if (has_write_room && Serial.availableForWrite() < length) {
         return false;
     }
     Serial.write((const uint8_t *)line, (size_t)length);
@@ -325,7 +325,7 @@ void setup()
     }
 #endif
     /* A core that does not tell its room waits while it writes: no line is lost, but conversions may be. */
-    tells_room = Serial.availableForWrite() >= LINE_MOST - 1;
+    has_write_room = Serial.availableForWrite() >= MAX_LINE_BYTES - 1;
     present = begin_chip();
 }
 

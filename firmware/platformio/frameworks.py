@@ -30,7 +30,7 @@ def framework_files(
     }
 
 
-def next_steps(board: Board, project: str = ".") -> list[str]:
+def build_commands(board: Board, project: str = ".") -> list[str]:
     """Commands that build the firmware in the folder ``project`` and put it on the board; one line is one way."""
     here = project == "."
     if board.emulated:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from arenite.firmware.platformio.environments import arduino_environment, own_environments
-from arenite.firmware.platformio.seed import seed_files
+from arenite.firmware.platformio.seed import offline_package_files
 from arenite.profiles.board import Board, Region
 from arenite.profiles.boards import all_boards
 
@@ -79,5 +79,5 @@ def platformio_files(board: Board, stack_bytes: int, second: Region | None = Non
         files["platform/platform.py"] = (_PLATFORM / "platform.py.in").read_text("utf-8")
         files["platform/builder/main.py"] = (_PLATFORM / "builder.py.in").read_text("utf-8")
         files[f"platform/boards/{board.name}.json"] = board_json(board)
-        files.update({f"{CORE_DIRECTORY}/{path}": text for path, text in seed_files().items()})
+        files.update({f"{CORE_DIRECTORY}/{path}": text for path, text in offline_package_files().items()})
     return files

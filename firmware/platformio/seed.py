@@ -25,11 +25,11 @@ def scons_version() -> str:
         from platformio.dependencies import get_core_dependencies
     except ImportError:
         return _FALLBACK_VERSION
-    found = re.search(r"\d+(\.\d+)*", get_core_dependencies()["tool-scons"])
-    return found.group() if found else _FALLBACK_VERSION
+    match = re.search(r"\d+(\.\d+)*", get_core_dependencies()["tool-scons"])
+    return match.group() if match else _FALLBACK_VERSION
 
 
-def seed_files() -> Mapping[str, str]:
+def offline_package_files() -> Mapping[str, str]:
     """Files to place under PlatformIO's core directory: path to text."""
     version = scons_version()
     package = {"name": "tool-scons", "version": version, "description": "The SCons of this Python"}

@@ -23,7 +23,7 @@ from arenite.firmware.sizes.targets import SIZES
 PATH = SIZES.parent / "accesses.json"
 
 
-class Rates(NamedTuple):
+class AccessRates(NamedTuple):
     """Accesses of a kernel, none negative."""
 
     per_input: float
@@ -31,39 +31,39 @@ class Rates(NamedTuple):
     per_mac: float
     per_output: float
 
-    def loads(self, work: Work) -> float:
+    def loads(self, work: InputWork) -> float:
         """Of one input."""
         return self.per_input * work.nbytes + self.per_window * work.window + self.per_mac * work.macs
 
 
 #: For a kernel that was never counted: each byte under a window once, each byte of the output once. Assumed.
-ASSUMED = Rates(0.0, 1.0, 0.0, 1.0)
+ASSUMED_RATES = AccessRates(0.0, 1.0, 0.0, 1.0)
 
 
 @cache
-def rates() -> dict[str, Rates]:
+def rates() -> dict[str, AccessRates]:
     """Kernel to its rates."""
     if not PATH.is_file():
         return {}
-    return {k: Rates(*v) for k, v in json.loads(PATH.read_text())["kernels"].items()}
+    return {k: AccessRates(*v) for k, v in json.loads(PATH.read_text())["kernels"].items()}
 
 
 #: Of the key of a kernel where no two windows share a byte: there most kernels go another way.
 POINTWISE = " pointwise"
 
 
-def key_of(kernel: str, work: Work) -> str:
+def key_of(kernel: str, work: InputWork) -> str:
     """The name under which the rates of a kernel stand in the table, for its first input's ``work``."""
     return kernel.removesuffix("_row") + (POINTWISE if work.macs and work.window <= work.nbytes else "")
 
 
-def rates_of(kernel: str, work: Work) -> Rates:
+def rates_of(kernel: str, work: InputWork) -> AccessRates:
     table = rates()
     key = key_of(kernel, work)
-    return table.get(key) or table.get(key.removesuffix(POINTWISE), ASSUMED)
+    return table.get(key) or table.get(key.removesuffix(POINTWISE), ASSUMED_RATES)
 
 
-class Work(NamedTuple):
+class InputWork(NamedTuple):
     """What an operator's loads of one input are in proportion to: its bytes, those under the windows, products."""
 
     nbytes: int
@@ -71,21 +71,21 @@ class Work(NamedTuple):
     macs: int
 
 
-def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> Work:
+def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
     """Of input ``position``; products count for the first input alone, where the windows are."""
     tensor = graph.tensors[op.inputs[position]]
     outputs = graph.tensors[op.outputs[0]] if op.outputs else tensor
     if position != 0 or not macs:
-        return Work(tensor.nbytes, _pooled(op, outputs.nbytes) or tensor.nbytes, 0)
+        return InputWork(tensor.nbytes, _pooled(op, outputs.nbytes) or tensor.nbytes, 0)
     if op.name == "DEPTHWISE_CONV_2D":
-        return Work(tensor.nbytes, macs * tensor.itemsize, macs)
+        return InputWork(tensor.nbytes, macs * tensor.itemsize, macs)
     units = outputs.shape[-1] if outputs.shape else 1
-    return Work(tensor.nbytes, macs // max(units, 1) * tensor.itemsize, macs)
+    return InputWork(tensor.nbytes, macs // max(units, 1) * tensor.itemsize, macs)
 
 
-def first_work(graph: Subgraph, op: Op, macs: int) -> Work:
+def first_work(graph: Subgraph, op: Op, macs: int) -> InputWork:
     """Of the first input, which says what kind of layer it is."""
-    return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else Work(0, 0, 0)
+    return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else InputWork(0, 0, 0)
 
 
 def _pooled(op: Op, outputs: int) -> int:

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import arenite.profiles.boards as boards
+from arenite.c_sources import SourceTree
 from arenite.files import write_atomic
 from arenite.firmware.boards import cores
 from arenite.firmware.generator.project import write_project
-from arenite.firmware.sources import BOARDS, ENGINE
-from arenite.c_sources import SourceTree
 from arenite.firmware.sizes.objects import ObjectSet, read_objects
-from arenite.firmware.sizes.targets import SIZES, TARGETS, Target
+from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, SizeTarget
+from arenite.firmware.sources import BOARDS, ENGINE
 
 #: The sample's layers call nothing that exists elsewhere, so that what is measured is the layer function alone.
 _SAMPLE = """\
@@ -82,11 +82,10 @@ def sample_sources() -> dict[str, str]:
     """A model with one layer and an array ``sizeof_X`` for every structure ``X`` of the engine's headers."""
     # Headers without structures hold inner loops, of which a kernel takes one or another.
     declared = {
-        path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M)
-        for path in ENGINE.paths(".h")
+        path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M) for path in ENGINE.paths(".h")
     }
     headers = [header for header, names in declared.items() if names]
-    names = sorted({name for found in declared.values() for name in found})
+    names = sorted({name for declared_names in declared.values() for name in declared_names})
     sizes = "\n".join(
         f"extern const char sizeof_{n}[sizeof({n})];\nconst char sizeof_{n}[sizeof({n})] = {{1}};"
         for n in names
@@ -97,15 +96,15 @@ def sample_sources() -> dict[str, str]:
 
 def _hash(trees: Sequence[SourceTree], *more: object) -> str:
     """Of the C sources in ``trees``, the flags, and ``more`` (not the compiler's version)."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for tree in trees:
         for path in tree.paths(".c", ".h", ".S"):
-            made.update(path.name.encode() + b"\0" + path.read_bytes())
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
-    chosen = [cores.core_named(target.core).architecture for target in TARGETS.values()]
+    chosen = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]
     fixed = (cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)
-    made.update(repr((*fixed, *more)).encode())
-    return made.hexdigest()
+    digest.update(repr((*fixed, *more)).encode())
+    return digest.hexdigest()
 
 
 def digest() -> str:
@@ -118,7 +117,7 @@ def engine_digest() -> str:
     return _hash((ENGINE,), sample_sources())
 
 
-def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
+def measure_engine(target: SizeTarget, optimise: str, folder: Path) -> ObjectSet:
     """Every kernel, and the sample model, compiled as a project compiles them."""
     recipe, project = _project(target, "arenite", optimise, engine_files(), folder)
     units = [
@@ -127,16 +126,16 @@ def measure_engine(target: Target, optimise: str, folder: Path) -> ObjectSet:
     return _with_library(read_objects(_compile(recipe, units, project)), target.core)
 
 
-def measure_support(target: Target, support: str, folder: Path) -> ObjectSet:
+def measure_support(target: SizeTarget, support: str, folder: Path) -> ObjectSet:
     """Start-up, port and protocol: built for size whatever the model is built for. ``support``: a key of
-    ``Target.supports``."""
+    ``SizeTarget.supports``."""
     recipe, project = _project(target, support, "balanced", [], folder)
     units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
     return _with_library(read_objects(_compile(recipe, units, project)), target.core)
 
 
 def _project(
-    target: Target, support: str, optimise: str, engine: list[str], folder: Path
+    target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path
 ) -> tuple[dict, Path]:
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
@@ -158,14 +157,14 @@ def _project(
 def _compile(recipe: dict, units: list[dict], project: Path) -> dict[str, Path]:
     """Object file of each unit, by the unit's file name."""
     (project / "o").mkdir()
-    made = {}
+    objects = {}
     for unit in units:
         name = Path(unit["source"]).name
         out = project / "o" / f"{name}.o"
         command = [recipe["compiler"], *recipe["flags"], *unit["flags"], "-c", "-o", str(out), unit["source"]]
         subprocess.run(command, cwd=project, check=True)
-        made[name] = out
-    return made
+        objects[name] = out
+    return objects
 
 
 @cache
@@ -215,7 +214,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m arenite.firmware.sizes.measure", description=__doc__)
     parser.add_argument("targets", nargs="*", help="default: all")
     args = parser.parse_args(argv)
-    for target in TARGETS.values():
+    for target in SIZE_TARGETS.values():
         if args.targets and target.name not in args.targets:
             continue
         path = SIZES / f"{target.name}.json"

@@ -15,7 +15,7 @@ _DISCARDED = re.compile(r"\.(comment|note|eh_frame|ARM\.(exidx|extab)|xtensa\.in
 
 
 #: Begins the name of the absolute symbol that states the frame of a function written in assembly.
-_STATED_FRAME = "ar_stack_"
+_ASSEMBLY_FRAME = "ar_stack_"
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
     """
     from elftools.elf.elffile import ELFFile
 
-    made = ObjectSet()
+    objects = ObjectSet()
     for label, path in files.items():
         with path.open("rb") as stream:
-            _read(ELFFile(stream), label, _stack_usage(path), made)
-    return made
+            _read(ELFFile(stream), label, _stack_usage(path), objects)
+    return objects
 
 
 def _stack_usage(obj: Path) -> dict[str, int]:
@@ -94,12 +94,12 @@ def _stack_usage(obj: Path) -> dict[str, int]:
     return usage
 
 
-def _stated_frames(symbols: Iterable[Any]) -> dict[str, int]:
+def _assembly_frames(symbols: Iterable[Any]) -> dict[str, int]:
     """Bytes of stack by function, as the absolute symbols ``ar_stack_<function>`` of an object state them."""
     return {
-        s.name.removeprefix(_STATED_FRAME): s["st_value"]
+        s.name.removeprefix(_ASSEMBLY_FRAME): s["st_value"]
         for s in symbols
-        if s["st_shndx"] == "SHN_ABS" and s.name.startswith(_STATED_FRAME)
+        if s["st_shndx"] == "SHN_ABS" and s.name.startswith(_ASSEMBLY_FRAME)
     }
 
 
@@ -119,7 +119,7 @@ def _kind(name: str, flags: int, nobits: bool) -> str:
     return "text" if flags & _EXEC else "rodata"
 
 
-def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> None:
+def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) -> None:
     from elftools.elf.relocation import RelocationSection
     from elftools.elf.sections import SymbolTableSection
 
@@ -133,7 +133,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> No
         for k, s in enumerate(sections)
         if s["sh_flags"] & _ALLOC and s["sh_size"] and not _DISCARDED.match(s.name)
     }
-    stack = {**stack, **_stated_frames(symbols)}
+    stack = {**stack, **_assembly_frames(symbols)}
     frames: dict[int, int] = {}
     for symbol in symbols:
         index = symbol["st_shndx"]
@@ -142,7 +142,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> No
         node = f"{label}:{sections[index].name}"
         if symbol["st_info"]["bind"] != "STB_LOCAL":
             # Like the linker: a library's definition is not looked at when there is one already.
-            made.symbols.setdefault(symbol.name, node)
+            objects.symbols.setdefault(symbol.name, node)
         if symbol["st_info"]["type"] == "STT_FUNC":
             base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
@@ -159,10 +159,10 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], made: ObjectSet) -> No
     for k, s in kept.items():
         node = f"{label}:{s.name}"
         kind = _kind(s.name, s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
-        old = made.sections.get(node)
+        old = objects.sections.get(node)
         size = s["sh_size"] + (-(-old.size // 4) * 4 if old else 0)
         joined = set(refs[k]) | (set(old.refs) if old else set())
         joined.discard(node)
-        made.sections[node] = Section(
+        objects.sections[node] = Section(
             s.name, kind, size, max(frames.get(k, 0), old.stack if old else 0), tuple(sorted(joined))
         )

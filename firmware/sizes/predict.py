@@ -16,12 +16,12 @@ from typing import Any
 from arenite.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.generator.emit import GUARD_BYTES, arena_bytes, slow_arena_bytes
-from arenite.firmware.generator.features import ENERGY, PLAIN, Features
-from arenite.firmware.generator.generate import Generated, symbols
+from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features
+from arenite.firmware.generator.generate import Generated, symbols_in
 from arenite.firmware.generator.lower.base import KernelCall, StructArray
 from arenite.firmware.generator.monitor import MONITORS, monitor_bytes, reals_of
 from arenite.firmware.sizes.objects import ObjectSet, Section
-from arenite.firmware.sizes.targets import SECOND_STACK, SIZES, Target, support_key, target_of
+from arenite.firmware.sizes.targets import SECOND_STACK, SIZES, SizeTarget, support_key, target_of
 from arenite.profiles.boards import Board
 
 #: Stack of a compiler library routine: GCC gives no figure for its own assembly, which never needs more. Assumed.
@@ -109,7 +109,7 @@ def predict(
     board: Board,
     optimise: str,
     protocol: str = "arenite",
-    features: Features = PLAIN,
+    features: Features = NO_FEATURES,
 ) -> Prediction:
     """Predict the firmware that ``write_project`` with these arguments would build."""
     target = target_of(board)
@@ -133,7 +133,7 @@ def predict(
     given: dict[str, set[str]] = {}
     for layer in generated.calls:
         if layer.call:
-            used = {s for s in symbols(layer.call.fields) if s in merged.symbols}
+            used = {s for s in symbols_in(layer.call.fields) if s in merged.symbols}
             given.setdefault(layer.call.kernel, set()).update(used)
     kernels += sorted(set().union(*given.values()))
     roots = ["ar_start", *(n for n, s in merged.sections.items() if s.kind == "vectors"), *kernels]
@@ -175,7 +175,7 @@ def predict(
     )
 
 
-def _support(table: SizeTable, target: Target, key: str) -> ObjectSet:
+def _support(table: SizeTable, target: SizeTarget, key: str) -> ObjectSet:
     """The support code called ``key``; without a mark where the emulated board that was measured has no pins."""
     if not target.has_pins:
         key = key.replace("-mark", "").replace(ENERGY, "mlperf")
@@ -269,12 +269,12 @@ def _second_stack(
     and the room to align it."""
     own = sum(objects.sections[objects.symbols[n]].stack for n in _SECOND_FRAMES if n in objects.symbols)
     own += 0 if _SECOND_FRAMES[-1] in objects.symbols else _UNKNOWN_FRAMES.get(port, 1536)
-    depths = _Depths(objects, given)
+    depths = _StackDepths(objects, given)
     deepest = max((depths.of(k) for k in kernels), default=0)
     return -(-(own + layer + deepest + 4 + 12) // 16) * 16
 
 
-class _Depths:
+class _StackDepths:
     """The deepest chain of frames below each function: every reference is taken for a call, function tables included.
 
     ``given``: functions that a kernel is given in its parameters, and calls from wherever it is deepest.
@@ -317,7 +317,7 @@ def _stack(
     ``kernels`` are called by the model's layers, and ``rows`` by the executor of segments; ``given`` are functions that
     they call in turn, from wherever they are deepest. ``layer`` is the frame of the layers' functions.
     """
-    depths = _Depths(objects, given)
+    depths = _StackDepths(objects, given)
     depth, depth_of = depths.known, depths.of
 
     if rows:

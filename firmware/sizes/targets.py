@@ -8,7 +8,7 @@ from pathlib import Path
 import arenite.profiles.boards as boards
 from arenite.errors import ProfileError
 from arenite.firmware.boards.families import family_named
-from arenite.firmware.generator.features import DEFAULT_PIN, ENERGY, PLAIN, Features
+from arenite.firmware.generator.features import DEFAULT_PIN, ENERGY, NO_FEATURES, Features
 from arenite.profiles.boards import Board
 
 SIZES = Path(boards.__file__).parent / "sizes"
@@ -26,7 +26,7 @@ SECOND_STACK = 512
 
 
 @dataclass(frozen=True)
-class Target:
+class SizeTarget:
     """``core`` compiled with the support code of the emulated board ``board``."""
 
     name: str
@@ -47,24 +47,26 @@ class Target:
     def supports(self) -> dict[str, tuple[str, bool, Features]]:
         """Every support code that there is for the target: by its key, the arguments of ``support_key``."""
         marks = (None, DEFAULT_PIN) if self.has_pins else (None,)
-        found = [
+        combinations = [
             ("arenite", stream, Features(mark, health))
             for stream in (False, True)
             for health in (False, True)
             for mark in marks
         ]
-        found += [("mlperf", False, Features(mark)) for mark in marks]
-        found += [(ENERGY, False, PLAIN)] if self.has_pins else []
+        combinations += [("mlperf", False, Features(mark)) for mark in marks]
+        combinations += [(ENERGY, False, NO_FEATURES)] if self.has_pins else []
         if self.has_second_core:
-            found += [(p, s, replace(f, cores=2, second_stack=SECOND_STACK)) for p, s, f in found]
-        return {support_key(*arguments): arguments for arguments in found}
+            combinations += [
+                (p, s, replace(f, cores=2, second_stack=SECOND_STACK)) for p, s, f in combinations
+            ]
+        return {support_key(*arguments): arguments for arguments in combinations}
 
 
-def _emulated(board: str, core: str) -> Target:
-    return Target(board, board, core)
+def _emulated(board: str, core: str) -> SizeTarget:
+    return SizeTarget(board, board, core)
 
 
-TARGETS = {
+SIZE_TARGETS = {
     t.name: t
     for t in (
         _emulated("qemu_microbit", "cortex-m0"),
@@ -77,11 +79,11 @@ TARGETS = {
         _emulated("qemu_riscv32", "rv32imc"),
         _emulated("qemu_riscv32_smp2", "rv32imc"),
         _emulated("qemu_xtensa_lx106", "xtensa-lx106"),
-        Target("cortex-m0plus", "qemu_microbit", "cortex-m0plus"),
-        Target("cortex-m23", "qemu_microbit", "cortex-m23"),
-        Target("cortex-m4", "qemu_mps2_an386", "cortex-m4"),
-        Target("rv32imac", "qemu_riscv32", "rv32imac"),
-        Target("rv32imafc", "qemu_riscv32", "rv32imafc"),
+        SizeTarget("cortex-m0plus", "qemu_microbit", "cortex-m0plus"),
+        SizeTarget("cortex-m23", "qemu_microbit", "cortex-m23"),
+        SizeTarget("cortex-m4", "qemu_mps2_an386", "cortex-m4"),
+        SizeTarget("rv32imac", "qemu_riscv32", "rv32imac"),
+        SizeTarget("rv32imafc", "qemu_riscv32", "rv32imafc"),
     )
 }
 
@@ -93,13 +95,15 @@ _NEAREST = {
 }
 
 
-def target_of(board: Board) -> Target:
+def target_of(board: Board) -> SizeTarget:
     """The table for ``board``: its own for an emulated board, else the one of its core."""
-    if board.name in TARGETS:
-        return TARGETS[board.name]
-    if board.core in TARGETS:
-        return TARGETS[board.core]
-    name = _NEAREST.get(board.core) or next((t.name for t in TARGETS.values() if t.core == board.core), None)
+    if board.name in SIZE_TARGETS:
+        return SIZE_TARGETS[board.name]
+    if board.core in SIZE_TARGETS:
+        return SIZE_TARGETS[board.core]
+    name = _NEAREST.get(board.core) or next(
+        (t.name for t in SIZE_TARGETS.values() if t.core == board.core), None
+    )
     if name is None:
         raise ProfileError(f"No code sizes are stored for the core '{board.core}' of {board.name}.")
-    return TARGETS[name]
+    return SIZE_TARGETS[name]

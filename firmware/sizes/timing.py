@@ -19,7 +19,7 @@ from arenite.firmware.sizes.targets import SIZES
 PATH = SIZES.parent / "timing.json"
 
 
-class Cost(NamedTuple):
+class KernelCost(NamedTuple):
     """Instructions that a kernel needs, none negative."""
 
     per_mac: float
@@ -32,7 +32,12 @@ class Cost(NamedTuple):
 
 
 #: For a kernel that was never measured, by the end of its name: about what its kind needs. Assumed.
-DEFAULTS = {"_mve": Cost(0.6, 5.0), "_dsp": Cost(1.5, 10.0), "_scalar": Cost(4.0, 20.0), "": Cost(10.0, 25.0)}
+DEFAULTS = {
+    "_mve": KernelCost(0.6, 5.0),
+    "_dsp": KernelCost(1.5, 10.0),
+    "_scalar": KernelCost(4.0, 20.0),
+    "": KernelCost(10.0, 25.0),
+}
 
 #: Kernels for packed weights: where they were never measured, so many times the instructions of another one. Assumed.
 PACKED = {
@@ -61,26 +66,26 @@ NEAREST = {
 
 
 #: Of the key of a kernel in builds for size: the compiler made other code of it.
-SMALL = " -Os"
+SIZE_OPTIMIZED = " -Os"
 
 
 def key_of(kernel: str, optimise: str) -> str:
     """The name under which the cost of a kernel stands in the table."""
-    return kernel + SMALL if optimise_flags(optimise) == ("-Os",) else kernel
+    return kernel + SIZE_OPTIMIZED if optimise_flags(optimise) == ("-Os",) else kernel
 
 
 @cache
-def coefficients() -> dict[str, dict[str, Cost]]:
+def coefficients() -> dict[str, dict[str, KernelCost]]:
     """Core to kernel's key to its cost."""
     data = json.loads(PATH.read_text())
-    return {core: {k: Cost(*v) for k, v in rows.items()} for core, rows in data["cores"].items()}
+    return {core: {k: KernelCost(*v) for k, v in rows.items()} for core, rows in data["cores"].items()}
 
 
-def cost_of(kernel: str, core: str, optimise: str) -> Cost:
+def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
     """What ``kernel`` costs on ``core``: as measured there in such a build, or else in another; or else the median of
     the cores where it was measured."""
     table = coefficients()
-    keys = (key_of(kernel, optimise), kernel, kernel + SMALL)
+    keys = (key_of(kernel, optimise), kernel, kernel + SIZE_OPTIMIZED)
     rows = table.get(NEAREST.get(core, core), {})
     for key in keys:
         if key in rows:
@@ -91,7 +96,7 @@ def cost_of(kernel: str, core: str, optimise: str) -> Cost:
             return elsewhere[len(elsewhere) // 2]
     if kernel in PACKED:
         like, times = PACKED[kernel]
-        return Cost(*(times * c for c in cost_of(like, core, optimise)))
+        return KernelCost(*(times * c for c in cost_of(like, core, optimise)))
     return next(cost for ending, cost in DEFAULTS.items() if kernel.removesuffix("_row").endswith(ending))
 
 
@@ -104,7 +109,7 @@ def estimate_instructions(generated: Generated, core: str, optimise: str) -> flo
 
 def layer_instructions(generated: Generated, core: str, optimise: str) -> list[float]:
     """Instructions of each layer that has code, of both cores together."""
-    found = []
+    instructions = []
     for layer in generated.calls:
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
@@ -112,8 +117,8 @@ def layer_instructions(generated: Generated, core: str, optimise: str) -> list[f
         run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
         kernel = layer.call.kernel if run is None else run.text
         cost = cost_of(kernel, core, optimise).of(layer.macs, outputs)
-        found.append(cost + unpacking(layer.call, rows))
-    return found
+        instructions.append(cost + unpacking(layer.call, rows))
+    return instructions
 
 
 def unpacking(call: KernelCall, rows: int) -> float:

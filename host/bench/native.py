@@ -18,6 +18,7 @@ import numpy as np
 from arenite.converters.graph import DTYPES
 from arenite.errors import ToolError
 from arenite.firmware.generator.generate import Generated
+from arenite.firmware.sources import ENGINE
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
 
@@ -188,7 +189,9 @@ def engine_archive(cache: Path) -> Path:
         obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
         if not obj.exists():
             made = f"{obj}.{os.getpid()}"
-            _cc([*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made])
+            _cc(
+                [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made]
+            )
             os.replace(made, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import AreniteError, UsageError
-from arenite.firmware.generator.features import ENERGY, PLAIN, Features, baud_of
+from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
 from arenite.host.bench import cycles, two_cores
 from arenite.host.bench.drivers import Measured, Progress, collected, measure, measure_mlperf
 from arenite.host.bench.elf import ElfSizes, read_elf
@@ -47,7 +47,7 @@ class Options:
     keep: Path | None = None  # leave the project here
     stream_input: bool = False  # the model takes its input row by row
     cycles: bool | None = None  # profile one inference for its cycles; None: where that is possible
-    features: Features = PLAIN  # what the firmware has beyond serving the model
+    features: Features = NO_FEATURES  # what the firmware has beyond serving the model
     feeding: Feeding = ALONE  # over which lines the samples go, and what is kept of them
     fast_ram: int | None = (
         None  # bytes of the board's first RAM that the arena may take; None: all that are free

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from arenite.firmware.generator.generate import Generated, Layer
-from arenite.firmware.generator.needs import cut_for
+from arenite.firmware.generator.needs import split_for
 from arenite.firmware.sizes.timing import layer_instructions
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount
@@ -106,8 +106,8 @@ def _why_whole(project: Project, layer: Layer) -> str:
     if layer.streamed:
         return "runs row by row"
     graph, target = project.generated.model.main, project.prepared.target
-    if cut_for(graph, layer.op, target)[1] is not None:
+    if split_for(graph, layer.op, target)[1] is not None:
         return "no halves that its kernel takes and that touch nothing in common"
-    if cut_for(graph, layer.op, replace(target, barrier=0))[1] is not None:
+    if split_for(graph, layer.op, replace(target, barrier=0))[1] is not None:
         return "too small"
     return "its kernel computes all at once"

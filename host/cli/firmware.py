@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.firmware.generator.features import Features
-from arenite.firmware.platformio.frameworks import next_steps
+from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import expected
 from arenite.host.cli.options import (
     cores_option,
@@ -106,7 +106,7 @@ def firmware(
 
 def _next(board: Board, output: Path) -> list[str]:
     """What to run now: our own command, and what the board's framework has beside it, each on a line."""
-    ways = next_steps(board, str(output))
+    ways = build_commands(board, str(output))
     if board.emulated or board.platformio is not None:
         ways[0] = f"arenite build {output}"
     return [f"{'Next' if number == 0 else '  or'}: {way}" for number, way in enumerate(ways)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.tree import MANIFEST
-from arenite.firmware.platformio.frameworks import next_steps
+from arenite.firmware.platformio.frameworks import build_commands
 from arenite.profiles.boards import load_board
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
@@ -158,7 +158,7 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     if manifest.get("build") is not None:
         _require_compiler(manifest["build"])
     elif load_board(board).platformio is None:
-        steps = " or ".join(next_steps(load_board(board), str(directory)))
+        steps = " or ".join(build_commands(load_board(board), str(directory)))
         raise UsageError(f"PlatformIO does not have {board}: Zephyr builds its firmware.", f"Run `{steps}`.")
     command = [
         sys.executable,

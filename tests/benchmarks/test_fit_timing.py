@@ -9,23 +9,30 @@ from typing import Any
 import pytest
 
 from arenite.firmware.sizes import timing
-from arenite.firmware.sizes.timing import DEFAULTS, Cost, cost_of
+from arenite.firmware.sizes.timing import DEFAULTS, KernelCost, cost_of
 from benchmarks.fit_timing import fit, main, read
 
 SHAPES = [(1000, 50), (90_000, 800), (500, 600), (20_000, 20), (64_000, 6400)]
 
 
 @pytest.mark.parametrize(
-    "cost", [Cost(1.25, 7.5, 300), Cost(0.5, 0, 90), Cost(3, 4, 0), Cost(2, 0, 0), Cost(0, 31, 40)]
+    "cost",
+    [
+        KernelCost(1.25, 7.5, 300),
+        KernelCost(0.5, 0, 90),
+        KernelCost(3, 4, 0),
+        KernelCost(2, 0, 0),
+        KernelCost(0, 31, 40),
+    ],
 )
-def test_known_costs_come_back(cost: Cost) -> None:
+def test_known_costs_come_back(cost: KernelCost) -> None:
     found = fit([(macs, outputs, cost.of(macs, outputs)) for macs, outputs in SHAPES])
     assert found == pytest.approx(cost, abs=1e-3)
 
 
 def test_a_single_layer_is_explained_by_its_macs_or_its_outputs() -> None:
-    assert fit([(100, 10, 250)]) == Cost(2.5, 0, 0)
-    assert fit([(0, 10, 250)]) == Cost(0, 25, 0)
+    assert fit([(100, 10, 250)]) == KernelCost(2.5, 0, 0)
+    assert fit([(0, 10, 250)]) == KernelCost(0, 25, 0)
 
 
 def test_no_cost_is_negative() -> None:
@@ -53,7 +60,7 @@ def test_results_of_all_variants_are_fitted_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each run counts once, other files in the folder and runs without counts are passed over."""
-    cost = Cost(1.5, 12, 200)
+    cost = KernelCost(1.5, 12, 200)
     counts = [round(cost.of(m, o)) for m, o in SHAPES]
     files = {
         "a.json": result("speed", counts),
@@ -76,15 +83,15 @@ def test_results_of_all_variants_are_fitted_together(
 
 def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
-        "a": {"k": Cost(1, 2, 3), "small -Os": Cost(4, 4)},
-        "b": {"k": Cost(5, 2, 3), "m": Cost(9, 9), "m -Os": Cost(11, 9)},
-        "c": {"k": Cost(2, 2, 3)},
+        "a": {"k": KernelCost(1, 2, 3), "small -Os": KernelCost(4, 4)},
+        "b": {"k": KernelCost(5, 2, 3), "m": KernelCost(9, 9), "m -Os": KernelCost(11, 9)},
+        "c": {"k": KernelCost(2, 2, 3)},
     }
     monkeypatch.setattr(timing, "coefficients", lambda: table)
-    assert (cost_of("m", "b", "speed"), cost_of("m", "b", "flash")) == (Cost(9, 9), Cost(11, 9))
-    assert cost_of("k", "a", "flash") == Cost(1, 2, 3)  # measured here, in another build
-    assert cost_of("small", "a", "speed") == Cost(4, 4)
-    assert cost_of("k", "cortex-m4", "speed") == Cost(2, 2, 3)  # the median of the others
+    assert (cost_of("m", "b", "speed"), cost_of("m", "b", "flash")) == (KernelCost(9, 9), KernelCost(11, 9))
+    assert cost_of("k", "a", "flash") == KernelCost(1, 2, 3)  # measured here, in another build
+    assert cost_of("small", "a", "speed") == KernelCost(4, 4)
+    assert cost_of("k", "cortex-m4", "speed") == KernelCost(2, 2, 3)  # the median of the others
     assert (
         cost_of("ar_new_s8_dsp", "a", "ram") == cost_of("ar_new_s8_dsp_row", "a", "ram") == DEFAULTS["_dsp"]
     )

@@ -8,7 +8,7 @@ from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.accesses import estimate_accesses
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.split import slow_accesses
-from benchmarks.split import WAYS, table
+from benchmarks.split import STRATEGIES, table
 from tests.host.bench.graphs import classifier, save
 
 
@@ -22,7 +22,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def test_the_planner_is_at_least_as_good_as_every_naive_way(small: Prepared, share: int) -> None:
     limits = (small.plan.arena_bytes * share // 100, 1 << 20)
     accesses = estimate_accesses(small.generated)
-    made = {way: choose(small, limits) for way, choose in WAYS.items()}
+    made = {way: choose(small, limits) for way, choose in STRATEGIES.items()}
     best = made["planner"]
     assert best is not None and best.plan.split is not None and best.plan.split.status == "optimal"
     assert slow_accesses(best.plan, accesses) == best.plan.split.accesses

@@ -14,7 +14,7 @@ from arenite.host.bench.compare import Record
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks import table
 from benchmarks.pages import full, short
-from benchmarks.runs import VARIANTS, Job, Run
+from benchmarks.runs import VARIANTS, BenchmarkRun, Job
 from benchmarks.targets import read_targets
 from tests.host.bench.graphs import classifier, save
 
@@ -33,8 +33,8 @@ def result(instructions: int, ram: int = 1000) -> dict[str, Any]:
     }
 
 
-def run(variant: str, found: dict[str, Any] | None, note: str = "") -> Run:
-    return Run(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), found, note)
+def run(variant: str, found: dict[str, Any] | None, note: str = "") -> BenchmarkRun:
+    return BenchmarkRun(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), found, note)
 
 
 RECORDS = (Record("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instructions": 1000}),)
@@ -42,7 +42,7 @@ RECORDS = (Record("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instruc
 
 def test_verdicts_of_all_three_kinds() -> None:
     runs = [run("speed", result(230)), run("ram", result(300, 40000)), run("flash", None, "does not fit")]
-    verdicts = table.judge_all(runs, RECORDS)
+    verdicts = table.verdicts_of_runs(runs, RECORDS)
     found = {key[2:]: (v.value, v.limit, v.met) for key, v in verdicts.items()}
     assert found == {
         ("speed", "instructions"): (0.23, 0.24, True),
@@ -62,7 +62,7 @@ def test_verdicts_of_all_three_kinds() -> None:
 
 
 def test_without_a_baseline_there_are_no_verdicts_on_ratios() -> None:
-    verdicts = table.judge_all([run("speed", result(230))], ())
+    verdicts = table.verdicts_of_runs([run("speed", result(230))], ())
     assert {key[3] for key in verdicts} == {"code", "init"}
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from arenite.firmware.sources import BOARDS
 from arenite.firmware.boards.cores import nearest_core
+from arenite.firmware.sources import BOARDS
 from arenite.profiles.boards import Board
 from tests.firmware.cross import BARE, DECLARED, Recipe, compilers, run
 

@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from arenite.firmware.sources import ENGINE
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Quantization
+from arenite.firmware.sources import ENGINE
 from arenite.host.bench.reference import Reference
 from tests.fuzz.builder import GraphBuilder, f32
 
@@ -27,9 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     )
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-shared", "-fPIC"]
     command += ["-fsanitize=float-cast-overflow", "-fsanitize-undefined-trap-on-error"]
-    subprocess.run(
-        [*command, *ENGINE.include_flags, "convert.c", "-o", "convert.so"], check=True, cwd=folder
-    )
+    subprocess.run([*command, *ENGINE.include_flags, "convert.c", "-o", "convert.so"], check=True, cwd=folder)
     loaded = ctypes.CDLL(str(folder / "convert.so"))
     loaded.stored.argtypes = [ctypes.c_float, ctypes.c_float, *[ctypes.c_int32] * 3]
     loaded.stored.restype = ctypes.c_int32

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.firmware.sources import BOARDS, ENGINE
 import os
 import pty
 import shutil
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
+from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.host.link import health
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import SerialTransport
@@ -24,7 +23,7 @@ from tests.firmware.cross import cmake, compile_project, have_compilers
 from tests.firmware.test_port_arduino import compile_as_arduino_core_would
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-POWER_ON, ASKED, FAULT, WATCHDOG, BROWN_OUT, PIN, SOFTWARE, OTHER, UNTOLD = range(9)
+POWER_ON, REQUESTED, FAULT, WATCHDOG, BROWN_OUT, PIN, SOFTWARE, OTHER, UNKNOWN = range(9)
 
 #: A chip by its registers; what they hold comes with the call. ``used`` is what the watchdog's start left there.
 CHIPS = {
@@ -129,7 +128,7 @@ REGISTERS = [
     ("stm32f4", 0x14000000, SOFTWARE),
     ("stm32f4", 0x24000000, WATCHDOG),
     ("stm32f4", 0x44000000, WATCHDOG),
-    ("stm32f4", 0, UNTOLD),
+    ("stm32f4", 0, UNKNOWN),
     ("nrf52", 0, POWER_ON),
     ("nrf52", 1, PIN),
     ("nrf52", 2, WATCHDOG),
@@ -340,7 +339,10 @@ def test_resets_of_an_esp32_by_esp_idf(tmp_path: Path) -> None:
     declared = Path(__file__).parent / "declared" / "espidf"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DESP_PLATFORM", "-DAR_HEALTH"]
     flags += ["-DCONFIG_ESP_MAIN_TASK_STACK_SIZE=4096", "-ffunction-sections", "-Wl,--gc-sections"]
-    subprocess.run(["gcc", *flags, *BOARDS.include_flags, *ENGINE.include_flags, f"-I{declared}", "-o", program, source], check=True)
+    subprocess.run(
+        ["gcc", *flags, *BOARDS.include_flags, *ENGINE.include_flags, f"-I{declared}", "-o", program, source],
+        check=True,
+    )
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     told = dict(zip(map(int, said[1::2]), map(int, said[0::2]), strict=True))
     assert told == ESP_REASONS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.firmware.sources import BOARDS
 import ctypes
 import random
 import shutil
@@ -11,6 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from arenite.firmware.sources import BOARDS
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 CASES = 200_000
@@ -54,9 +54,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("gaps")
     (folder / "driver.c").write_text(_DRIVER)
     renamed = [f"-D__{name}=our_{name}" for name in INTEGER + FLOAT]
-    sources = [str(BOARDS.path(name)) for name in ("divide.c", "soft_float.c")] + [
-        str(folder / "driver.c")
-    ]
+    sources = [str(BOARDS.path(name)) for name in ("divide.c", "soft_float.c")] + [str(folder / "driver.c")]
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *renamed]
     subprocess.run(["gcc", *flags, "-o", str(folder / "gaps.so"), *sources], check=True)
     return ctypes.CDLL(str(folder / "gaps.so"))

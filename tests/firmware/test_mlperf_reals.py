@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.firmware.sources import BOARDS, ENGINE
 import ctypes
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.firmware.sources import BOARDS, ENGINE
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from arenite.converters.graph import Model, Quantization
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
-from arenite.firmware.generator.lower.movement import Movement, piece
+from arenite.firmware.generator.lower.movement import Movement, view_copy
 from arenite.firmware.generator.needs import check_op
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.compare import compare, lower
@@ -150,7 +150,7 @@ def test_moves_in_order_never_destroy_what_they_still_read(shape: list[int], ran
     if random.random() < 0.3:
         random.shuffle(axes)
     source = whole[cut].transpose(axes)
-    p = piece(source, np.empty(source.shape, "V1"))
+    p = view_copy(source, np.empty(source.shape, "V1"))
     assert p is not None
     before = np.arange(whole.size)
     shared, apart = before.copy(), np.zeros(source.size, int)
@@ -168,7 +168,7 @@ def test_moves_in_order_never_destroy_what_they_still_read(shape: list[int], ran
 
 def test_whole_rows_moved_down_are_in_order() -> None:
     whole = np.empty((4, 3), "V1")
-    down, up = piece(whole[1:], np.empty((3, 3), "V1")), piece(whole[::-1], np.empty((4, 3), "V1"))
+    down, up = view_copy(whole[1:], np.empty((3, 3), "V1")), view_copy(whole[::-1], np.empty((4, 3), "V1"))
     assert down is not None and down.in_order and up is not None and not up.in_order
 
 

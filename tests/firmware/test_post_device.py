@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph import Model
-from tests.firmware.library.made import write
+from tests.firmware.library.made import write_library_of
 from tests.firmware.test_processing_device import SHOW_BEST, direct_case, run
 from tests.fuzz.builder import GraphBuilder
 from tests.host.bench.graphs import quant
@@ -94,7 +94,7 @@ def test_the_sources_pass_the_strictest_warnings(tmp_path: Path) -> None:
         name: direct_case(name, model, {"steps": steps}, show, tmp_path).prepared
         for name, (model, steps, show) in CASES.items()
     }
-    library = write(tmp_path / "library", models)
+    library = write_library_of(tmp_path / "library", models)
     strict = [
         "-std=c99",
         "-Wall",

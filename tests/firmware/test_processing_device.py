@@ -28,7 +28,7 @@ from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import load_board
-from tests.firmware.library.made import write
+from tests.firmware.library.made import write_library_of
 from tests.firmware.library.test_bare_metal import link
 from tests.fuzz.builder import GraphBuilder
 from tests.host.bench.graphs import classifier, quant
@@ -249,7 +249,9 @@ def run(
 ) -> list[list[int]]:
     board = load_board(board_name)
     models = {name: case.prepared for name, case in cases.items()}
-    library = write(folder / "library", models, Target.of(board.core, optimise, stream_input=stream))
+    library = write_library_of(
+        folder / "library", models, Target.of(board.core, optimise, stream_input=stream)
+    )
     (library / "examples/bare_metal/main.c").write_text(
         MAIN.format(
             inclusions="\n".join(f'#include "{name}_processing.h"' for name in cases),
@@ -321,7 +323,7 @@ def test_the_sources_of_a_library_pass_the_strictest_warnings(tmp_path: Path) ->
     anchors = {"do": "boxes", "exponential": True, "threshold": 0.3}
     boxes = direct_case("boxes", detector(), {"steps": [anchors, {"do": "nms"}]}, SHOW_BOXES, tmp_path)
     models = {name: case.prepared for name, case in (cases | {"boxes": boxes}).items()}
-    library = write(tmp_path / "library", models)
+    library = write_library_of(tmp_path / "library", models)
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-DAR_HOST"]
     for source in (library / "src").glob("*_processing.c"):
         subprocess.run(["gcc", *strict, "-c", str(source), "-o", str(tmp_path / "out.o")], check=True)

@@ -72,7 +72,7 @@ def test_short_sums_of_units_are_as_long_as_all_of_them_allow() -> None:
 
 def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random graphs are too small for the kernel to be worth its place: here it runs all the same."""
-    monkeypatch.setattr(fully_connected_scalar, "WORTHWHILE", 1)
+    monkeypatch.setattr(fully_connected_scalar, "MIN_MACS", 1)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=3)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.firmware.sources import BOARDS
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import pytest
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.target import Target
+from arenite.firmware.sources import BOARDS
 from arenite.host.bench.reference import Reference
 from arenite.host.prepare import prepare
 from tests.shared import shared_model

@@ -68,11 +68,11 @@ class GraphBuilder:
         tensors always get 0). Tensors have at most ``max_elements`` elements.
         """
         ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
-        made = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
+        produced = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
         fitting = [
             t.index
             for t in self.tensors
-            if t.index in made
+            if t.index in produced
             and t.data is None
             and not t.is_variable
             and t.dtype in dtypes

@@ -20,7 +20,7 @@ from arenite.converters.graph import Model
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import ALONE, load_all
 from tests.fuzz.compare import FUZZ_TARGETS, compare
-from tests.fuzz.shrink import shrink
+from tests.fuzz.shrink import minimize
 
 T = TypeVar("T")
 
@@ -96,8 +96,8 @@ def run_batch(batch: Batch) -> Result:
         if mismatch.case not in seen:
             seen.add(mismatch.case)
             number = batch.first + mismatch.case
-            small = shrink(models[mismatch.case], target)
-            path = saved(batch, number, small)
+            small = minimize(models[mismatch.case], target)
+            path = save_graph(batch, number, small)
             shape = [op.name for op in small.main.ops]
             result.failures.append(
                 f"seed {batch.seed} graph {number}: {mismatch}\n  shrunk to {shape}, saved as {path}"
@@ -105,7 +105,7 @@ def run_batch(batch: Batch) -> Result:
     return result
 
 
-def saved(batch: Batch, number: int, model: Model) -> Path:
+def save_graph(batch: Batch, number: int, model: Model) -> Path:
     batch.save.mkdir(parents=True, exist_ok=True)
     path = batch.save / f"seed{batch.seed}-graph{number}.tflite"
     path.write_bytes(to_flatbuffer(model))
@@ -114,7 +114,7 @@ def saved(batch: Batch, number: int, model: Model) -> Path:
 
 def describe_failure(batch: Batch, problem: str) -> Result:
     """The result of a graph that could not be compared at all."""
-    path = saved(batch, batch.first, batch.model(batch.first))
+    path = save_graph(batch, batch.first, batch.model(batch.first))
     return Result(1, failures=[f"seed {batch.seed} graph {batch.first}: {problem}\n  saved as {path}"])
 
 

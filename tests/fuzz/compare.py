@@ -62,12 +62,12 @@ def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generate
     model = int8_weights(model)
     check_supported(model)
     needs = op_needs(model.main, target)
-    made = plan_streaming(model.main, needs) if target.optimise == "ram" else None
-    if made is None:
-        made = plan(model.main, needs, persistent=resource_sizes(model))
-    elif made.segments:
-        check(model.main, made, needs)
-    return lower_model(model, made, target=target, prefix=prefix)
+    streaming_plan = plan_streaming(model.main, needs) if target.optimise == "ram" else None
+    if streaming_plan is None:
+        streaming_plan = plan(model.main, needs, persistent=resource_sizes(model))
+    elif streaming_plan.segments:
+        check(model.main, streaming_plan, needs)
+    return lower_model(model, streaming_plan, target=target, prefix=prefix)
 
 
 def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -111,13 +111,13 @@ def compare(
         lower(m, f"m{k}t{t}_", target) for t, target in enumerate(targets) for k, m in enumerate(models)
     ]
     natives = build(generated, cache, keep=keep)
-    found = []
+    mismatches = []
     for t, target in enumerate(targets):
         for k, model in enumerate(models):
             native = natives[t * len(models) + k]
             for mismatch in compare_one(k, model, native, np.random.default_rng([seed, k]), runs):
-                found.append(replace(mismatch, target=target))
-    return found
+                mismatches.append(replace(mismatch, target=target))
+    return mismatches
 
 
 def compare_one(
@@ -128,7 +128,7 @@ def compare_one(
     except AreniteError as error:
         raise AssertionError(f"case {case} is not a model that LiteRT accepts: {error}") from error
     has_state = any(t.is_variable or t.dtype == "resource" for t in model.main.tensors)
-    found = []
+    mismatches = []
     for run in range(runs + has_state):
         inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
         fresh = run in (0, runs) or not has_state
@@ -138,8 +138,8 @@ def compare_one(
         got = native.run(inputs, reset=fresh)
         for o, (a, b) in enumerate(zip(want, got, strict=True)):
             mismatch = mismatch_of(case, o, run, a, b)
-            found += [mismatch] if mismatch else []
-    return found
+            mismatches += [mismatch] if mismatch else []
+    return mismatches
 
 
 def mismatch_of(case: int, output: int, run: int, want: np.ndarray, got: np.ndarray) -> Mismatch | None:

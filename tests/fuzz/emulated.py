@@ -8,7 +8,6 @@ the others are the inputs and outputs of all graphs.
 
 from __future__ import annotations
 
-from arenite.firmware.sources import ENGINE
 import argparse
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
+from arenite.firmware.sources import ENGINE
 from arenite.host.bench.native import unit
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
@@ -35,11 +35,11 @@ from tests.fuzz.cases import load_all
 from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
 
 #: Graphs that are made before they are shared out to batches.
-_AT_ONCE = 500
+_GRAPHS_PER_FIRMWARE = 500
 #: RAM that stack and tables take; of the rest, tensors may fill a quarter: kernels need scratch as well.
 _KEPT = 8192
 #: The protocol counts inputs and outputs in one byte each.
-MOST_TENSORS = 255
+MAX_TENSORS = 255
 
 _SELECTOR = """\
 #include "model.h"
@@ -130,13 +130,13 @@ def compare_emulated(
     Returns every difference, and the kernel of every layer. ``folder`` keeps the compiled engine for the next call.
     """
     if folder is None:
-        with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as made:
-            return compare_emulated(models, board_name, seed=seed, optimise=optimise, folder=Path(made))
+        with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as temporary:
+            return compare_emulated(models, board_name, seed=seed, optimise=optimise, folder=Path(temporary))
     board = load_board(board_name)
     target = Target.of(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     engine = [path.name for path in ENGINE.paths(".c")]  # all: what one batch leaves out another needs
-    found = []
+    mismatches = []
     project = write_project(
         folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
     )
@@ -160,28 +160,28 @@ def compare_emulated(
                 raw = client.read_output(first_out + position, t.nbytes)
                 got = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
                 mismatch = mismatch_of(k, position, 0, want[position], got)
-                found += [mismatch] if mismatch else []
+                mismatches += [mismatch] if mismatch else []
             first_in += len(graph.inputs)
             first_out += len(graph.outputs)
-    return found, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
+    return mismatches, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
 
 
 def batches(models: Sequence[Model], most_bytes: int) -> list[list[Model]]:
     """Split the graphs so that each firmware fits the board and the protocol's counts."""
-    made: list[list[Model]] = [[]]
+    batches_so_far: list[list[Model]] = [[]]
     inputs, outputs, size = 1, 0, 0
     for m in models:
         graph = m.main
         need = sum(t.nbytes for t in graph.tensors if t.data is None)
         more = (len(graph.inputs), len(graph.outputs))
-        if made[-1] and (
-            inputs + more[0] > MOST_TENSORS or outputs + more[1] > MOST_TENSORS or size + need > most_bytes
+        if batches_so_far[-1] and (
+            inputs + more[0] > MAX_TENSORS or outputs + more[1] > MAX_TENSORS or size + need > most_bytes
         ):
-            made.append([])
+            batches_so_far.append([])
             inputs, outputs, size = 1, 0, 0
-        made[-1].append(m)
+        batches_so_far[-1].append(m)
         inputs, outputs, size = inputs + more[0], outputs + more[1], size + need
-    return made
+    return batches_so_far
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -199,17 +199,18 @@ def main(argv: list[str] | None = None) -> int:
     kernels: Counter[str] = Counter()
     failures = done = 0
     with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
-        for first in range(0, args.cases, _AT_ONCE):
+        for first in range(0, args.cases, _GRAPHS_PER_FIRMWARE):
             models = [
-                random_model(args.seed, k, ops, 3) for k in range(first, min(first + _AT_ONCE, args.cases))
+                random_model(args.seed, k, ops, 3)
+                for k in range(first, min(first + _GRAPHS_PER_FIRMWARE, args.cases))
             ]
             for batch in batches(models, (load_board(args.board).ram_bytes - _KEPT) // 4):
                 counts.update(op.name for m in batch for op in m.main.ops)
-                found, used = compare_emulated(
+                differences, used = compare_emulated(
                     batch, args.board, seed=args.seed, optimise=args.optimise, folder=Path(folder)
                 )
                 kernels.update(used)
-                for mismatch in found:
+                for mismatch in differences:
                     failures += 1
                     print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
                 done += len(batch)

@@ -12,7 +12,7 @@ _RANGES = {
 }  # fmt: skip
 
 
-def broken_promises(model: Model) -> str:
+def broken_invariants(model: Model) -> str:
     """The first promise that ``model`` breaks, "" when it keeps all."""
     if not model.subgraphs or not model.signatures:
         return "no subgraph or no signature"

@@ -34,7 +34,7 @@ from arenite.errors import AreniteError, ModelError
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import load_all
-from tests.fuzz.promises import broken_promises
+from tests.fuzz.promises import broken_invariants
 
 CRASHES = Path(__file__).resolve().parents[2] / ".cache" / "fuzz_reader"
 
@@ -65,7 +65,7 @@ _CORNERS = (
 
 
 @dataclass(frozen=True)
-class Seed:
+class SeedFile:
     """A good file and the places in it that mean something: (position, bytes)."""
 
     name: str
@@ -103,47 +103,47 @@ class _Walker(_Decoder):
         return value
 
 
-def seed_of(name: str, data: bytes) -> Seed:
+def seed_of(name: str, data: bytes) -> SeedFile:
     walker = _Walker(data)
     walker.table(struct.unpack_from("<I", data, 0)[0], "Model")
-    return Seed(name, data, tuple(sorted(walker.structure)), tuple(sorted(walker.values)))
+    return SeedFile(name, data, tuple(sorted(walker.structure)), tuple(sorted(walker.values)))
 
 
-def seeds(folder: Path | None = None, *, operators: bool = False) -> list[Seed]:
+def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFile]:
     """The small models, plain and as images with a plan; with ``operators`` one random model of each operator that the
     differential fuzzer builds; and the model files of ``folder``."""
-    made = []
+    seed_files = []
     for name, make in small_models.ALL.items():
         model = make()
-        made.append(seed_of(name, to_flatbuffer(model)))
+        seed_files.append(seed_of(name, to_flatbuffer(model)))
         needs = [OpNeeds(scratch=16 if op.name == "CONV_2D" else 0) for op in model.main.ops]
         planned = plan(model.main, needs, alignment=16, persistent={"/state": 4})
-        made.append(seed_of(name + " image", image_bytes(model, planned, source_sha256="0" * 64)))
+        seed_files.append(seed_of(name + " image", image_bytes(model, planned, source_sha256="0" * 64)))
     for name, case in sorted(load_all().items()) if operators else []:
         builder = GraphBuilder(np.random.default_rng(0), max_elements=200)
         case(builder)
-        made.append(seed_of(name, to_flatbuffer(builder.build())))
+        seed_files.append(seed_of(name, to_flatbuffer(builder.build())))
     for path in sorted(folder.glob("*.tflite")) if folder is not None else []:
-        made.append(seed_of(path.name, path.read_bytes()))
-    return made
+        seed_files.append(seed_of(path.name, path.read_bytes()))
+    return seed_files
 
 
-def mutate(rng: random.Random, pool: Sequence[Seed]) -> bytes:
+def mutate(rng: random.Random, pool: Sequence[SeedFile]) -> bytes:
     """One mutant of a random seed."""
     seed = rng.choice(pool)
     data = bytearray(seed.data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         where = rng.random()
         if where < 0.45:
-            _at_a_place(rng, data, seed.values)
+            _at_random_place(rng, data, seed.values)
         elif where < 0.7:
-            _at_a_place(rng, data, seed.structure)
+            _at_random_place(rng, data, seed.structure)
         else:
             rng.choice(_BLIND)(rng, data, pool)
     return bytes(data)
 
 
-def _at_a_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int, int]]) -> None:
+def _at_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int, int]]) -> None:
     position, width = rng.choice(places)
     if position + width > len(data):
         return
@@ -165,51 +165,51 @@ def _at_a_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int,
     data[position : position + width] = (new % (1 << (8 * width))).to_bytes(width, "little")
 
 
-def _flip(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _flip(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     for _ in range(rng.choice((1, 2, 8, 64))):
         if data:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
 
 
-def _cut(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _cut(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     del data[rng.randrange(len(data) + 1) :]
 
 
-def _remove(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _remove(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     at = rng.randrange(len(data) + 1)
     del data[at : at + rng.choice((1, 2, 4, 16, 256))]
 
 
-def _repeat(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _repeat(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     at, length = rng.randrange(len(data) + 1), rng.choice((4, 16, 64, 1024))
     to = rng.randrange(len(data) + 1)
     data[to:to] = data[at : at + length]
 
 
-def _overwrite(rng: random.Random, data: bytearray, pool: Sequence[Seed]) -> None:
+def _overwrite(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
     other = rng.choice(pool).data
     at, length = rng.randrange(len(other)), rng.choice((4, 16, 64, 1024))
     to = rng.randrange(len(data) + 1)
     data[to : to + length] = other[at : at + length]
 
 
-def _splice(rng: random.Random, data: bytearray, pool: Sequence[Seed]) -> None:
+def _splice(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
     other = rng.choice(pool).data
     at = rng.randrange(len(data) + 1)
     data[at:] = other[at:]
 
 
-def _noise(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _noise(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     data[rng.randrange(len(data) + 1) :] = rng.randbytes(rng.choice((8, 64, 512)))
 
 
-def _word(rng: random.Random, data: bytearray, _pool: Sequence[Seed]) -> None:
+def _word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     if len(data) >= 8:
         at = rng.randrange(len(data) - 3) & ~3
         data[at : at + 4] = (rng.choice(_CORNERS) % (1 << 32)).to_bytes(4, "little")
 
 
-_BLIND: tuple[Callable[[random.Random, bytearray, Sequence[Seed]], None], ...] = (
+_BLIND: tuple[Callable[[random.Random, bytearray, Sequence[SeedFile]], None], ...] = (
     _flip, _cut, _remove, _repeat, _overwrite, _splice, _noise, _word,
 )  # fmt: skip
 
@@ -227,7 +227,7 @@ class Report:
 
 
 def run(
-    pool: Sequence[Seed],
+    pool: Sequence[SeedFile],
     cases: int,
     seed: int,
     *,
@@ -240,7 +240,7 @@ def run(
     for case in range(first, first + cases):
         data = mutate(random.Random(f"{seed}:{case}"), pool)
         start = time.perf_counter()
-        problem = _judge(data, through, report)
+        problem = _check_case(data, through, report)
         spent = time.perf_counter() - start
         report.slowest = max(report.slowest, spent)
         if not problem and spent > CASE_SECONDS:
@@ -254,7 +254,7 @@ def run(
     return report
 
 
-def _judge(data: bytes, through: str, report: Report) -> str:
+def _check_case(data: bytes, through: str, report: Report) -> str:
     """The rule that the case broke, or "" when all is well."""
     try:
         image = parse_image(data)
@@ -268,7 +268,7 @@ def _judge(data: bytes, through: str, report: Report) -> str:
         return traceback.format_exc()
     report.accepted += 1
     try:
-        broken = broken_promises(image.model)
+        broken = broken_invariants(image.model)
         if broken:
             return broken
         return (
@@ -304,10 +304,10 @@ def _lowered(image: Image) -> str:
     model, _ = fold_constants(image.model)
     model = int8_weights(model)
     check_supported(model)
-    made = plan(
+    lowered_plan = plan(
         model.main, op_needs(model.main), persistent=resource_sizes(model), order_budget=50, offset_budget=50
     )
-    lower_model(model, made)
+    lower_model(model, lowered_plan)
     return ""
 
 

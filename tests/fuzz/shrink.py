@@ -10,7 +10,7 @@ from arenite.firmware.generator.target import Target
 from tests.fuzz.compare import compare
 
 
-def shrink(model: Model, target: Target) -> Model:
+def minimize(model: Model, target: Target) -> Model:
     """The smallest model found by cutting operators off the end, then the start, that still mismatches."""
     best = model
     changed = True
@@ -38,15 +38,15 @@ def without(model: Model, drop: int) -> Model | None:
     if not kept:
         return None
     read = {i for op in kept for i in op.inputs if i >= 0}
-    made = {i for op in kept for i in op.outputs}
+    produced = {i for op in kept for i in op.outputs}
     floating = sorted(
-        i for i in read - made if graph.tensors[i].data is None and not graph.tensors[i].is_variable
+        i for i in read - produced if graph.tensors[i].data is None and not graph.tensors[i].is_variable
     )
     if any(graph.tensors[i].dtype == "resource" for i in floating):
         return None
-    outputs = tuple(sorted(made - read))
+    outputs = tuple(sorted(produced - read))
     ops: list[Op] = [replace(op, index=k) for k, op in enumerate(kept)]
-    used = sorted(read | made)
+    used = sorted(read | produced)
     place = {old: new for new, old in enumerate(used)}
     tensors = tuple(replace(graph.tensors[old], index=new) for new, old in enumerate(used))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.firmware.sources import BOARDS
 import json
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from arenite.errors import DeviceError, DoesNotFitError
 from arenite.firmware.boards import cores
 from arenite.firmware.generator.target import PORTABLE, Target
+from arenite.firmware.sources import BOARDS
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.elf import read_elf
 from arenite.host.bench.native import build as build_native

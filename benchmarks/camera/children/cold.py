@@ -43,16 +43,16 @@ def main() -> None:
     first = None
     if sys.argv[1] == "cli":
         sys.argv = ["arenite", *sys.argv[2:]]
-        atexit.register(lambda: told(None))
+        atexit.register(lambda: start_report(None))
         from arenite.host.cli.main import run
 
         run()
     else:
         first = loop(*sys.argv[2:])
-        told(first)
+        start_report(first)
 
 
-def told(first: "int | None") -> None:
+def start_report(first: "int | None") -> None:
     print(json.dumps({"first_ns": first, "peak_kb": peak_kb()}), file=sys.stderr, flush=True)
 
 

@@ -94,11 +94,11 @@ def best(result, width: int, height: int):
     """The best face in parts of the picture, or None."""
     if not result.detections:
         return None
-    found = max(result.detections, key=lambda each: each.categories[0].score)
-    box = found.bounding_box
+    detection = max(result.detections, key=lambda each: each.categories[0].score)
+    box = detection.bounding_box
     edges = (box.origin_x, box.origin_y, box.origin_x + box.width, box.origin_y + box.height)
     parts = [edge / side for edge, side in zip(edges, (width, height, width, height), strict=True)]
-    return [*parts, found.categories[0].score]
+    return [*parts, detection.categories[0].score]
 
 
 def main() -> None:
@@ -110,23 +110,23 @@ def main() -> None:
     allowed = os.sched_getaffinity(0)
     print(json.dumps({"ready": True, "version": mp.__version__}), flush=True)
     for line in sys.stdin:
-        asked = json.loads(line)
-        confine(asked["processors"], allowed)
-        from_camera = asked["input"] == "yuyv"
-        times, found = [], [None] * len(rgb)
+        request = json.loads(line)
+        confine(request["processors"], allowed)
+        from_camera = request["input"] == "yuyv"
+        times, detections = [], [None] * len(rgb)
         interrupted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        for number in range(asked["frames"]):
+        for number in range(request["frames"]):
             k = number % len(rgb)
             start = time.perf_counter_ns()
             picture = cv2.cvtColor(yuyv[k], cv2.COLOR_YUV2RGB_YUYV) if from_camera else rgb[k]
-            result = detectors.detect(asked["mode"], picture)
+            result = detectors.detect(request["mode"], picture)
             taken = time.perf_counter_ns() - start
             before, interrupted = interrupted, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             # On one processor its own threads interrupt each other: that is part of what a frame costs.
-            if interrupted == before or asked["processors"] == 1:
+            if interrupted == before or request["processors"] == 1:
                 times.append(taken)
-            found[k] = best(result, width, height)
-        print(json.dumps({"ns": times, "found": found}), flush=True)
+            detections[k] = best(result, width, height)
+        print(json.dumps({"ns": times, "found": detections}), flush=True)
     detectors.close()
 
 

@@ -150,8 +150,8 @@ class AddOrSub(AddLike):
     """Two inputs of one shape can be added row by row."""
 
     def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
-        found = elementwise_rows(graph, op, "ar_add_s8_row")
-        return found if found is not None and len(found.inputs) == 2 else None
+        row_needs = elementwise_rows(graph, op, "ar_add_s8_row")
+        return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None
 
 
 @register

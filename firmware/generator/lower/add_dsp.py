@@ -32,8 +32,8 @@ class _LinearDsp(Variant):
         return self.portable.in_place(graph, op, target)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
-        found = self.portable.rows(graph, op, target)
-        return None if found is None else replace(found, function="ar_add_s8_dsp_row")
+        row_needs = self.portable.rows(graph, op, target)
+        return None if row_needs is None else replace(row_needs, function="ar_add_s8_dsp_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         return replace(self.portable.lower(ctx), kernel="ar_add_s8_dsp", sources=self.kernels)

@@ -18,19 +18,19 @@ class _AddMve(SumVariant):
     sum_row = "ar_add_s8_mve_row"
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        out, found = ctx.output(), affine_sum(ctx.graph, ctx.op)
-        assert found is not None
+        out, solution = ctx.output(), affine_sum(ctx.graph, ctx.op)
+        assert solution is not None
         low, high = activation_range(int(ctx.op.options.get("fused_activation_function", 0)), out)
         fields = {
             "input1": ctx.input_ptr(0),
             "input2": ctx.input_ptr(1),
             "output": ctx.output_ptr(),
-            "multiplier1": found.multiplier1,
-            "multiplier2": found.multiplier2,
-            "constant": found.constant,
+            "multiplier1": solution.multiplier1,
+            "multiplier2": solution.multiplier2,
+            "constant": solution.constant,
             "count": out.elements,
             "row": math.prod(out.shape[-2:]),
-            "shift": found.shift,
+            "shift": solution.shift,
             "act_min": low,
             "act_max": high,
         }

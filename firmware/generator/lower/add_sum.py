@@ -48,5 +48,5 @@ class SumVariant(Variant):
         return LOWERINGS[op.name].in_place(graph, op)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
-        found = elementwise_rows(graph, op, self.sum_row)
-        return found if found is not None and len(found.inputs) == 2 else None
+        row_needs = elementwise_rows(graph, op, self.sum_row)
+        return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None

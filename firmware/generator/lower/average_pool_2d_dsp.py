@@ -11,7 +11,7 @@ from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
 #: Pixels of a window whose bytes add up in 16 bits.
-_MOST = 256
+_MAX_PIXELS = 256
 #: Channels that are summed together.
 _GROUP = 4
 #: Where the row functions are: row by row the portable kernel runs.
@@ -29,11 +29,11 @@ class AveragePool2DDsp(Variant):
         inp, o = graph.tensors[op.inputs[0]], op.options
         if inp.dtype != "int8" or inp.shape[3] < _GROUP:
             return False
-        return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MOST
+        return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
-        found = LOWERINGS[op.name].rows(graph, op)
-        return None if found is None else replace(found, sources=(_ROWS,))
+        row_needs = LOWERINGS[op.name].rows(graph, op)
+        return None if row_needs is None else replace(row_needs, sources=(_ROWS,))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         call = LOWERINGS[self.op_name].lower(ctx)

@@ -15,7 +15,7 @@ MAX_OUTER = 5
 
 
 @dataclass(frozen=True)
-class Walk:
+class BroadcastWalk:
     """Rows of ``inner`` elements; ``outer`` are the dimensions outside a row, fastest first.
 
     ``inner_step`` and each dimension's steps are per input, in elements; a dimension's step is what its advance
@@ -35,7 +35,7 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
         return None
 
 
-def walk(shapes: Sequence[tuple[int, ...]]) -> Walk:
+def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
     """The walk over ``shapes``, with neighbouring dimensions merged where every input allows it."""
     rank = max(len(s) for s in shapes)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
@@ -52,9 +52,9 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> Walk:
         else:
             merged.append((size, present))
     if any(size == 0 for size, _ in merged):
-        return Walk(0, (0,) * len(shapes), ())
+        return BroadcastWalk(0, (0,) * len(shapes), ())
     if not merged:
-        return Walk(1, (0,) * len(shapes), ())
+        return BroadcastWalk(1, (0,) * len(shapes), ())
     inner, has_inner = merged[-1]
     extent = [inner if p else 1 for p in has_inner]  # elements of each input below the current dimension
     rewind = [0] * len(shapes)  # how far the faster outer dimensions have moved each input
@@ -64,7 +64,7 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> Walk:
         outer.append((size, tuple(s - r for s, r in zip(strides, rewind, strict=True))))
         rewind = [r + (size - 1) * s for r, s in zip(rewind, strides, strict=True)]
         extent = [e * size if p else e for e, p in zip(extent, present, strict=True)]
-    return Walk(inner, tuple(int(p) for p in has_inner), tuple(outer))
+    return BroadcastWalk(inner, tuple(int(p) for p in has_inner), tuple(outer))
 
 
 def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
@@ -91,17 +91,17 @@ def broadcast_fields(
     ctx: LowerContext, shapes: Sequence[tuple[int, ...]], itemsizes: Sequence[int]
 ) -> dict[str, object]:
     """The ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
-    made = walk(shapes)
+    merged = walk(shapes)
     pad = 3 - len(shapes)
     rows = [
         [size, *(s * b for s, b in zip(steps, itemsizes, strict=True)), *[0] * pad]
-        for size, steps in made.outer
+        for size, steps in merged.outer
     ]
     return {
         "outer": ctx.table(np.array(rows, np.int32), "broadcast") if rows else NULL,
-        "inner": made.inner,
+        "inner": merged.inner,
         "outer_count": len(rows),
-        "inner_step": [*made.inner_step, *[0] * pad],
+        "inner_step": [*merged.inner_step, *[0] * pad],
     }
 
 

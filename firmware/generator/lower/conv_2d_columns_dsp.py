@@ -6,9 +6,9 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.conv_2d_dsp import MOST_ROWS, folded_pairs, shape_of
+from arenite.firmware.generator.lower.conv_2d_dsp import MAX_ROWS, folded_pairs, shape_of
 from arenite.firmware.generator.lower.pack_pairs import GROUP, packable, pair_words
-from arenite.firmware.generator.lower.pair_form import pair_form
+from arenite.firmware.generator.lower.pair_form import pair_requantization
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -32,7 +32,7 @@ class Conv2DColumnsDsp(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-        if inp.dtype != "int8" or w.data is None or w.shape[2] != _TAPS or w.shape[1] > MOST_ROWS:
+        if inp.dtype != "int8" or w.data is None or w.shape[2] != _TAPS or w.shape[1] > MAX_ROWS:
             return False
         if w.shape[3] != inp.shape[3] or inp.shape[3] % 4 or out.shape[3] % 2 or out.shape[2] < 2:
             return False
@@ -43,7 +43,7 @@ class Conv2DColumnsDsp(Variant):
         if shape["pad_left"] > 1 or right > 1 or max(*inp.shape, *out.shape) >= 1 << 16:
             return False
         folded = folded_pairs(graph, op, 0)
-        return folded is not None and packable(folded) and pair_form(folded) is not None
+        return folded is not None and packable(folded) and pair_requantization(folded) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """The widened pixels of the largest block, and a pixel of padding."""
@@ -54,7 +54,7 @@ class Conv2DColumnsDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded, shape = folded_pairs(ctx.graph, ctx.op, 0), shape_of(ctx.graph, ctx.op)
         assert folded is not None
-        form = pair_form(folded)
+        form = pair_requantization(folded)
         assert form is not None
         del shape["stride_w"], shape["dilation_w"]
         words = pair_words(folded, column_order(shape["k_h"], shape["in_c"]))

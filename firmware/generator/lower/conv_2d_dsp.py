@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded, fold_convolution
+from arenite.firmware.generator.folded import FoldedLayer, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.pack_pairs import (
     TapOrder,
@@ -16,13 +16,13 @@ from arenite.firmware.generator.lower.pack_pairs import (
     pair_words,
     tap_order,
 )
-from arenite.firmware.generator.lower.pair_form import pair_form
+from arenite.firmware.generator.lower.pair_form import pair_requantization
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 
 #: AR_CONV_DSP_ROWS of conv_2d_s8_dsp.h.
-MOST_ROWS = 16
+MAX_ROWS = 16
 #: Neighbouring pixels that the fastest kernel takes together.
 _BLOCK = 3
 #: Bytes up to which the rows under a row of windows are copied whole where they need padding.
@@ -47,15 +47,15 @@ class ConvolutionDsp(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         channels = w.shape[3] if self.axis == 0 else 1
-        if inp.dtype != "int8" or w.data is None or inp.shape[3] != channels or w.shape[1] > MOST_ROWS:
+        if inp.dtype != "int8" or w.data is None or inp.shape[3] != channels or w.shape[1] > MAX_ROWS:
             return False
         taps = order_of(graph, op)
         if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
         folded = self._folded(graph, op)
-        return folded is not None and self.storable(folded) and pair_form(folded) is not None
+        return folded is not None and self.storable(folded) and pair_requantization(folded) is not None
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         """Whether the weights have a place in the kernel's layout."""
         return packable(folded)
 
@@ -72,10 +72,12 @@ class ConvolutionDsp(Variant):
         assert folded is not None
         return self.call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
 
-    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
         return dsp_call(ctx, folded, taps, shape)
 
-    def _folded(self, graph: Subgraph, op: Op) -> Folded | None:
+    def _folded(self, graph: Subgraph, op: Op) -> FoldedLayer | None:
         return folded_pairs(graph, op, self.axis)
 
 
@@ -86,7 +88,7 @@ class Conv2DDsp(ConvolutionDsp):
     axis = 0
 
 
-def folded_pairs(graph: Subgraph, op: Op, axis: int) -> Folded | None:
+def folded_pairs(graph: Subgraph, op: Op, axis: int) -> FoldedLayer | None:
     """The convolution with its weights as [out_c][k_h][k_w][in_c]; two-sided where no other form has a proof."""
     for two_sided in (False, True):
         folded = fold_convolution(graph, op, axis, two_sided=two_sided)
@@ -94,7 +96,7 @@ def folded_pairs(graph: Subgraph, op: Op, axis: int) -> Folded | None:
             return None
         if axis != 0:
             folded = replace(folded, weights=np.swapaxes(folded.weights, 0, axis))
-        if pair_form(folded) is not None:
+        if pair_requantization(folded) is not None:
             return folded
     return None
 
@@ -155,19 +157,19 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
     seamless = one_tap and shape["stride_h"] == 1 and shape["stride_w"] == 1
     row = shape["batches"] * shape["out_h"] * shape["out_w"] if seamless else shape["out_w"]
     pixels = _BLOCK if row == _BLOCK or row > _BLOCK + 1 else 2
-    made = taps.groups * 8 * pixels
+    nbytes = taps.groups * 8 * pixels
     if columns := padded_columns(taps, shape):
-        made += shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape))
+        nbytes += shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape))
     elif needs_window(taps, shape):
         width = (pixels - 1) * shape["stride_w"] + taps.run_width
-        made += width * shape["in_c"] + _overhang(taps, shape)
-    return made
+        nbytes += width * shape["in_c"] + _overhang(taps, shape)
+    return nbytes
 
 
-def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+def dsp_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
     """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields of ``shape_of``."""
     words = pair_words(folded, taps.order)
-    form = pair_form(folded)
+    form = pair_requantization(folded)
     assert form is not None
     filters = np.concatenate([form.biases, words], axis=1)
     return KernelCall(
@@ -181,14 +183,14 @@ def dsp_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str,
 
 def dsp_fields(
     ctx: LowerContext,
-    folded: Folded,
+    folded: FoldedLayer,
     taps: TapOrder,
     shape: dict[str, int],
     filters: np.ndarray,
     requant: np.ndarray,
 ) -> dict[str, Any]:
     """All of ``ar_conv_2d_dsp_params``."""
-    form = pair_form(folded)
+    form = pair_requantization(folded)
     assert form is not None
     return {
         "input": ctx.input_ptr(0),

@@ -14,7 +14,7 @@ from arenite.firmware.generator.quant import activation_range, conv_padding
 from arenite.firmware.generator.target import MVE, Target
 
 #: Filters that the inner product takes at a time, and AR_CONV_2D_MVE_ROWS.
-_GROUP, _MOST_ROWS = 4, 16
+_GROUP, _MAX_ROWS = 4, 16
 #: Bytes of windows that are copied side by side before they are multiplied: the more, the less often a group of filters
 #: is set up. Two windows are the least that keeps the inner product busy.
 _PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
@@ -46,7 +46,7 @@ class _Convolution(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp = graph.tensors[op.inputs[0]]
         out_c, k_h, k_w, in_c = self._shape(graph, op)
-        if inp.dtype != "int8" or inp.shape[3] != in_c or out_c < _GROUP or k_h > _MOST_ROWS:
+        if inp.dtype != "int8" or inp.shape[3] != in_c or out_c < _GROUP or k_h > _MAX_ROWS:
             return False
         if op.options.get("dilation_w_factor", 1) != 1 and k_w != 1:
             return False

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded, fold_convolution
+from arenite.firmware.generator.folded import FoldedLayer, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.scalar_fields import (
     SCALE,
@@ -98,7 +98,7 @@ def biased(core: str) -> bool:
     return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
 
 
-def together(core: str) -> int:
+def pixels_per_word(core: str) -> int:
     """Channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
     return 1 if core.startswith("cortex-") else 2
 
@@ -128,7 +128,7 @@ class _Pairs(Variant):
     row_function = "ar_conv_2d_s8_scalar_row"
     axis: ClassVar[int]
 
-    def _weights(self, graph: Subgraph, op: Op) -> tuple[Folded, np.ndarray] | None:
+    def _weights(self, graph: Subgraph, op: Op) -> tuple[FoldedLayer, np.ndarray] | None:
         """The folded layer and its weights as int64 [out_c][taps]."""
         folded = fold_convolution(graph, op, self.axis, SCALE)
         if folded is None or not has_offsets(folded):
@@ -140,13 +140,13 @@ class _Pairs(Variant):
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8":
             return False
-        found = self._weights(graph, op)
-        if found is None or found[1].shape[1] != geometry(graph, op).taps:
+        packing = self._weights(graph, op)
+        if packing is None or packing[1].shape[1] != geometry(graph, op).taps:
             return False
         # An odd channel needs weights for a partner.
-        count = together(target.core)
+        count = pixels_per_word(target.core)
         alone = out.shape[3] % count != 0
-        return (not alone or target.optimise == "speed") and pack_weights(found[1], 0, count) is not None
+        return (not alone or target.optimise == "speed") and pack_weights(packing[1], 0, count) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         g = geometry(graph, op)
@@ -154,11 +154,11 @@ class _Pairs(Variant):
         return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        found = self._weights(ctx.graph, ctx.op)
-        assert found is not None
-        folded, by_channel = found
+        packing = self._weights(ctx.graph, ctx.op)
+        assert packing is not None
+        folded, by_channel = packing
         offset = biased(ctx.target.core)
-        count = together(ctx.target.core)
+        count = pixels_per_word(ctx.target.core)
         packed = pack_weights(by_channel, _BIAS * offset, count)
         assert packed is not None
         weights, runs = packed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.conv_2d_dsp import ConvolutionDsp, dsp_fields
 from arenite.firmware.generator.lower.fully_connected_dsp import FullyConnectedRowsDsp
 from arenite.firmware.generator.lower.pack_pairs import TapOrder, channel_pairs
-from arenite.firmware.generator.lower.pair_form import PairForm, pair_form
-from arenite.firmware.generator.lower.unpacked_weights import choice
+from arenite.firmware.generator.lower.pair_form import PairRequantization, pair_requantization
+from arenite.firmware.generator.lower.unpacked_weights import unpacked_kernel
 from arenite.firmware.generator.lower.variant import variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -33,7 +33,7 @@ SMALL = 2048
 _TWO_SIDED = 2
 
 
-def nibble_words(folded: Folded, order: np.ndarray) -> np.ndarray:
+def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """Weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
@@ -41,7 +41,7 @@ def nibble_words(folded: Folded, order: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(groups.astype(np.uint8)).view("<i4").reshape(len(even), -1)
 
 
-def nibble_filters(folded: Folded, order: np.ndarray, form: PairForm) -> np.ndarray:
+def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantization) -> np.ndarray:
     """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
     start = 16 * (_difference(first, second) >> 8) + second
@@ -49,7 +49,7 @@ def nibble_filters(folded: Folded, order: np.ndarray, form: PairForm) -> np.ndar
     return np.concatenate([biases.astype(np.uint32).view(np.int32), nibble_words(folded, order)], axis=1)
 
 
-def nibble_requant(form: PairForm) -> np.ndarray:
+def nibble_requant(form: PairRequantization) -> np.ndarray:
     """The table of requantisations: one-sided int32 [pairs, 3], with the first channel's offset."""
     if form.form == _TWO_SIDED:
         return form.requant
@@ -63,8 +63,8 @@ def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
-def w4_call(ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    form = pair_form(folded)
+def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    form = pair_requantization(folded)
     assert form is not None
     filters = nibble_filters(folded, taps.order, form)
     return KernelCall(
@@ -83,8 +83,8 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
 
 def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
     """Whether one of the tier's own kernels runs with whole weights. Pairs with a weight of -8 have no half bytes."""
-    found = choice(graph, op, target)
-    return found is not None and found.kernel is not None and found.kernel.tiers == (DSP,)
+    unpacked = unpacked_kernel(graph, op, target)
+    return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
 
 def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
@@ -106,10 +106,12 @@ class _Convolution(ConvolutionDsp):
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
         return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         return True
 
-    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
         return w4_call(ctx, folded, taps, shape)
 
 
@@ -138,8 +140,10 @@ class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
             return False
         return not small_beside_whole(graph, op, target)
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         return True
 
-    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
         return w4_call(ctx, folded, taps, shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded, fold_convolution
+from arenite.firmware.generator.folded import FoldedLayer, fold_convolution
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.pack_pairs import pair_requant
 from arenite.firmware.generator.lower.variant import Variant, variant
@@ -85,7 +85,7 @@ class Conv2DWinogradDsp(Variant):
         )
 
 
-def winograd_filters(folded: Folded) -> np.ndarray:
+def winograd_filters(folded: FoldedLayer) -> np.ndarray:
     """Biases and transformed weights of every pair of channels, int32 [out_c / 2, 2 + 12 in_c]: the layout of
     ``winograd3_s8_dsp.h``."""
     g0, g1, g2 = np.moveaxis(folded.weights, 2, 0)  # each [out_c, k_h, in_c]

@@ -9,7 +9,7 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.fixed_shift import FixedShift, fix_shift
-from arenite.firmware.generator.folded import Folded, fold_convolution
+from arenite.firmware.generator.folded import FoldedLayer, fold_convolution
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import conv_padding
@@ -65,18 +65,18 @@ class Depthwise3x3Dsp(Variant):
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
         """A row alone makes its tables anew, and widens input rows that the row before has widened already."""
-        found = super().rows(graph, op, target)
-        if found is None:
+        row_needs = super().rows(graph, op, target)
+        if row_needs is None:
             return None
         _, _, width, channels = graph.tensors[op.inputs[0]].shape
         again = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
         rows = graph.tensors[op.outputs[0]].shape[1]
-        extra = found.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + again)
+        extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + again)
         if op.options["stride_h"] != 1:
-            return replace(found, extra=extra)
+            return replace(row_needs, extra=extra)
         kernel = "depthwise_3x3_s1_s8_dsp.c"  # whose address the parameters hold
         return replace(
-            found, extra=extra, function="ar_depthwise_3x3_s1_s8_dsp_row", sources=(*_ROW_S1, kernel)
+            row_needs, extra=extra, function="ar_depthwise_3x3_s1_s8_dsp_row", sources=(*_ROW_S1, kernel)
         )
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
@@ -119,7 +119,7 @@ class Depthwise3x3Dsp(Variant):
         )
 
 
-def _prepare(graph: Subgraph, op: Op) -> tuple[Folded, FixedShift] | None:
+def _prepare(graph: Subgraph, op: Op) -> tuple[FoldedLayer, FixedShift] | None:
     folded = fold_convolution(graph, op, _AXIS)
     if folded is None or folded.clamps:
         return None

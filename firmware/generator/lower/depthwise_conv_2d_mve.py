@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext, u16
-from arenite.firmware.generator.lower.pack_gemm_mve import Twice, folded_bias, requantisation
+from arenite.firmware.generator.lower.pack_gemm_mve import DoubleRounding, folded_bias, requantisation
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.quant import activation_range, conv_padding
 from arenite.firmware.generator.target import MVE, Target
@@ -17,7 +17,7 @@ from arenite.firmware.generator.target import MVE, Target
 BLOCK = 16
 _LANES = np.array([0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15])
 #: AR_DEPTHWISE_MVE_ROWS.
-_MOST_ROWS = 32
+_MAX_ROWS = 32
 #: AR_DEPTHWISE_MVE_BLOCK, in bytes.
 _BLOCK_BYTES = 208
 #: Bytes of an address, on a computer too.
@@ -39,7 +39,7 @@ def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return np.concatenate([start, words], axis=1).astype(np.int32)
 
 
-def pack_scales(twice: Twice) -> np.ndarray:
+def pack_scales(twice: DoubleRounding) -> np.ndarray:
     """Per block 16 multipliers and 16 shifts of a byte, as int32 words."""
     multiplier = blocks(twice.multiplier.astype("<i4"))[:, _LANES]
     shift = np.ascontiguousarray(blocks(twice.shift)[:, _LANES]).view("<i4")
@@ -60,7 +60,7 @@ class _Depthwise(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-        if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MOST_ROWS:
+        if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MAX_ROWS:
             return False
         return sums_fit(taps_of(w.data)) and requantisation(graph, op) is not None
 
@@ -79,7 +79,9 @@ class _Depthwise(Variant):
         assert inp is not None and w is not None and w.data is not None and twice is not None
         filters = taps_of(w.data)
         sums = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
-        tiled = Twice(np.tile(twice.multiplier, repeat), np.tile(twice.shift, repeat), twice.two_sided)
+        tiled = DoubleRounding(
+            np.tile(twice.multiplier, repeat), np.tile(twice.shift, repeat), twice.two_sided
+        )
         _, k_h, k_w, channels = w.shape
         _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
         _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
@@ -134,7 +136,7 @@ _AXES = (
 _DILATIONS = ("dilation_h", "dilation_w")
 
 
-def lying(fields: dict[str, Any]) -> dict[str, Any]:
+def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
     """An image one pixel wide as one of one row, which has the same bytes: outputs of a row share their set-up."""
     if fields["in_w"] != 1 or fields["k_w"] != 1 or fields["out_w"] != 1:
         return fields
@@ -167,7 +169,7 @@ class DepthwiseMve(_Depthwise):
     def lower(self, ctx: LowerContext) -> KernelCall:
         w = ctx.input(1)
         assert w is not None
-        fields = lying(self.fields(ctx)) | {
+        fields = swap_axes(self.fields(ctx)) | {
             "taps": ctx.scratch_ptr(),
             "padding": ctx.scratch_ptr(w.shape[1] * w.shape[2] * _ADDRESS),
             "rest_block": NULL,

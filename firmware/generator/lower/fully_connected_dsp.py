@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded, fold_convolution, fold_fully_connected
+from arenite.firmware.generator.folded import FoldedLayer, fold_convolution, fold_fully_connected
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
 from arenite.firmware.generator.lower.pack_pairs import (
@@ -19,12 +19,12 @@ from arenite.firmware.generator.lower.pack_pairs import (
     row_order,
     tap_order,
 )
-from arenite.firmware.generator.lower.pair_form import pair_form
+from arenite.firmware.generator.lower.pair_form import pair_requantization
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
 ROW_SOURCES = ("fully_connected_s8_dsp.c", "row_dot4_s8_dsp.c")
-_LARGEST = (1 << 16) - 1
+_MAX_UINT16 = (1 << 16) - 1
 
 
 @variant
@@ -39,7 +39,7 @@ class FullyConnectedDsp(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return _rows(graph, op) == 1 and row_suits(_folded(graph, op), self.storable)
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         """Whether the weights have a place in the kernel's layout."""
         return packable(folded)
 
@@ -55,7 +55,7 @@ class FullyConnectedDsp(Variant):
         assert folded is not None
         return self.call(ctx, folded)
 
-    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)
 
 
@@ -71,11 +71,11 @@ class FullyConnectedRowsDsp(Variant):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         folded = _folded(graph, op)
         sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
-        if folded is None or not self.storable(folded) or max(sizes) > _LARGEST:
+        if folded is None or not self.storable(folded) or max(sizes) > _MAX_UINT16:
             return False
-        return pair_form(folded) is not None
+        return pair_requantization(folded) is not None
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         """Whether the weights have a place in the kernel's layout."""
         return packable(folded)
 
@@ -91,7 +91,9 @@ class FullyConnectedRowsDsp(Variant):
         assert folded is not None
         return self.call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
 
-    def call(self, ctx: LowerContext, folded: Folded, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
         return dsp_call(ctx, folded, taps, shape)
 
 
@@ -115,7 +117,7 @@ class Conv2DPixelDsp(Variant):
             return False
         return row_suits(fold_convolution(graph, op, axis=0), self.storable)
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         """Whether the weights have a place in the kernel's layout."""
         return packable(folded)
 
@@ -130,14 +132,14 @@ class Conv2DPixelDsp(Variant):
         assert folded is not None
         return self.call(ctx, folded)
 
-    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)
 
 
-def row_suits(folded: Folded | None, storable: Callable[[Folded], bool]) -> bool:
+def row_suits(folded: FoldedLayer | None, storable: Callable[[FoldedLayer], bool]) -> bool:
     if folded is None or folded.requant.two_sided or not storable(folded):
         return False
-    return max(folded.weights[0].size, len(folded.weights)) <= _LARGEST
+    return max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16
 
 
 def row_scratch(depth: int) -> int:
@@ -145,7 +147,7 @@ def row_scratch(depth: int) -> int:
     return 2 * len(row_order(depth))
 
 
-def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
+def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
     """The call of ``ar_fully_connected_s8_dsp`` for one row."""
     filters = pack_quads(folded, row_order(folded.weights[0].size))
     return KernelCall(
@@ -157,7 +159,9 @@ def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
     )
 
 
-def row_fields(ctx: LowerContext, folded: Folded, filters: np.ndarray, requant: np.ndarray) -> dict[str, Any]:
+def row_fields(
+    ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray
+) -> dict[str, Any]:
     """All of ``ar_fully_connected_dsp_params``."""
     depth = folded.weights[0].size
     return {
@@ -176,7 +180,7 @@ def row_fields(ctx: LowerContext, folded: Folded, filters: np.ndarray, requant: 
     }
 
 
-def _folded(graph: Subgraph, op: Op) -> Folded | None:
+def _folded(graph: Subgraph, op: Op) -> FoldedLayer | None:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     return fold_fully_connected(graph, op) if inp.dtype == "int8" and w.data is not None else None
 

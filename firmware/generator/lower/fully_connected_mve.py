@@ -46,9 +46,9 @@ class FullyConnectedMve(Variant):
         return requantisation(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        found = requantisation(ctx.graph, ctx.op)
-        assert found is not None
-        return units_call(ctx, *found, {"twice": 0, "two_sided": 0})
+        requant = requantisation(ctx.graph, ctx.op)
+        assert requant is not None
+        return units_call(ctx, *requant, {"twice": 0, "two_sided": 0})
 
 
 @variant

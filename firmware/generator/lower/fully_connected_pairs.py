@@ -6,13 +6,13 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.fully_connected_scalar import QUAD, WORTHWHILE, foldable, short_sums
+from arenite.firmware.generator.lower.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
 from arenite.firmware.generator.lower.scalar_fields import requant_fields, scaled_bias, sums_fit
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import Target
 
 #: Units whose weights stand together, two in a word; and inputs that always have to fit a short sum.
-_UNITS, _LEAST = 8, 2
+_UNITS, _MIN_RUN = 8, 2
 
 
 def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -20,7 +20,7 @@ def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     fit, or inputs are left over from whole quads."""
     units, depth = weights.shape
     whole = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
-    if depth % QUAD or not sums_fit(whole.reshape(len(whole), -1, _LEAST)).all():
+    if depth % QUAD or not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
         return None
     words = (whole[0::2] + (whole[1::2] << 16)) & 0xFFFFFFFF
     blocks = words.reshape(-1, _UNITS // 2, depth).transpose(0, 2, 1)
@@ -39,7 +39,7 @@ class FullyConnectedPairs(Variant):
         # Cores whose multiplication adds, or that have few registers, gain less than the flash is worth.
         if not target.core.startswith("rv32") or target.optimise != "speed":
             return False
-        if inp.dtype != "int8" or w.data is None or w.elements < WORTHWHILE or w.shape[1] % QUAD:
+        if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:
             return False
         folded = foldable(graph, op)
         return folded is not None and pack_pairs(folded.weights) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded, fold_fully_connected
+from arenite.firmware.generator.folded import FoldedLayer, fold_fully_connected
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.scalar_fields import (
     SCALE,
@@ -20,13 +20,13 @@ from arenite.firmware.generator.target import Target
 #: Inputs of a quad.
 QUAD = 4
 #: Inputs that always have to fit a short sum.
-_LEAST = 2
+_MIN_RUN = 2
 #: Units whose weights share a word.
 _UNITS = 4
 #: What one byte can count.
-_LONGEST = 255
+_MAX_RUN = 255
 #: Fewest products for which the kernel is worth its place.
-WORTHWHILE = 1024
+MIN_MACS = 1024
 #: Bytes of scratch for a quad: two sums and four int16.
 _QUAD_BYTES = 16
 
@@ -41,7 +41,7 @@ def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarra
     where two inputs do not always fit."""
     units, depth = weights.shape
     whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
-    if not sums_fit(whole.reshape(len(whole), -1, _LEAST)).all():
+    if not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
         return None
     runs = short_sums(whole, _UNITS * count)
     biased = (whole[:, :depth] + 128).reshape(-1, _UNITS, depth).transpose(0, 2, 1)
@@ -61,14 +61,14 @@ def _runs(weights: np.ndarray) -> list[int]:
     runs, at = [], 0
     while at < count:
         n = 0
-        while n < min(count - at, _LONGEST) and sums_fit(weights[:, QUAD * at : QUAD * (at + n + 1)]).all():
+        while n < min(count - at, _MAX_RUN) and sums_fit(weights[:, QUAD * at : QUAD * (at + n + 1)]).all():
             n += 1
         runs.append(n)
         at += max(n, 1)
     return runs
 
 
-def foldable(graph: Subgraph, op: Op) -> Folded | None:
+def foldable(graph: Subgraph, op: Op) -> FoldedLayer | None:
     """The layer with its zero points and scales folded; None where that is not exact."""
     folded = fold_fully_connected(graph, op, SCALE)
     return folded if folded is not None and has_offsets(folded) else None
@@ -87,7 +87,7 @@ class FullyConnectedScalar(Variant):
         if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
             return False
         # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
-        if w.elements < WORTHWHILE or (w.shape[0] % _UNITS and target.optimise != "speed"):
+        if w.elements < MIN_MACS or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
         folded = foldable(graph, op)
         return folded is not None and pack_weights(folded.weights, words(target.core)) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.conv_2d_w4_dsp import SMALL, is_int4, nibble_words, small_beside_whole
 from arenite.firmware.generator.lower.fully_connected_dsp import Conv2DPixelDsp, FullyConnectedDsp, row_fields
@@ -16,7 +16,7 @@ from arenite.firmware.generator.target import Target
 SOURCES = ("fully_connected_w4_dsp.c", "row_dot4_w4_dsp.c", "sum8_dsp.c")
 
 
-def nibble_quads(folded: Folded, order: np.ndarray) -> np.ndarray:
+def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """The filters of ``row_dot_w4_dsp.h``, int32 [quads, 4 + len(order) / 2]; ``order`` as ``row_order`` gives it."""
     even, odd = channel_pairs(folded.bias[:, None])
     biases = (np.concatenate([16 * even + odd, odd], axis=1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
@@ -28,14 +28,14 @@ def nibble_quads(folded: Folded, order: np.ndarray) -> np.ndarray:
     return np.concatenate([biases.reshape(quads, 4), mixed], axis=1)
 
 
-def nibble_quad_requant(folded: Folded) -> np.ndarray:
+def nibble_quad_requant(folded: FoldedLayer) -> np.ndarray:
     """The table of requantisations, int32 [quads * 2, 4]."""
     offset, _ = channel_pairs(folded.requant.offset[:, None])
     table = np.concatenate([pair_requant(folded), offset.astype(np.int32)], axis=1)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 
 
-def row_call(ctx: LowerContext, folded: Folded) -> KernelCall:
+def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
     """The call of ``ar_fully_connected_w4_dsp`` for one row."""
     order = row_order(folded.weights[0].size)
     return KernelCall(
@@ -65,10 +65,10 @@ class FullyConnectedRowW4Dsp(FullyConnectedDsp):
             is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
         )
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         return True
 
-    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)
 
 
@@ -83,8 +83,8 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
             is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
         )
 
-    def storable(self, folded: Folded) -> bool:
+    def storable(self, folded: FoldedLayer) -> bool:
         return True
 
-    def call(self, ctx: LowerContext, folded: Folded) -> KernelCall:
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)

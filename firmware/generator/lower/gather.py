@@ -22,7 +22,7 @@ from arenite.firmware.generator.lower.rearrange import axis_of, integers
 
 INDEX_TYPES = ("int16", "int32", "int64")
 #: AR_GATHER_ND_DIMS of gather.h.
-MOST_DIMS = 8
+MAX_DIMS = 8
 
 
 def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
@@ -108,7 +108,7 @@ class GatherNd(Lowering):
         if not x.shape or not indices.shape or not x.elements:
             raise refuse(op, x, "and the indices need at least one dimension", "Reshape.")
         depth = indices.shape[-1]
-        if depth > min(len(x.shape), MOST_DIMS):
+        if depth > min(len(x.shape), MAX_DIMS):
             raise refuse(op, indices, f"names {depth} dimensions of {len(x.shape)}", "Fix the indices.")
         expected = (*indices.shape[:-1], *x.shape[depth:])
         if out.shape != expected:

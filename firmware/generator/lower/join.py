@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import refuse, register
-from arenite.firmware.generator.lower.movement import Movement, Pair, same_quant
+from arenite.firmware.generator.lower.movement import Movement, ViewPair, same_quant
 from arenite.firmware.generator.lower.rearrange import axis_of
 
 
@@ -25,7 +25,7 @@ class Concatenation(Movement):
             if t.dtype == "int8":
                 same_quant(op, graph.tensors[op.outputs[0]], t)
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         axis = axis_of(op, int(op.options["axis"]), outs[0].ndim)
         pairs, start = [], 0
         for source in ins:
@@ -48,7 +48,7 @@ class Pack(Movement):
         for i in op.inputs:
             same_quant(op, graph.tensors[op.outputs[0]], graph.tensors[i])
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         axis = axis_of(op, int(op.options["axis"]), outs[0].ndim)
         if outs[0].shape[axis] != len(ins):
             raise ValueError(f"{len(ins)} inputs for {outs[0].shape[axis]} parts")

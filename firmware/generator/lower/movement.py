@@ -25,16 +25,16 @@ from arenite.firmware.generator.lower.base import (
 )
 
 #: AR_COPY_DIMS of strided_copy.h.
-MOST_DIMS = 8
+MAX_DIMS = 8
 
 ANY_TYPE = ("int8", "int16", "int32", "int64", "uint8", "bool", "float32")
 
 #: Source and target of one copy: views of one shape.
-Pair = tuple[np.ndarray, np.ndarray]
+ViewPair = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Piece:
+class StridedCopy:
     """One strided copy, as in ``ar_copy_piece``; offsets and strides in bytes."""
 
     source: np.ndarray  # the whole array that the source view belongs to
@@ -69,7 +69,7 @@ def _address(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def piece(source: np.ndarray, target: np.ndarray) -> Piece | None:
+def view_copy(source: np.ndarray, target: np.ndarray) -> StridedCopy | None:
     """The copy of ``source`` to ``target`` with as few dimensions as possible; None when nothing is to be copied.
 
     Raises ``ValueError`` when the shapes differ.
@@ -78,13 +78,13 @@ def piece(source: np.ndarray, target: np.ndarray) -> Piece | None:
         raise ValueError(f"{list(source.shape)} elements do not fill {list(target.shape)}")
     if source.size == 0:
         return None
-    found = [
+    strided_copies = [
         (n, a, b) for n, a, b in zip(source.shape, source.strides, target.strides, strict=True) if n != 1
     ]
-    found.sort(key=lambda d: abs(d[2]))
+    strided_copies.sort(key=lambda d: abs(d[2]))
     run = source.itemsize
     dims: list[tuple[int, int, int]] = []
-    for n, a, b in found:
+    for n, a, b in strided_copies:
         if not dims and a == b == run:
             run *= n
         elif dims and a == dims[-1][0] * dims[-1][1] and b == dims[-1][0] * dims[-1][2]:
@@ -92,7 +92,7 @@ def piece(source: np.ndarray, target: np.ndarray) -> Piece | None:
         else:
             dims.append((n, a, b))
     owner_in, owner_out = root(source), root(target)
-    return Piece(
+    return StridedCopy(
         owner_in,
         owner_out,
         _address(source) - _address(owner_in),
@@ -102,7 +102,7 @@ def piece(source: np.ndarray, target: np.ndarray) -> Piece | None:
     )
 
 
-def stand_in(tensor: Tensor) -> np.ndarray:
+def placeholder(tensor: Tensor) -> np.ndarray:
     """An array of the tensor's shape and element size; its memory is never touched."""
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
@@ -137,7 +137,7 @@ class Movement(Lowering):
     moved: ClassVar[Sequence[int] | None] = (0,)
 
     @abstractmethod
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         """Views of ``ins`` (or constants) and of ``outs``, in the order in which they must be copied.
 
         Raises ``ValueError`` or ``IndexError`` when the shapes do not fit together.
@@ -151,9 +151,9 @@ class Movement(Lowering):
             require_dtype(op, graph.tensors[i], (first.dtype,))
         self.check_values(graph, op)
         for p in self.pieces(graph, op)[0]:
-            if len(p.dims) > MOST_DIMS:
+            if len(p.dims) > MAX_DIMS:
                 raise refuse(
-                    op, first, f"needs more than {MOST_DIMS} dimensions", "Split it into two operators."
+                    op, first, f"needs more than {MAX_DIMS} dimensions", "Split it into two operators."
                 )
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
@@ -164,26 +164,26 @@ class Movement(Lowering):
 
     def pieces(
         self, graph: Subgraph, op: Op
-    ) -> tuple[list[Piece], list[np.ndarray | None], list[np.ndarray]]:
+    ) -> tuple[list[StridedCopy], list[np.ndarray | None], list[np.ndarray]]:
         """The copies, and the arrays that stand for inputs (None for those that are not moved) and outputs."""
         moved = set(self._moved(op))
         try:
-            ins = [stand_in(graph.tensors[i]) if i in moved else None for i in op.inputs]
-            outs = [stand_in(graph.tensors[i]) for i in op.outputs]
+            ins = [placeholder(graph.tensors[i]) if i in moved else None for i in op.inputs]
+            outs = [placeholder(graph.tensors[i]) for i in op.outputs]
             pairs = self.pairs(graph, op, ins, outs)  # type: ignore[arg-type]
-            found = [p for source, target in pairs if (p := piece(source, target)) is not None]
+            strided_copies = [p for source, target in pairs if (p := view_copy(source, target)) is not None]
         except (ValueError, IndexError, OverflowError, MemoryError) as error:
             out = graph.tensors[op.outputs[0]]
             raise refuse(op, out, f"the shapes do not fit: {error}", "Export the model again.") from error
-        return found, ins, outs
+        return strided_copies, ins, outs
 
-    def _sole(self, graph: Subgraph, op: Op) -> tuple[int, Piece] | None:
+    def _sole(self, graph: Subgraph, op: Op) -> tuple[int, StridedCopy] | None:
         """(input position, piece) when one piece moves one input to the only output."""
-        found, ins, outs = self.pieces(graph, op)
-        if len(found) != 1 or len(outs) != 1:
+        strided_copies, ins, outs = self.pieces(graph, op)
+        if len(strided_copies) != 1 or len(outs) != 1:
             return None
-        position = next((k for k, a in enumerate(ins) if a is found[0].source), None)
-        return None if position is None else (position, found[0])
+        position = next((k for k, a in enumerate(ins) if a is strided_copies[0].source), None)
+        return None if position is None else (position, strided_copies[0])
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         sole = self._sole(graph, op)
@@ -200,8 +200,8 @@ class Movement(Lowering):
         return ((sole[0], 0),) if sole is not None and sole[1].in_order else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
-        found, ins, outs = self.pieces(ctx.graph, ctx.op)
-        if not found:
+        strided_copies, ins, outs = self.pieces(ctx.graph, ctx.op)
+        if not strided_copies:
             return None
         pointers = {id(a): ctx.input_ptr(k) for k, a in enumerate(ins) if a is not None}
         pointers |= {id(a): ctx.output_ptr(k) for k, a in enumerate(outs)}
@@ -212,8 +212,8 @@ class Movement(Lowering):
             assert array.dtype.kind != "V", "NumPy made a copy where a view was meant"
             return Expr(ctx.table(array, "fill").text, offset)
 
-        if len(found) == 1 and not found[0].dims:
-            p = found[0]
+        if len(strided_copies) == 1 and not strided_copies[0].dims:
+            p = strided_copies[0]
             source, target = at(p.source, p.in_offset), at(p.target, p.out_offset)
             if source == target:
                 return None
@@ -230,7 +230,7 @@ class Movement(Lowering):
                 "run": p.run,
                 "rank": max(len(p.dims), 1),
             }
-            for p in found
+            for p in strided_copies
         ]
         return KernelCall(
             "ar_strided_copy",

@@ -17,7 +17,7 @@ _PIECES = (32, 16)
 
 
 @dataclass(frozen=True)
-class Twice:
+class DoubleRounding:
     """A convolution's requantisation with two roundings, as Helium's own instructions do it.
 
     ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; negative throughout if ``two_sided``:
@@ -29,7 +29,7 @@ class Twice:
     two_sided: bool
 
 
-def requantisation(graph: Subgraph, op: Op) -> Twice | None:
+def requantisation(graph: Subgraph, op: Op) -> DoubleRounding | None:
     """That of a convolution that its lowering's ``check`` has accepted; None where its scales do not fit."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     channels = out.shape[3]
@@ -40,7 +40,7 @@ def requantisation(graph: Subgraph, op: Op) -> Twice | None:
     two_sided = low < out.zero_point
     if np.any(shift >= (0 if two_sided else 1)):
         return None
-    return Twice(multiplier, shift, two_sided)
+    return DoubleRounding(multiplier, shift, two_sided)
 
 
 def folded_bias(filters: np.ndarray, bias: np.ndarray | None, zero_point: int) -> np.ndarray:
@@ -63,7 +63,7 @@ def pack_filters(filters: np.ndarray) -> np.ndarray:
 
 
 def gemm_fields(
-    ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, twice: Twice
+    ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, twice: DoubleRounding
 ) -> dict[str, Any]:
     """All of ``ar_gemm_s8_mve_params``; ``filters`` is int8 [channels, depth] in the order of a window's bytes."""
     inp = ctx.input(0)

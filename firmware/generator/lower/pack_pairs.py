@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 
 #: Inputs of a group within its four bytes: the halves of its first word, then of its second.
 GROUP = np.array([0, 2, 1, 3])
@@ -55,13 +55,13 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     return TapOrder(runs, run_width, whole, rest, np.concatenate([groups, rests, padding]))
 
 
-def packable(folded: Folded) -> bool:
+def packable(folded: FoldedLayer) -> bool:
     """Whether 256 * a + b fits 16 bits for all weights of both channels of every pair."""
     even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
-def pair_words(folded: Folded, order: np.ndarray) -> np.ndarray:
+def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """Weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low half."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
@@ -70,7 +70,7 @@ def pair_words(folded: Folded, order: np.ndarray) -> np.ndarray:
     return _int32(halves[:, 0::2] | halves[:, 1::2] << 16)
 
 
-def pair_biases(folded: Folded) -> np.ndarray:
+def pair_biases(folded: FoldedLayer) -> np.ndarray:
     """Int32 [pairs, 2]: both biases in one word, and the odd channel's. A one-sided offset of the even channel enters
     the same way, in units of 1 / 256."""
     even, odd = channel_pairs(folded.bias[:, None])
@@ -80,7 +80,7 @@ def pair_biases(folded: Folded) -> np.ndarray:
     return _int32(np.concatenate([256 * even + odd + offset, odd], axis=1))
 
 
-def pair_requant(folded: Folded) -> np.ndarray:
+def pair_requant(folded: FoldedLayer) -> np.ndarray:
     """The table of requantisations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
     ``row_dot_s8_dsp.h``."""
     requant = folded.requant
@@ -115,7 +115,7 @@ def _int32(values: np.ndarray) -> np.ndarray:
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def pack_quads(folded: Folded, order: np.ndarray) -> np.ndarray:
+def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """Filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]: the biases of two pairs, then by turns a word of
     weights of each."""
     biases, words = pair_biases(folded), pair_words(folded, order)
@@ -126,7 +126,7 @@ def pack_quads(folded: Folded, order: np.ndarray) -> np.ndarray:
     return np.concatenate([biases.reshape(quads, 4), mixed], axis=1)
 
 
-def quad_requant(folded: Folded) -> np.ndarray:
+def quad_requant(folded: FoldedLayer) -> np.ndarray:
     """The table of one-sided requantisations, int32 [quads * 2, 3]."""
     table = pair_requant(folded)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table

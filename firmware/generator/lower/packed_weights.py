@@ -14,9 +14,9 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext
-from arenite.firmware.generator.lower.redirect import Redirected, lowered, weights_of
+from arenite.firmware.generator.lower.redirect import RedirectedContext, lower_redirected, weights_of
 from arenite.firmware.generator.lower.variant import Variant, variant
-from arenite.firmware.generator.packing import Codes, best_codes
+from arenite.firmware.generator.packing import PackedCodes, smallest_codes
 from arenite.firmware.generator.target import TIERS, Target
 
 #: Bytes of flash that the kernels take, about, above those that they replace (a Cortex-M built for size), and a layer's
@@ -24,11 +24,11 @@ from arenite.firmware.generator.target import TIERS, Target
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
 #: Unpacking costs instructions: a layer must save one part in so many of its weights.
-_LEAST_PART = 4
+_MIN_SAVING_DIVISOR = 4
 #: Graphs whose decision is kept.
-_REMEMBERED = 32
+_CACHED_GRAPHS = 32
 
-_decided: OrderedDict[tuple[int, Target], tuple[Subgraph, frozenset[int]]] = OrderedDict()
+_cache: OrderedDict[tuple[int, Target], tuple[Subgraph, frozenset[int]]] = OrderedDict()
 
 
 class _Packed(Variant):
@@ -45,15 +45,15 @@ class _Packed(Variant):
             return False
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
-    def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[Codes | None, int]:
+    def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[PackedCodes | None, int]:
         """The weights as codes, channel after channel, and the bytes that they save; 0 where that is not worth it."""
         (values,) = weights_of(graph, op, target, None)
-        codes = best_codes(np.moveaxis(values, self.axis, 0))
+        codes = smallest_codes(np.moveaxis(values, self.axis, 0))
         if codes is None:
             return None, 0
         whole = -(-values.nbytes // 4) * 4
         saved = whole - codes.nbytes - _LAYER
-        return codes, saved if saved * _LEAST_PART >= whole else 0
+        return codes, saved if saved * _MIN_SAVING_DIVISOR >= whole else 0
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         w = graph.tensors[op.inputs[1]]
@@ -67,7 +67,7 @@ class _Packed(Variant):
         """The operator's own call, without weights, and the fields of ``ar_packed``."""
         codes, _ = self.codes(ctx.graph, ctx.op, ctx.target)
         assert codes is not None
-        inner = lowered(Redirected(ctx, lambda _: NULL), None)
+        inner = lower_redirected(RedirectedContext(ctx, lambda _: NULL), None)
 
         def stored(values: np.ndarray | None, hint: str) -> Expr:
             return NULL if values is None or not values.size else ctx.weights(values, hint)
@@ -146,14 +146,14 @@ _KINDS: tuple[_Packed, ...] = (Conv2DPacked(), DepthwiseConv2DPacked(), FullyCon
 def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
     """Operators with int8 weights that take less flash packed, all of them together with the code for it."""
     key = (id(graph), target)
-    known = _decided.get(key)
+    known = _cache.get(key)
     if known is not None and known[0] is graph:
         return known[1]
-    made = _worth_packing(graph, target)
-    _decided[key] = (graph, made)
-    while len(_decided) > _REMEMBERED:
-        _decided.popitem(last=False)
-    return made
+    positions = _worth_packing(graph, target)
+    _cache[key] = (graph, positions)
+    while len(_cache) > _CACHED_GRAPHS:
+        _cache.popitem(last=False)
+    return positions
 
 
 def _worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:

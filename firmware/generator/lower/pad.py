@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import refuse, register
-from arenite.firmware.generator.lower.movement import Movement, Pair, filled, same_quant
+from arenite.firmware.generator.lower.movement import Movement, ViewPair, filled, same_quant
 from arenite.firmware.generator.lower.rearrange import integers
 
 
@@ -54,7 +54,7 @@ class Pad(Movement):
         quantized = out.quant is not None and out.dtype in ("int8", "uint8", "int16")
         return filled(shape, out.zero_point if quantized else 0, out.dtype)
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         interior, borders = frame(ins[0].shape, paddings(graph, op), outs[0])
         pairs = [(ins[0], interior)]
         for _, *sides in borders:
@@ -90,7 +90,7 @@ class MirrorPad(Movement):
             if max(pads) > d - limit:
                 raise refuse(op, None, f"paddings {pads} mirror more than a dimension of {d}", "Pad less.")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         skip = 1 if int(op.options["mode"]) == 0 else 0  # REFLECT does not repeat the edge
         pads = paddings(graph, op)
         interior, borders = frame(ins[0].shape, pads, outs[0])

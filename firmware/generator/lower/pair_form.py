@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.firmware.generator.affine_requant import AffineRequant, solve_with_shift
 from arenite.firmware.generator.fixed_shift import FixedShift, fix_shift
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.lower.pack_pairs import (
     pair_biases,
     pair_requant,
@@ -21,11 +21,11 @@ from arenite.firmware.generator.rotated_offset import rotate_offsets
 #: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
 _SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
 #: Layers that are kept: whether one suits and its lowering both ask.
-_REMEMBERED = 512
+_CACHED_LAYERS = 512
 
 
 @dataclass(frozen=True)
-class PairForm:
+class PairRequantization:
     """``biases``: int32 [pairs, 2]; ``requant``: int32 [pairs, 2], two-sided [pairs, 4]."""
 
     biases: np.ndarray
@@ -35,24 +35,24 @@ class PairForm:
     form: int
 
 
-_memory: OrderedDict[int, tuple[AffineRequant, PairForm | None]] = OrderedDict()
+_cache: OrderedDict[int, tuple[AffineRequant, PairRequantization | None]] = OrderedDict()
 
 
-def pair_form(folded: Folded) -> PairForm | None:
+def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
     """None where the offset of an odd channel has no proof in the top byte of its sum. The weights' first axis is that
     of the channels."""
     key = id(folded.requant)
-    known = _memory.get(key)
+    known = _cache.get(key)
     if known is not None and known[0] is folded.requant:
         return known[1]
-    made = _make(folded)
-    _memory[key] = (folded.requant, made)
-    while len(_memory) > _REMEMBERED:
-        _memory.popitem(last=False)
-    return made
+    form = _make(folded)
+    _cache[key] = (folded.requant, form)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return form
 
 
-def _make(folded: Folded) -> PairForm | None:
+def _make(folded: FoldedLayer) -> PairRequantization | None:
     requant = folded.requant
     if requant.two_sided:
         fixed = solve_with_shift(
@@ -67,7 +67,7 @@ def _make(folded: Folded) -> PairForm | None:
         if fixed is not None:
             folded = replace(folded, requant=fixed)
             requant = fixed
-        return PairForm(
+        return PairRequantization(
             pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
         )
     odd = np.arange(1, len(folded.bias), 2)
@@ -76,9 +76,13 @@ def _make(folded: Folded) -> PairForm | None:
         (fix_shift(folded, 0, _SHIFT), _SHIFT, _FIXED),
         (own, requant.shift, _ONE_SIDED),
     ):
-        made = None if start is None else rotate_offsets(folded, start, 0, shift, odd)
-        if made is not None:
-            return PairForm(
-                rotated_biases(made.bias), rotated_requant(made.multiplier), made.rounding, shift, form
+        rotation = None if start is None else rotate_offsets(folded, start, 0, shift, odd)
+        if rotation is not None:
+            return PairRequantization(
+                rotated_biases(rotation.bias),
+                rotated_requant(rotation.multiplier),
+                rotation.rounding,
+                shift,
+                form,
             )
     return None

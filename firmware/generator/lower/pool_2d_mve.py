@@ -15,7 +15,7 @@ from arenite.firmware.generator.target import MVE, Target
 #: Bytes of an address, on a computer too.
 _ADDRESS = 8
 #: Pixels of -128 whose sum fits into int16.
-_MOST_PIXELS = 255
+_MAX_PIXELS = 255
 
 
 class _PoolMve(Variant):
@@ -31,8 +31,8 @@ class _PoolMve(Variant):
         return int(op.options["filter_height"]) * _ADDRESS
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
-        found = pool_rows(graph, op, f"ar_{self.kernel}_row")
-        return None if found is None else replace(found, scratch=self.scratch(graph, op, target))
+        row_needs = pool_rows(graph, op, f"ar_{self.kernel}_row")
+        return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         plain = LOWERINGS[self.op_name].lower(ctx)
@@ -54,15 +54,15 @@ class AveragePoolMve(_PoolMve):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         pixels = op.options["filter_height"] * op.options["filter_width"]
-        return super().suits(graph, op, target) and pixels <= _MOST_PIXELS
+        return super().suits(graph, op, target) and pixels <= _MAX_PIXELS
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
         whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
         if not whole or graph.tensors[op.outputs[0]].elements != inp.shape[3]:
             return super().rows(graph, op, target)
-        found = accumulating_rows(graph, op, "ar_average_pool_2d_s8_mve_add")
-        return None if found is None else replace(found, scratch=self.scratch(graph, op, target))
+        row_needs = accumulating_rows(graph, op, "ar_average_pool_2d_s8_mve_add")
+        return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
 
 
 @variant

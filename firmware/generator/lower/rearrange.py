@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import refuse, register, require_constant
-from arenite.firmware.generator.lower.movement import Movement, Pair, same_quant
+from arenite.firmware.generator.lower.movement import Movement, ViewPair, same_quant
 
 
 def integers(graph: Subgraph, op: Op, position: int, what: str) -> list[int]:
@@ -31,7 +31,7 @@ class Transpose(Movement):
     def check_values(self, graph: Subgraph, op: Op) -> None:
         integers(graph, op, 1, "the permutation")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         return [(ins[0].transpose(integers(graph, op, 1, "the permutation")), outs[0])]
 
 
@@ -43,7 +43,7 @@ class Reverse(Movement):
     def check_values(self, graph: Subgraph, op: Op) -> None:
         integers(graph, op, 1, "the axes")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         axes = [axis_of(op, a, ins[0].ndim) for a in integers(graph, op, 1, "the axes")]
         return [(np.flip(ins[0], tuple(sorted(set(axes)))), outs[0])]
 
@@ -65,7 +65,7 @@ class BlockMove(Movement):
 class DepthToSpace(BlockMove):
     op_name = "DEPTH_TO_SPACE"
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         b = self.block(graph, op)
         n, h, w, c = ins[0].shape
         source = ins[0].reshape(n, h, w, b, b, c // (b * b)).transpose(0, 1, 3, 2, 4, 5)
@@ -76,7 +76,7 @@ class DepthToSpace(BlockMove):
 class SpaceToDepth(BlockMove):
     op_name = "SPACE_TO_DEPTH"
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         b = self.block(graph, op)
         n, h, w, c = ins[0].shape
         source = ins[0].reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5)
@@ -97,7 +97,7 @@ class Tile(Movement):
     def check_values(self, graph: Subgraph, op: Op) -> None:
         integers(graph, op, 1, "the multiples")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         shape, times = ins[0].shape, integers(graph, op, 1, "the multiples")
         _fit(outs[0], tuple(d * t for d, t in zip(shape, times, strict=True)))
         source = ins[0].reshape([v for d in shape for v in (1, d)])
@@ -113,7 +113,7 @@ class BroadcastTo(Movement):
     def check_values(self, graph: Subgraph, op: Op) -> None:
         integers(graph, op, 1, "the shape")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         shape = integers(graph, op, 1, "the shape")
         return [(np.broadcast_to(ins[0], shape), outs[0])]
 
@@ -128,7 +128,7 @@ class Fill(Movement):
         integers(graph, op, 0, "the shape")
         same_quant(op, graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]])
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         if ins[1].shape != ():
             raise ValueError("the value is not a scalar")
         return [(np.broadcast_to(ins[1], integers(graph, op, 0, "the shape")), outs[0])]

@@ -15,7 +15,7 @@ from arenite.firmware.generator.target import Target
 _HINTS, _POSITION = ("weights", "filters"), 1
 
 
-class Redirected(LowerContext):
+class RedirectedContext(LowerContext):
     """Another context, but that weights are given to ``place``, which says where they will be."""
 
     def __init__(self, inner: LowerContext, place: Callable[[np.ndarray], Expr]) -> None:
@@ -48,7 +48,7 @@ class Redirected(LowerContext):
         return self._inner.state_ptr()
 
 
-class _Trial(LowerContext):
+class _RecordingContext(LowerContext):
     """A lowering before there is a plan: no address means anything."""
 
     def __init__(self, graph: Subgraph, op: Op, target: Target) -> None:
@@ -72,17 +72,17 @@ class _Trial(LowerContext):
 
 def weights_of(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> list[np.ndarray]:
     """The arrays of weights that ``kernel``, or the operator's own, would have in flash."""
-    found: list[np.ndarray] = []
+    placed: list[np.ndarray] = []
 
     def keep(values: np.ndarray) -> Expr:
-        found.append(values)
+        placed.append(values)
         return NULL
 
-    lowered(Redirected(_Trial(graph, op, target), keep), kernel)
-    return found
+    lower_redirected(RedirectedContext(_RecordingContext(graph, op, target), keep), kernel)
+    return placed
 
 
-def lowered(ctx: LowerContext, kernel: Variant | None) -> KernelCall:
+def lower_redirected(ctx: LowerContext, kernel: Variant | None) -> KernelCall:
     """The call of ``kernel``, or of the operator's own."""
     call = LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx)
     assert call is not None

@@ -55,11 +55,13 @@ class ResizeBilinear(Resize):
     def axes(self, graph: Subgraph, op: Op) -> list[dict[str, int]]:
         x, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         flags = bool(op.options["align_corners"]), bool(op.options["half_pixel_centers"])
-        found = []
+        axis_tables = []
         for k in (1, 2):
             step, start = bilinear_axis(x.shape[k], out.shape[k], *flags)
-            found.append({"step": step, "start": start, "in_size": x.shape[k], "out_size": out.shape[k]})
-        return found
+            axis_tables.append(
+                {"step": step, "start": start, "in_size": x.shape[k], "out_size": out.shape[k]}
+            )
+        return axis_tables
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
@@ -101,8 +103,8 @@ def nearest(in_size: int, out_size: int, align_corners: bool, half_pixel: bool) 
     offset = np.float32(0.5 if half_pixel else 0.0)
     at = ((np.arange(out_size, dtype=np.float32) + offset) * scale).astype(np.float64)
     # Positions are never negative: rounding half away from zero is rounding half up.
-    found = np.floor(at + 0.5) if align_corners else np.floor(at)
-    return np.minimum(found, in_size - 1).astype(np.uint16)
+    positions = np.floor(at + 0.5) if align_corners else np.floor(at)
+    return np.minimum(positions, in_size - 1).astype(np.uint16)
 
 
 @register

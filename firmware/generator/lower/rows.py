@@ -9,7 +9,7 @@ from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
 from arenite.firmware.generator.quant import conv_padding
 
 #: Limits of the fields of ``ar_stage``.
-_MOST, _LONGEST = 255, 65535
+_MAX_UINT8, _MAX_UINT16 = 255, 65535
 
 #: Instructions of the executor for one row.
 _ROW = 120
@@ -24,8 +24,8 @@ def streamable_image(*tensors: Tensor) -> bool:
         t.dtype == "int8"
         and len(t.shape) == 4
         and t.shape[0] == 1
-        and 0 < t.shape[1] <= _LONGEST
-        and 0 < t.nbytes // t.shape[1] <= _LONGEST
+        and 0 < t.shape[1] <= _MAX_UINT16
+        and 0 < t.nbytes // t.shape[1] <= _MAX_UINT16
         for t in tensors
     )
 
@@ -57,7 +57,7 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     if not streamable_image(inp, out):
         return None
     _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
-    if max(k_h, stride, dilation, top) > _MOST:
+    if max(k_h, stride, dilation, top) > _MAX_UINT8:
         return None
     # Kernels may take the whole image for one row where each output is made of one pixel.
     alone = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
@@ -78,7 +78,7 @@ def pool_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     if not streamable_image(inp, out):
         return None
     _, top = conv_padding(o["padding"], inp.shape[1], taps, stride, 1)
-    if max(taps, stride, top) > _MOST:
+    if max(taps, stride, top) > _MAX_UINT8:
         return None
     return RowNeeds(function, (RowInput(0, taps, stride, 1, top),), extra=extra_instructions(out, 0))
 

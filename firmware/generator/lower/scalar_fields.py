@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.lower.base import LowerContext
 
 #: Left shift of the accumulator in ``ar_affine_s8``.
@@ -14,17 +14,17 @@ SCALE = 8
 #: What a two-sided offset may be: one less is stored in eight bits.
 _OFFSETS = (1, 256)
 #: What one byte can count: those that fit, and those that do not.
-_MOST_FIT, _MOST_NOT = 31, 7
+_MAX_FITTING, _MAX_OVERFLOWING = 31, 7
 
 
-def has_offsets(folded: Folded) -> bool:
+def has_offsets(folded: FoldedLayer) -> bool:
     """Whether ``ar_affine_s8`` can hold the offsets of every channel."""
     requant = folded.requant
     low, high = _OFFSETS
     return not requant.two_sided or bool(np.all((requant.offset >= low) & (requant.offset <= high)))
 
 
-def scaled_bias(folded: Folded, constant: np.ndarray | int = 0) -> np.ndarray:
+def scaled_bias(folded: FoldedLayer, constant: np.ndarray | int = 0) -> np.ndarray:
     """int32 [channels]: bias plus ``constant`` accumulator units, 256 times, with the offset; modulo 2**32."""
     requant = folded.requant
     offset = requant.offset.astype(np.int64) - (1 if requant.two_sided else 0)
@@ -44,9 +44,9 @@ def count_runs(fits: np.ndarray) -> list[int]:
     at = 0
     while at < len(fits):
         counts = []
-        for wanted, most in ((True, _MOST_FIT), (False, _MOST_NOT)):
+        for fitting, limit in ((True, _MAX_FITTING), (False, _MAX_OVERFLOWING)):
             length = 0
-            while length < most and at + length < len(fits) and bool(fits[at + length]) == wanted:
+            while length < limit and at + length < len(fits) and bool(fits[at + length]) == fitting:
                 length += 1
             counts.append(length)
             at += length
@@ -54,7 +54,9 @@ def count_runs(fits: np.ndarray) -> list[int]:
     return runs
 
 
-def requant_fields(ctx: LowerContext, folded: Folded, bias: np.ndarray, pad_to: int = 1) -> dict[str, Any]:
+def requant_fields(
+    ctx: LowerContext, folded: FoldedLayer, bias: np.ndarray, pad_to: int = 1
+) -> dict[str, Any]:
     """``bias``, ``multiplier``, ``requant`` and the activation; arrays are filled up to a multiple of ``pad_to``."""
     more = (0, -len(bias) % pad_to)
     requant = folded.requant

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.firmware.generator.lower.base import refuse, register
-from arenite.firmware.generator.lower.movement import Movement, Pair, same_quant
+from arenite.firmware.generator.lower.movement import Movement, ViewPair, same_quant
 from arenite.firmware.generator.lower.rearrange import axis_of, integers
 
 
@@ -21,7 +21,7 @@ class Slice(Movement):
         integers(graph, op, 1, "the begin")
         integers(graph, op, 2, "the size")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         begin, size = integers(graph, op, 1, "the begin"), integers(graph, op, 2, "the size")
         cut = []
         for d, b, s in zip(ins[0].shape, begin, size, strict=True):
@@ -100,7 +100,7 @@ class StridedSlice(Movement):
         for position, what in ((1, "the begin"), (2, "the end"), (3, "the strides")):
             integers(graph, op, position, what)
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         begin, end, strides = (integers(graph, op, k, "an index") for k in (1, 2, 3))
         cut = strided_cut(op, ins[0].shape, list(zip(begin, end, strides, strict=True)))
         view = ins[0][cut]
@@ -109,12 +109,12 @@ class StridedSlice(Movement):
         return [(view, outs[0])]
 
 
-class Parts(Movement):
+class SplitLike(Movement):
     """One input, several outputs along an axis."""
 
     dtypes = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
-    def cut(self, ins: np.ndarray, outs: list[np.ndarray], axis: int, sizes: list[int]) -> list[Pair]:
+    def cut(self, ins: np.ndarray, outs: list[np.ndarray], axis: int, sizes: list[int]) -> list[ViewPair]:
         if sum(sizes) != ins.shape[axis] or len(sizes) != len(outs):
             raise ValueError(f"parts of {sizes} do not make {ins.shape[axis]}")
         pairs, start = [], 0
@@ -125,7 +125,7 @@ class Parts(Movement):
 
 
 @register
-class Split(Parts):
+class Split(SplitLike):
     op_name = "SPLIT"
     supports = "int8, int16, int32, int64, float32; constant axis"
     moved = (1,)
@@ -133,14 +133,14 @@ class Split(Parts):
     def check_values(self, graph: Subgraph, op: Op) -> None:
         integers(graph, op, 0, "the axis")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         (axis,) = integers(graph, op, 0, "the axis")
         axis = axis_of(op, axis, ins[1].ndim)
         return self.cut(ins[1], outs, axis, [ins[1].shape[axis] // len(outs)] * len(outs))
 
 
 @register
-class SplitV(Parts):
+class SplitV(SplitLike):
     op_name = "SPLIT_V"
     supports = "int8, int16, int32, int64, float32; constant sizes and axis"
 
@@ -148,7 +148,7 @@ class SplitV(Parts):
         integers(graph, op, 1, "the sizes")
         integers(graph, op, 2, "the axis")
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         sizes, (axis,) = integers(graph, op, 1, "the sizes"), integers(graph, op, 2, "the axis")
         axis = axis_of(op, axis, ins[0].ndim)
         if sizes.count(-1) > 1 or min(sizes, default=0) < -1:
@@ -167,7 +167,7 @@ class Unpack(Movement):
         for i in op.outputs:
             same_quant(op, graph.tensors[op.inputs[0]], graph.tensors[i])
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         axis = axis_of(op, int(op.options["axis"]), ins[0].ndim)
         if ins[0].shape[axis] != len(outs):
             raise ValueError(f"{len(outs)} outputs for {ins[0].shape[axis]} parts")

@@ -9,11 +9,11 @@ import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.base import refuse, register
-from arenite.firmware.generator.lower.movement import Movement, Pair, filled, same_quant
+from arenite.firmware.generator.lower.movement import Movement, ViewPair, filled, same_quant
 from arenite.firmware.generator.lower.rearrange import integers
 
 #: Far above what any network uses; every phase of a block is looked at.
-_LARGEST_BLOCK = 4096
+_MAX_BLOCK = 4096
 
 
 def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
@@ -24,7 +24,7 @@ def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
     rank = len(image.shape)
     if rank not in (3, 4) or len(blocks) != rank - 2 or len(flat) != 2 * len(blocks):
         raise refuse(op, image, f"needs rank 3 or 4, one or two block sizes, not {blocks}", "Reshape.")
-    if not 1 <= min(blocks) <= max(blocks) <= _LARGEST_BLOCK or min(flat) < 0:
+    if not 1 <= min(blocks) <= max(blocks) <= _MAX_BLOCK or min(flat) < 0:
         raise refuse(
             op,
             image,
@@ -63,7 +63,7 @@ def _phases(
     spans = [
         _groups(blocks[k], before[k], image.shape[1 + k], grid.shape[space + 1 + k]) for k in range(space)
     ]
-    found = []
+    groups = []
     for spec in itertools.product(*spans):
         part, cells = image, grid
         for k, (phase, phases, first, count) in enumerate(spec):
@@ -80,8 +80,8 @@ def _phases(
             cells = np.moveaxis(np.moveaxis(cells, space + 1 + k, 0)[first : first + count], 0, space + 1 + k)
         order = [0, *(2 + 2 * k for k in range(space)), *(1 + 2 * k for k in range(space)), 1 + 2 * space]
         part = part.transpose(*(order[1 : 1 + space]), 0, *order[1 + space :])
-        found.append((part, cells))
-    return found
+        groups.append((part, cells))
+    return groups
 
 
 class SpaceBatch(Movement):
@@ -96,7 +96,7 @@ class SpaceBatch(Movement):
 class SpaceToBatch(SpaceBatch):
     op_name = "SPACE_TO_BATCH_ND"
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         blocks, pads = _extra(op, graph)
         n, *image, depth = ins[0].shape
         padded = [d + b + a for d, (b, a) in zip(image, pads, strict=True)]
@@ -119,7 +119,7 @@ class SpaceToBatch(SpaceBatch):
 class BatchToSpace(SpaceBatch):
     op_name = "BATCH_TO_SPACE_ND"
 
-    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[Pair]:
+    def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         blocks, crops = _extra(op, graph)
         batches, *grid, depth = ins[0].shape
         n = batches // math.prod(blocks)

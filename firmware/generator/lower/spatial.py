@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.firmware.generator.dense_channels import DROPPED, Channels, Dense, make_dense, with_usual_scales
+from arenite.firmware.generator.dense_channels import (
+    DROPPED_BITS,
+    CompactChannels,
+    LayerChannels,
+    compact_channels,
+    replace_extreme_scales,
+)
 from arenite.firmware.generator.lower.base import (
     NULL,
     LowerContext,
@@ -121,9 +127,9 @@ def u8(op: Op, value: int, what: str) -> int:
 class _Stored:
     """A layer as it lies in flash: words of ``pack`` or ``dense``, where there is a proof."""
 
-    channels: Channels
+    channels: LayerChannels
     packed: np.ndarray | None
-    dense: Dense | None
+    dense: CompactChannels | None
 
 
 def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
@@ -131,22 +137,22 @@ def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
 
 
 def _stored(
-    target: Target, layer: Channels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
+    target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
 ) -> _Stored:
     """How the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
     levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
     reach = (-128 - inp.zero_point, 127 - inp.zero_point)
 
-    def bounds(of: Channels) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(of: LayerChannels) -> tuple[np.ndarray, np.ndarray]:
         return accumulator_bounds(of.weights, axis, of.bias, reach)
 
     if target.optimise == "flash":
-        usual = with_usual_scales(layer, axis, bounds(layer), out.zero_point, act)
-        for dropped in DROPPED:
+        usual = replace_extreme_scales(layer, axis, bounds(layer), out.zero_point, act)
+        for dropped in DROPPED_BITS:
             if usual is None:
                 break
             short = shorten(usual.multiplier, usual.shift, *bounds(usual), levels, dropped)
-            dense = None if short is None else make_dense(short, usual.bias)
+            dense = None if short is None else compact_channels(short, usual.bias)
             if dense is not None:
                 return _Stored(usual, None, dense)
     return _Stored(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
@@ -172,7 +178,7 @@ def convolution_fields(
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
-    layer = Channels(multiplier, shift, _biases(b, len(multiplier)), w.data)
+    layer = LayerChannels(multiplier, shift, _biases(b, len(multiplier)), w.data)
     stored = _stored(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
     if stored is not None:
         layer = stored.channels

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.planner.streaming.needs import RowNeeds
 from arenite.firmware.generator.lower.base import LOWERINGS, Expr, KernelCall, LowerContext, StructArray
-from arenite.firmware.generator.lower.redirect import Redirected, lowered, weights_of
+from arenite.firmware.generator.lower.redirect import RedirectedContext, lower_redirected, weights_of
 from arenite.firmware.generator.lower.rows import one_row
 from arenite.firmware.generator.lower.variant import Variant, suitable, variant
-from arenite.firmware.generator.packing import Halves, pack_halves
+from arenite.firmware.generator.packing import NibbleRows, pack_nibbles
 from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
 
 #: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
@@ -22,24 +22,24 @@ _LITTLE = {"ram": 1024, "flash": 0}
 #: Bytes of whole weights that serve one product each, where neither speed nor RAM alone counts.
 _ONCE = 4096
 #: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
-_MOST = 1.25
+_MAX_BYTES_PER_WEIGHT = 1.25
 #: The C function of one row of such a layer.
 ROW_FUNCTION = "ar_unpacked_row"
 #: Instructions of ``ar_unpack4``, about.
 _CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
 #: Layers that are kept: several questions are asked about each.
-_REMEMBERED = 512
+_CACHED_LAYERS = 512
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _UnpackedKernel:
     """The kernel that runs (None: the operator's own) and its weights."""
 
     kernel: Variant | None
-    halves: Halves
+    halves: NibbleRows
 
 
-_chosen: OrderedDict[tuple[int, int, Target], tuple[Subgraph, _Choice | None]] = OrderedDict()
+_cache: OrderedDict[tuple[int, int, Target], tuple[Subgraph, _UnpackedKernel | None]] = OrderedDict()
 
 
 class _Unpacked(Variant):
@@ -49,39 +49,39 @@ class _Unpacked(Variant):
     kernels = ("unpack4.c", "unpacked_row.c")
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return graph.tensors[op.inputs[1]].stored == "int4" and choice(graph, op, target) is not None
+        return graph.tensors[op.inputs[1]].stored == "int4" and unpacked_kernel(graph, op, target) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        chosen = _choice(graph, op, target)
+        chosen = _unpacked_kernel(graph, op, target)
         return _offset(graph, op, target, chosen.kernel) + chosen.halves.unpacked
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        kernel = _choice(graph, op, target).kernel
+        kernel = _unpacked_kernel(graph, op, target).kernel
         if kernel is None:
             return LOWERINGS[op.name].in_place(graph, op)
         return kernel.in_place(graph, op, target)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
         """As the kernel does, but that the weights are made whole for each row: others use the memory in between."""
-        chosen = _choice(graph, op, target)
+        chosen = _unpacked_kernel(graph, op, target)
         if chosen.kernel is None:
-            found = LOWERINGS[op.name].rows(graph, op)
+            row_needs = LOWERINGS[op.name].rows(graph, op)
         else:
-            found = chosen.kernel.rows(graph, op, target)
-        if found is None or found.accumulates:
+            row_needs = chosen.kernel.rows(graph, op, target)
+        if row_needs is None or row_needs.accumulates:
             return None
-        seen = one_row(graph, op) if found.row_alone else graph
+        seen = one_row(graph, op) if row_needs.row_alone else graph
         scratch = _offset(seen, op, target, chosen.kernel) + chosen.halves.unpacked
         rows = graph.tensors[op.outputs[0]].shape[1]
         per_byte = _PER_BYTE_MVE if target.tier == MVE else _PER_BYTE
-        extra = found.extra + round(rows * (_CALL + per_byte * chosen.halves.unpacked))
-        return replace(found, scratch=scratch, extra=extra)
+        extra = row_needs.extra + round(rows * (_CALL + per_byte * chosen.halves.unpacked))
+        return replace(row_needs, scratch=scratch, extra=extra)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        chosen = _choice(ctx.whole, ctx.op, ctx.target)
+        chosen = _unpacked_kernel(ctx.whole, ctx.op, ctx.target)
         halves, packed = chosen.halves, chosen.halves.words
         whole = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
-        call = lowered(Redirected(ctx, lambda _: whole), chosen.kernel)
+        call = lower_redirected(RedirectedContext(ctx, lambda _: whole), chosen.kernel)
         fields = {
             "from": ctx.weights(packed, "halves"),
             "to": whole,
@@ -111,26 +111,26 @@ class FullyConnectedUnpacked(_Unpacked):
     op_name = "FULLY_CONNECTED"
 
 
-def choice(graph: Subgraph, op: Op, target: Target) -> _Choice | None:
+def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel | None:
     """The fastest kernel whose weights can be stored as half bytes; None where RAM counts more."""
     key = (id(graph), op.index, target)
-    known = _chosen.get(key)
+    known = _cache.get(key)
     if known is not None and known[0] is graph:
         return known[1]
-    made = next(_choices(graph, op, target), None)
-    _chosen[key] = (graph, made)
-    while len(_chosen) > _REMEMBERED:
-        _chosen.popitem(last=False)
-    return made
+    candidate = next(_unpacked_kernels(graph, op, target), None)
+    _cache[key] = (graph, candidate)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return candidate
 
 
-def _choice(graph: Subgraph, op: Op, target: Target) -> _Choice:
-    found = choice(graph, op, target)
-    assert found is not None
-    return found
+def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel:
+    kernel = unpacked_kernel(graph, op, target)
+    assert kernel is not None
+    return kernel
 
 
-def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
+def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     # For int16 activations there is no other way.
     most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
@@ -143,11 +143,11 @@ def _choices(graph: Subgraph, op: Op, target: Target) -> Iterator[_Choice]:
         kernels += suitable(graph, op, target)
     for kernel in [*kernels, None]:
         values = weights_of(graph, op, target, kernel)
-        halves = pack_halves(values[0]) if len(values) == 1 else None
-        if halves is None or halves.words.nbytes > _MOST * w.elements + 64:
+        halves = pack_nibbles(values[0]) if len(values) == 1 else None
+        if halves is None or halves.words.nbytes > _MAX_BYTES_PER_WEIGHT * w.elements + 64:
             continue
         if most is None or halves.unpacked <= most:
-            yield _Choice(kernel, halves)
+            yield _UnpackedKernel(kernel, halves)
 
 
 def _once(graph: Subgraph, op: Op) -> bool:

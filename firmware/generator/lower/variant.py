@@ -44,10 +44,10 @@ class Variant(ABC):
         say ``row_alone``, ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
         column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
         if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not column:
-            found = convolution_rows(graph, op, self.row_function)
-            if found is not None:
-                seen = one_row(graph, op) if found.row_alone else graph
-                return replace(found, scratch=self.scratch(seen, op, target))
+            row_needs = convolution_rows(graph, op, self.row_function)
+            if row_needs is not None:
+                seen = one_row(graph, op) if row_needs.row_alone else graph
+                return replace(row_needs, scratch=self.scratch(seen, op, target))
         return None
 
     @abstractmethod

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.camera.written import Subject
+from benchmarks.camera.written import MeasuredLoop
 
 COPIED, PART, READ = 100_000, 1_234, 5_000
 
 
-def known() -> Subject:
+def known() -> MeasuredLoop:
     """Per frame: ``PART`` bytes of a region, 8 of them twice; a copy of ``COPIED`` bytes; ``READ`` bytes from a file;
     and as much again in ``invoke``, which must not count."""
     region, source, target = (np.ones(COPIED, np.uint8) for _ in range(3))
@@ -40,8 +40,8 @@ def known() -> Subject:
             library.pread(file, ctypes.c_char_p(bytes(READ)), ctypes.c_size_t(READ), ctypes.c_long(0))
             after()
 
-    return Subject(run, {"region": (address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime)  # type: ignore[arg-type]
+    return MeasuredLoop(run, {"region": (address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime)  # type: ignore[arg-type]
 
 
-def breaks() -> Subject:
+def breaks() -> MeasuredLoop:
     raise RuntimeError("no such camera")

@@ -12,7 +12,7 @@ from benchmarks.camera import cold, compare, mediapipe
 from benchmarks.camera.anchors import SIZE, decode, overlap, short_range
 from benchmarks.camera.answers import FLOAT, Reference, agreement, to_rgb
 from benchmarks.camera.cases import Case, cases
-from benchmarks.camera.naive import Naive
+from benchmarks.camera.naive import BaselineLoop
 from benchmarks.camera.pictures import pictures, ring
 
 
@@ -36,7 +36,7 @@ def test_anchors_and_boxes() -> None:
 
 
 def test_what_a_user_writes_finds_the_faces(chosen: dict[str, Case]) -> None:
-    naive, reference = Naive(chosen["blazeface"]), Reference(chosen["blazeface"])
+    naive, reference = BaselineLoop(chosen["blazeface"]), Reference(chosen["blazeface"])
     shown = pictures()[:3]
     for picture in shown:
         found, expected = naive.run(picture.yuyv), reference.faces(picture, letterbox=False)
@@ -46,9 +46,9 @@ def test_what_a_user_writes_finds_the_faces(chosen: dict[str, Case]) -> None:
 
 
 def test_a_frame_is_invoke_and_the_rest(chosen: dict[str, Case]) -> None:
-    found = compare.with_naive(chosen["vww"], compare.TURN)
+    found = compare.compare_with_baseline(chosen["vww"], compare.FRAMES_PER_TURN)
     times = found.ours
-    assert min(len(times.whole), len(found.naive)) >= compare.TURN
+    assert min(len(times.whole), len(found.naive)) >= compare.FRAMES_PER_TURN
     assert len(found.naive) == len(found.naive_invoke)
     assert {"capture", "preprocess", "invoke", "postprocess"} <= set(times.stages)
     for whole, rest, invoke in zip(times.whole, times.besides_invoke(), times.stages["invoke"], strict=True):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from arenite.errors import ToolError
-from benchmarks.camera.pictures import HEIGHT, MANY, RING, WIDTH, pictures, ring, to_yuyv
-from benchmarks.camera.ring import Ring
+from benchmarks.camera.pictures import HEIGHT, LARGE_RING, RING, WIDTH, pictures, ring, to_yuyv
+from benchmarks.camera.ring import FrameRing
 
 
 def test_yuyv_and_rgb_are_the_same_picture() -> None:
@@ -29,16 +29,16 @@ def test_pictures_lie_as_a_camera_leaves_them() -> None:
     for picture in shown:
         assert picture.yuyv.shape == (HEIGHT, 2 * WIDTH) and picture.rgb.shape == (HEIGHT, WIDTH, 3)
         assert picture.yuyv.ctypes.data % 4096 == 0 and picture.rgb.std() > 20
-    few, many = ring(), ring(MANY)
-    assert [len(few), len(many)] == [RING, MANY] and {each.face for each in few} == {True, False}
-    assert len({each.yuyv.ctypes.data for each in (*few, *many)}) == RING + MANY
+    few, many = ring(), ring(LARGE_RING)
+    assert [len(few), len(many)] == [RING, LARGE_RING] and {each.face for each in few} == {True, False}
+    assert len({each.yuyv.ctypes.data for each in (*few, *many)}) == RING + LARGE_RING
     for each in (*few, *many):
         (same,) = (picture for picture in shown if picture.name == each.name)
         assert np.array_equal(each.yuyv, same.yuyv)
 
 
 def test_the_ring_hands_out_every_buffer_in_turn_without_a_copy() -> None:
-    source = Ring()
+    source = FrameRing()
     source.open()
     seen = []
     for number in range(2 * len(ring())):
@@ -51,7 +51,7 @@ def test_the_ring_hands_out_every_buffer_in_turn_without_a_copy() -> None:
 
 
 def test_a_buffer_that_is_not_given_back_is_told() -> None:
-    source = Ring()
+    source = FrameRing()
     source.open()
     for _ in ring():
         assert source.read(0.1) is not None
@@ -60,7 +60,7 @@ def test_a_buffer_that_is_not_given_back_is_told() -> None:
 
 
 def test_a_paced_ring_counts_what_nobody_read() -> None:
-    source = Ring(200.0)
+    source = FrameRing(200.0)
     assert source.open().fps == 200.0
     first = source.read(1.0)
     assert first is not None and first.missed == 0

@@ -8,11 +8,11 @@ import pytest
 
 from arenite.host.report.generated import DOCS, with_section
 from benchmarks.camera.__main__ import GROUPS, main, sections
-from benchmarks.camera.answers import FLOAT, PILLOW, Agreement
+from benchmarks.camera.answers import FLOAT, PILLOW, AnswerAgreement
 from benchmarks.camera.cases import Case
-from benchmarks.camera.cold import Cold
-from benchmarks.camera.compare import Comparison, PeerComparison
-from benchmarks.camera.ours import Times
+from benchmarks.camera.cold import ColdStart
+from benchmarks.camera.compare import LoopComparison, PeerComparison
+from benchmarks.camera.ours import LoopTimes
 from benchmarks.camera.rows import (
     answer_rows,
     cold_row,
@@ -23,13 +23,13 @@ from benchmarks.camera.rows import (
     stage_text,
     steady_row,
 )
-from benchmarks.camera.steady import Steady
+from benchmarks.camera.steady import FrameJitter
 
 CASE = Case("x", "a model", Path("x.tflite"), "classes", 0.35, 6.0)
 
 
-def _times(invoke_us: int, rest_us: int) -> Times:
-    times = Times()
+def _times(invoke_us: int, rest_us: int) -> LoopTimes:
+    times = LoopTimes()
     for _ in range(3):
         times.whole.append((invoke_us + rest_us) * 1000)
         times.stages.setdefault("invoke", []).append(invoke_us * 1000)
@@ -37,8 +37,8 @@ def _times(invoke_us: int, rest_us: int) -> Times:
     return times
 
 
-def _comparison(rest_us: int, naive_us: int) -> Comparison:
-    return Comparison(CASE, _times(100, rest_us), [naive_us * 1000] * 3, [100_000] * 3, "r")
+def _comparison(rest_us: int, naive_us: int) -> LoopComparison:
+    return LoopComparison(CASE, _times(100, rest_us), [naive_us * 1000] * 3, [100_000] * 3, "r")
 
 
 def test_rows_against_a_user() -> None:
@@ -66,15 +66,18 @@ def test_the_peer_at_its_best_counts(best_us: int, met: bool) -> None:
 
 
 def test_other_rows() -> None:
-    assert steady_row(Steady(None, 300, 1.0, 1.5)).met and not steady_row(Steady(30.0, 300, 1.0, 1.6)).met
-    assert cold_row("x", Cold(0.25, 60.0, 5)).met
-    assert not cold_row("x", Cold(0.26, 50.0, 5)).met and not cold_row("x", Cold(0.2, 61.0, 5)).met
-    assert [row.met for row in answer_rows("x", Agreement(12, {FLOAT: 12, PILLOW: 9}, (), 0))] == [
+    assert (
+        steady_row(FrameJitter(None, 300, 1.0, 1.5)).met
+        and not steady_row(FrameJitter(30.0, 300, 1.0, 1.6)).met
+    )
+    assert cold_row("x", ColdStart(0.25, 60.0, 5)).met
+    assert not cold_row("x", ColdStart(0.26, 50.0, 5)).met and not cold_row("x", ColdStart(0.2, 61.0, 5)).met
+    assert [row.met for row in answer_rows("x", AnswerAgreement(12, {FLOAT: 12, PILLOW: 9}, (), 0))] == [
         True,
         None,
         True,
     ]
-    found = Agreement(12, {FLOAT: 11, PILLOW: 11}, ("a",), 1)
+    found = AnswerAgreement(12, {FLOAT: 11, PILLOW: 11}, ("a",), 1)
     assert [row.met for row in answer_rows("x", found)] == [False, None, False]
 
 

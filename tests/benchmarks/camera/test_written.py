@@ -16,7 +16,7 @@ from arenite.converters.graph import Model
 from arenite.converters.processing import native
 from arenite.errors import ToolError
 from benchmarks.camera import written
-from benchmarks.camera.written import bytes_written, typical
+from benchmarks.camera.written import count_stores, median_counts
 from tests.benchmarks.camera.subjects import COPIED, PART, READ
 from tests.converters.small_models import Net
 from tests.host.camera.runtimes.models import saved
@@ -41,7 +41,7 @@ def classifier() -> Model:
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 def test_known_writes_are_counted_to_the_byte() -> None:
-    frames = bytes_written("tests.benchmarks.camera.subjects:known", frames=2, warm=1)
+    frames = count_stores("tests.benchmarks.camera.subjects:known", frames=2, warm=1)
     assert len(frames) == 2
     for frame in frames:
         assert frame.regions == {"region": PART, "never": 0}
@@ -60,9 +60,9 @@ def test_known_writes_are_counted_to_the_byte() -> None:
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
 def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
-    frames = bytes_written("benchmarks.camera.writers:loop", str(path), frames=5)
+    frames = count_stores("benchmarks.camera.writers:loop", str(path), frames=5)
     assert all(frame.regions["input 0.0"] == INPUT for frame in frames)  # every byte, once or more
-    frame = typical(frames)
+    frame = median_counts(frames)
     assert frame.total <= INPUT + OUTPUT + 4096, frame.runs[:5]
     # Nor does anything hide in small pieces: Python's own objects are all there is.
     assert frame.objects < 20_000
@@ -73,7 +73,7 @@ def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
 def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
-    for frame in bytes_written("benchmarks.camera.writers:copying_loop", str(path), frames=1):
+    for frame in count_stores("benchmarks.camera.writers:copying_loop", str(path), frames=1):
         assert frame.total >= 2 * INPUT
         assert frame.runs[0].bytes >= INPUT
 
@@ -82,13 +82,13 @@ def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 def test_what_fails_inside_is_told() -> None:
     with pytest.raises(ToolError, match="RuntimeError: no such camera"):
-        bytes_written("tests.benchmarks.camera.subjects:breaks")
+        count_stores("tests.benchmarks.camera.subjects:breaks")
 
 
 def test_without_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(written.shutil, "which", lambda _: None)
     with pytest.raises(ToolError, match="is not installed") as error:
-        bytes_written("tests.benchmarks.camera.subjects:known")
+        count_stores("tests.benchmarks.camera.subjects:known")
     assert "qemu-user" in error.value.hint
 
 

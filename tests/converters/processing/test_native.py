@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.converters.processing.c_sources import PROCESSING
-from arenite.firmware.sources import ENGINE
 import ctypes
 import os
 import runpy
@@ -14,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from arenite.firmware.sources import ENGINE
 from arenite.converters.processing import native
+from arenite.converters.processing.c_sources import PROCESSING
 from arenite.firmware.library.processing_text import source_files
+from arenite.firmware.sources import ENGINE
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -109,7 +108,9 @@ def test_nothing_but_the_sources_is_needed(tmp_path: Path) -> None:
         pytest.skip("no cross compiler")
     sources = [str(path) for path in PROCESSING.paths(".c")]
     flags = ["-std=c99", "-O2", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding"]
-    subprocess.run(["arm-none-eabi-gcc", *flags, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path)
+    subprocess.run(
+        ["arm-none-eabi-gcc", *flags, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path
+    )
     objects = sorted(map(str, tmp_path.glob("*.o")))
     subprocess.run(["arm-none-eabi-ld", "-r", *objects, "-o", "all.o"], check=True, cwd=tmp_path)
     listed = subprocess.run(

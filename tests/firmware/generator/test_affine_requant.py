@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.quant import round_twice
 from arenite.firmware.generator.affine_requant import (
-    Steps,
+    OutputSteps,
     convolution_steps,
     freeze_constant,
     fully_connected_steps,
@@ -121,5 +121,5 @@ def test_a_wrong_proof_is_not_accepted() -> None:
     """Steps that no affine function has are refused."""
     levels = np.arange(-127, 128, dtype=np.int64)
     first = np.sort(np.random.default_rng(1).integers(-50_000, 50_000, (1, 255)), axis=1)
-    steps = Steps(levels, first, np.array([-60_000]), np.array([60_000]))
+    steps = OutputSteps(levels, first, np.array([-60_000]), np.array([60_000]))
     assert solve(steps, np.array([255 / 100_000]), np.zeros(1), 0, 8) is None

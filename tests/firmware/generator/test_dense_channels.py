@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.firmware.generator.dense_channels import Dense, make_dense
+from arenite.firmware.generator.dense_channels import CompactChannels, compact_channels
 from arenite.firmware.generator.packed_multiplier import Shortened
 
 
-def unpacked(dense: Dense) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def unpacked(dense: CompactChannels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bias, multiplier and shift to the right: int64 [channels] each, in the kernel's 32-bit arithmetic."""
     words = dense.bias.view(np.uint32).astype(np.int64)
     bits = dense.table.astype(np.int64) | (words >> (32 - dense.spare) << 16 & 0xFFFFFFFF)
@@ -28,7 +28,7 @@ def test_what_is_stored_comes_back(dropped: int, shifts: int) -> None:
     stored = rng.integers(0, 1 << (30 - dropped), 64)
     right = np.concatenate([[3, 2 + shifts], rng.integers(3, 3 + shifts, 62)])
     bias = rng.integers(-(1 << 9), 1 << 9, 64)
-    dense = make_dense(Shortened(stored, right, dropped), bias)
+    dense = compact_channels(Shortened(stored, right, dropped), bias)
     bits = 30 - dropped + int(right.max() - right.min()).bit_length()
     assert (dense is None) == (bits > 32)
     if dense is not None:
@@ -39,5 +39,5 @@ def test_what_is_stored_comes_back(dropped: int, shifts: int) -> None:
 
 def test_a_bias_that_needs_its_bits_is_refused() -> None:
     short = Shortened(np.array([1]), np.array([5]), 3)
-    assert make_dense(short, np.array([(1 << 20) - 1])) is not None
-    assert make_dense(short, np.array([1 << 20])) is None
+    assert compact_channels(short, np.array([(1 << 20) - 1])) is not None
+    assert compact_channels(short, np.array([1 << 20])) is None

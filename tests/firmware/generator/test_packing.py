@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.firmware.generator.packing import Codes, Halves, best_codes, pack_halves
+from arenite.firmware.generator.packing import NibbleRows, PackedCodes, pack_nibbles, smallest_codes
 
 
-def decoded(codes: Codes, count: int) -> list[int]:
+def decoded(codes: PackedCodes, count: int) -> list[int]:
     """What ``ar_unpack`` of packed.c gives."""
     bits, made, at = 8 >> codes.per_byte, [], 0
     for k in range(count):
@@ -24,7 +24,7 @@ def decoded(codes: Codes, count: int) -> list[int]:
     return made
 
 
-def unpacked(halves: Halves) -> bytes:
+def unpacked(halves: NibbleRows) -> bytes:
     """What ``ar_unpack4`` of unpack4.c gives."""
     made, at = [], 0
     for _ in range(halves.rows):
@@ -46,7 +46,7 @@ def test_codes_say_the_weights(kinds: int, zeros: float, count: int, seed: int) 
     rng = np.random.default_rng(seed)
     table = rng.choice(256, kinds, replace=False) - 128
     weights = np.where(rng.random(count) < zeros, 0, rng.choice(table, count)).astype(np.int8)
-    codes = best_codes(weights)
+    codes = smallest_codes(weights)
     if codes is None:
         assert len(np.unique(weights)) > 16 and np.all(weights)
     else:
@@ -65,7 +65,7 @@ def test_codes_say_the_weights(kinds: int, zeros: float, count: int, seed: int) 
     ],
 )
 def test_the_fewest_bytes_win(weights: np.ndarray, bits: int, sparse: bool) -> None:
-    codes = best_codes(weights.astype(np.int8))
+    codes = smallest_codes(weights.astype(np.int8))
     assert codes is not None and codes.nbytes < 0.6 * weights.size
     assert 8 >> codes.per_byte == bits
     assert (codes.present is not None) == sparse
@@ -75,7 +75,7 @@ def test_the_fewest_bytes_win(weights: np.ndarray, bits: int, sparse: bool) -> N
 @given(st.integers(0, 255), st.integers(1, 90), st.integers(0, 99))
 def test_halves_of_bytes(base: int, count: int, seed: int) -> None:
     values = ((np.random.default_rng(seed).integers(0, 16, count) + base) & 255).astype(np.uint8)
-    halves = pack_halves(values)
+    halves = pack_nibbles(values)
     assert halves is not None
     assert unpacked(halves)[:count] == values.tobytes()
     assert halves.words.nbytes <= 4 * -(-count // 8) + 4
@@ -86,16 +86,16 @@ def test_halves_of_rows_with_biases_in_front(head: int) -> None:
     rng = np.random.default_rng(head)
     body = rng.integers(-8, 8, (5, 12)).astype(np.int8).view("<i4")
     rows = np.concatenate([rng.integers(-(2**31), 2**31, (5, head)).astype(np.int32), body], axis=1)
-    halves = pack_halves(rows)
+    halves = pack_nibbles(rows)
     assert halves is not None and halves.head == head
     assert unpacked(halves) == rows.tobytes()
 
 
 def test_more_than_sixteen_values_have_no_halves() -> None:
-    assert pack_halves(np.arange(17, dtype=np.int8)) is None
-    assert pack_halves(np.array([0, 16], np.int8)) is None
-    assert pack_halves(np.array([-8, 7], np.int8)) is not None
+    assert pack_nibbles(np.arange(17, dtype=np.int8)) is None
+    assert pack_nibbles(np.array([0, 16], np.int8)) is None
+    assert pack_nibbles(np.array([-8, 7], np.int8)) is not None
 
 
 def test_more_than_sixteen_values_without_zeros_have_no_codes() -> None:
-    assert best_codes(np.arange(1, 18, dtype=np.int8)) is None
+    assert smallest_codes(np.arange(1, 18, dtype=np.int8)) is None

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.firmware.generator.affine_requant import AffineRequant, Steps
+from arenite.firmware.generator.affine_requant import AffineRequant, OutputSteps
 from arenite.firmware.generator.fixed_shift import FixedShift
-from arenite.firmware.generator.folded import Folded
+from arenite.firmware.generator.folded import FoldedLayer
 from arenite.firmware.generator.rotated_offset import rotate_offsets, rotated
 
 
@@ -21,7 +21,7 @@ def test_a_rotation_scales_and_adds(total: int, offset: int) -> None:
     assert signed == rotated(np.array(total), np.array(offset))
 
 
-def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[Folded, FixedShift]:
+def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[FoldedLayer, FixedShift]:
     """One channel of two weights with reachable accumulators on both sides of zero."""
     shift, bias = 6, -1000
     requant = AffineRequant(
@@ -33,8 +33,10 @@ def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[Fold
         two_sided=False,
     )
     none = np.zeros(0, np.int64)
-    steps = Steps(none, np.zeros((1, 0), np.int64), none, none)
-    folded = Folded(np.array([[120, -127]]), np.array([bias]), requant, steps, 0, zero_point, (-128, 127))
+    steps = OutputSteps(none, np.zeros((1, 0), np.int64), none, none)
+    folded = FoldedLayer(
+        np.array([[120, -127]]), np.array([bias]), requant, steps, 0, zero_point, (-128, 127)
+    )
     return folded, FixedShift(np.array([(bias << 8) + offset]), requant.multiplier, requant.rounding)
 
 
@@ -54,6 +56,8 @@ def test_outputs_stay_for_every_accumulator(offset: int, zero_point: int, multip
 
 def test_a_sum_of_more_than_24_bits_has_no_place_for_an_offset() -> None:
     folded, start = layer(5, 0)
-    far = Folded(folded.weights, np.array([1 << 23]), folded.requant, folded.steps, 0, 0, folded.act_range)
+    far = FoldedLayer(
+        folded.weights, np.array([1 << 23]), folded.requant, folded.steps, 0, 0, folded.act_range
+    )
     moved = FixedShift(np.array([(1 << 31) + 5]), start.multiplier, start.rounding)
     assert rotate_offsets(far, moved, 0, folded.requant.shift, np.array([0])) is None

@@ -28,7 +28,7 @@ def three_models(folder: Path) -> dict[str, Prepared]:
     return {name: prepare(save(model, folder / f"{name}.tflite")) for name, model in models.items()}
 
 
-def write(folder: Path, models: Mapping[str, Prepared], target: Target = PORTABLE) -> Path:
+def write_library_of(folder: Path, models: Mapping[str, Prepared], target: Target = PORTABLE) -> Path:
     generate_library(folder, "models", models, target)
     return folder
 
@@ -37,7 +37,7 @@ def sources(library: Path) -> list[Path]:
     return sorted((library / "src").rglob("*.c"))
 
 
-class Turns:
+class ModelTurns:
     """Inputs for models that run in turn, and the outputs that LiteRT has for them; state is carried."""
 
     def __init__(self, models: Mapping[str, Prepared], count: int) -> None:

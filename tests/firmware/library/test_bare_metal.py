@@ -18,7 +18,16 @@ from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.emulator.machine import start
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board, load_board
-from tests.firmware.library.made import BOARDS, STAND_INS, Turns, flags, numbers, sources, three_models, write
+from tests.firmware.library.made import (
+    BOARDS,
+    STAND_INS,
+    ModelTurns,
+    flags,
+    numbers,
+    sources,
+    three_models,
+    write_library_of,
+)
 from tests.shared import shared_model
 
 TURNS = 3
@@ -52,7 +61,7 @@ def link(library: Path, board: Board, out: Path, *more: str) -> Path:
     return out / "program.elf"
 
 
-def outputs(board: Board, elf: Path, turns: Turns) -> list[list[int]]:
+def outputs(board: Board, elf: Path, turns: ModelTurns) -> list[list[int]]:
     """What the program says when it is fed the inputs."""
     with start(board, elf) as machine:
         machine.transport.write(b"".join(turns.inputs))
@@ -69,8 +78,8 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
     """Two share an arena; the third one's state outlives what they do between its inferences."""
     board = load_board(name)
     models = three_models(tmp_path)
-    library = write(tmp_path / "library", models, Target.of(board.core, optimise))
-    turns = Turns(models, TURNS)
+    library = write_library_of(tmp_path / "library", models, Target.of(board.core, optimise))
+    turns = ModelTurns(models, TURNS)
     assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
 
 
@@ -79,8 +88,8 @@ def test_a_library_for_no_core_in_particular(tmp_path: Path) -> None:
     """Kernels for cores without SIMD lay weights out for the core; here they have to ask."""
     board = load_board("qemu_mps2_an385")
     models = three_models(tmp_path)
-    library = write(tmp_path / "library", models, Target("", SCALAR, "speed"))
-    turns = Turns(models, TURNS)
+    library = write_library_of(tmp_path / "library", models, Target("", SCALAR, "speed"))
+    turns = ModelTurns(models, TURNS)
     assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
 
 
@@ -91,10 +100,10 @@ def test_input_in_rows_gives_the_bytes_of_litert(name: str, tmp_path: Path) -> N
     board = load_board(name)
     models = three_models(tmp_path)
     del models["sums"]
-    library = write(tmp_path / "library", models, Target.of(board.core, "ram", stream_input=True))
+    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "ram", stream_input=True))
     header = (library / "src/large_model.h").read_text()
     assert "#define LARGE_MODEL_INPUT_0_ROWS 20\n" in header and "large_model_input_0(void)" not in header
-    turns = Turns(models, TURNS)
+    turns = ModelTurns(models, TURNS)
     program = link(library, board, tmp_path)
     assert outputs(board, program, turns) == turns.outputs
     whole = models["large"].retarget(Target.of(board.core, "ram")).plan.arena_bytes
@@ -116,8 +125,8 @@ def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = {name: prepare(shared_model(f"{name}_int8")) for name in ("kws01", "sww01")}
     target = Target.of(board.core, optimise)
-    library = write(tmp_path / "library", models, target)
-    turns = Turns(models, 2)
+    library = write_library_of(tmp_path / "library", models, target)
+    turns = ModelTurns(models, 2)
     program = link(library, board, tmp_path)
     assert outputs(board, program, turns) == turns.outputs
     largest = max(p.retarget(target).plan.arena_bytes for p in models.values())
@@ -128,7 +137,7 @@ def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
 def test_there_is_one_arena_and_what_is_not_used_is_not_linked(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
-    library = write(tmp_path / "library", models, Target.of(board.core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
     found = symbols(link(library, board, tmp_path))
     arenas = {name: size - GUARD_BYTES for name, size in found.items() if "arena" in name or "memory" in name}
     large = models["large"].retarget(Target.of(board.core, "speed")).plan.arena_bytes
@@ -144,7 +153,7 @@ def test_the_arena_may_be_the_users(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
     del models["sums"]
-    library = write(tmp_path / "library", models, Target.of(board.core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
     elsewhere = '-DAR_ARENA_SECTION=__attribute__((section(".noinit.mine")))'
     with link(library, board, tmp_path, elsewhere).open("rb") as stream:
         sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}

@@ -23,7 +23,15 @@ from arenite.firmware.boards import cores
 from arenite.firmware.generator.target import Target
 from arenite.host.link.transport import SerialTransport
 from arenite.host.prepare import Prepared
-from tests.firmware.library.made import ARDUINO, Turns, flags, numbers, sources, three_models, write
+from tests.firmware.library.made import (
+    ARDUINO,
+    ModelTurns,
+    flags,
+    numbers,
+    sources,
+    three_models,
+    write_library_of,
+)
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
@@ -37,7 +45,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
 @pytest.fixture(scope="module")
 def library(models: dict[str, Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """In plain C."""
-    return write(tmp_path_factory.mktemp("libraries") / "library", models)
+    return write_library_of(tmp_path_factory.mktemp("libraries") / "library", models)
 
 
 def compile_here(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
@@ -62,7 +70,7 @@ def test_every_source_compiles_alone_without_an_include_path(library: Path, stan
 def test_it_compiles_for_the_core_that_it_is_for(
     core: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
     made = cores.core_named(core)
     (tmp_path / "objects").mkdir()
     subprocess.run(
@@ -86,7 +94,7 @@ def test_it_compiles_for_the_core_that_it_is_for(
 def test_a_core_without_the_instructions_is_an_error_that_says_so(
     core: str, without: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
     made = cores.core_named(without)
     command = [f"{made.prefix}gcc", *made.architecture, "-fsyntax-only", str(library / "src/large_model.c")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -108,7 +116,7 @@ def test_a_core_without_the_instructions_is_an_error_that_says_so(
 def test_weights_laid_out_for_another_kind_of_core_are_an_error(
     core: str, other: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    library = write(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
 
     def compiled(name: str) -> subprocess.CompletedProcess[str]:
         made = cores.core_named(name)
@@ -290,7 +298,7 @@ def test_the_arduino_sketch_gives_the_bytes_of_litert(
         ],
         "g++",
     )
-    turns = Turns(models, 2)
+    turns = ModelTurns(models, 2)
     device_end, host_end = pty.openpty()
     tty.setraw(host_end)
     process = subprocess.Popen([str(tmp_path / "device"), str(device_end)], pass_fds=[device_end])

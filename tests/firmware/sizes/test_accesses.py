@@ -8,9 +8,9 @@ import pytest
 
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.accesses import (
-    ASSUMED,
-    Rates,
-    Work,
+    ASSUMED_RATES,
+    AccessRates,
+    InputWork,
     estimate_accesses,
     key_of,
     per_layer,
@@ -29,7 +29,7 @@ def test_work_is_bytes_windows_and_products(tmp_path: Path) -> None:
     source, out = graph.tensors[conv.inputs[0]], graph.tensors[conv.outputs[0]]
     kernel = graph.tensors[conv.inputs[1]].shape
     window = out.elements // out.shape[-1] * kernel[1] * kernel[2] * kernel[3]
-    assert work_of(graph, conv, window * out.shape[-1], 0) == Work(
+    assert work_of(graph, conv, window * out.shape[-1], 0) == InputWork(
         source.nbytes, window, window * out.shape[-1]
     )
     pool = next(op for op in graph.ops if op.name == "MAX_POOL_2D")
@@ -38,11 +38,11 @@ def test_work_is_bytes_windows_and_products(tmp_path: Path) -> None:
 
 
 def test_rates_are_of_the_kernel_and_its_kind_of_layer() -> None:
-    windowed, pointwise = Work(100, 900, 9000), Work(100, 100, 9000)
+    windowed, pointwise = InputWork(100, 900, 9000), InputWork(100, 100, 9000)
     assert key_of("ar_x_row", windowed) == "ar_x" and key_of("ar_x", pointwise) == "ar_x pointwise"
     assert rates_of("ar_conv_2d_s8_dsp", windowed) != rates_of("ar_conv_2d_s8_dsp", pointwise)
-    assert rates_of("ar_never_counted", windowed) == ASSUMED
-    assert Rates(0.5, 0.25, 0.125, 1.0).loads(Work(100, 200, 400)) == 150
+    assert rates_of("ar_never_counted", windowed) == ASSUMED_RATES
+    assert AccessRates(0.5, 0.25, 0.125, 1.0).loads(InputWork(100, 200, 400)) == 150
     assert all(rate >= 0 for row in rates().values() for rate in row)
 
 

@@ -20,7 +20,7 @@ from arenite.firmware.sizes import measure
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.objects import ObjectSet
 from arenite.firmware.sizes.predict import predict, size_table
-from arenite.firmware.sizes.targets import SIZES, TARGETS, target_of
+from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, target_of
 from arenite.host.bench.elf import ElfSizes, read_elf
 from arenite.host.fit import choose, needs
 from arenite.host.flash.build import direct_build
@@ -98,7 +98,7 @@ def assert_as_predicted(project: Project, built: ElfSizes) -> None:
     assert p.stack <= built.stack_reserved
 
 
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", sorted(SIZE_TARGETS))
 def test_the_stored_sizes_are_of_these_sources(name: str) -> None:
     assert size_table(name).digest == digest(), "C sources or flags have changed: run `make sizes`"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arenite.converters.processing.c_sources import PROCESSING
 import ctypes
 import os
 import struct
@@ -14,6 +13,7 @@ import numpy as np
 
 from arenite.converters.processing import native
 from arenite.converters.processing import native_structs as c
+from arenite.converters.processing.c_sources import PROCESSING
 from arenite.converters.processing.colour import planes_of
 from arenite.converters.processing.compiled import CompiledImage
 from arenite.converters.processing.image_plan import ImagePlan

@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
-from benchmarks.camera.governor import ALL, SCENARIOS, Run, Scenario, main, simulate, targets
+from benchmarks.camera.governor import ALL, SCENARIOS, GovernorRun, Scenario, main, simulate, targets
 
 
 @cache
-def ungoverned(name: str) -> Run:
+def ungoverned(name: str) -> GovernorRun:
     return simulate(next(s for s in SCENARIOS if s.name == name), ())
 
 
