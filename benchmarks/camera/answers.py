@@ -16,7 +16,7 @@ from arenite.converters.processing.colour import order_of, unpack
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.steps_image import Letterbox
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.feed import Feed
+from arenite.host.camera.feed import FramePreprocessor
 from arenite.host.camera.frame import Format, Frame
 from benchmarks.camera.anchors import decode, overlap, short_range
 from benchmarks.camera.cases import Case
@@ -67,7 +67,7 @@ def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
     """Is what the loop's code puts into the model's memory what NumPy makes of the recorded steps?"""
     memory = ours.runtime.slots[0].inputs[0]
     format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
-    feed = Feed(ours.model.preprocessing, format, memory)
+    feed = FramePreprocessor(ours.model.preprocessing, format, memory)
     feed.run(Frame(format, (picture.yuyv.ctypes.data,), picture.yuyv, 0, 0))
     pixels = unpack(picture.yuyv, "yuyv", WIDTH, HEIGHT)
     expected = preprocess_image(feed.spec, pixels, order_of("yuyv"))

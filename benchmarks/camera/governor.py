@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from arenite.host.energy.open import open_power, open_thermometer
-from arenite.host.energy.plant import Plant, Work
-from arenite.host.governor.base import Lever, Limits, Seen
+from arenite.host.energy.plant import FrameWork, SimulatedDevice
+from arenite.host.governor.base import Lever, Limits, Observation
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.levers import CpufreqLever, DevfreqLever, StepLever, fps_lever
 from arenite.profiles.hosts import HostProfile, load_host
@@ -36,7 +36,7 @@ class Scenario:
 
     name: str
     host: str
-    work: Work
+    work: FrameWork
     limits: Limits
     resolutions: tuple[tuple[str, float], ...]
     precisions: tuple[tuple[str, float], ...]
@@ -50,14 +50,14 @@ BOX = 4.0
 #: (recalled), 37 and 26 ms; float32 takes nearly twice as long on this GPU. 6 ms of capture, pre- and postprocessing.
 NANO = {
     "host": "jetson_nano",
-    "work": Work(fixed_s=0.006, accelerator_s=0.061),
+    "work": FrameWork(fixed_s=0.006, accelerator_s=0.061),
     "resolutions": (("480x272", 1.0), ("300x300", 0.69)),
     "precisions": (("float32", 1.0), ("float16", 0.55)),
 }
 #: A detector of 30 ms on four big cores in float32; int8 with dot products is a bit more than twice as fast (assumed).
 PHONE = {
     "host": "phone",
-    "work": Work(fixed_s=0.003, core_s=0.12, threads=4),
+    "work": FrameWork(fixed_s=0.003, core_s=0.12, threads=4),
     "resolutions": (("320x320", 1.0), ("256x256", 0.64), ("192x192", 0.36)),
     "precisions": (("float32", 1.0), ("int8", 0.45)),
 }
@@ -92,7 +92,7 @@ class GovernorRun:
     log: list[dict[str, Any]] = field(default_factory=list)
 
 
-def make_levers(plant: Plant, scenario: Scenario, root: Path, names: Sequence[str]) -> list[Lever]:
+def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: Sequence[str]) -> list[Lever]:
     """The levers called ``names`` of the simulated loop: what they set is what the plant does."""
     factors = {"resolution": 1.0, "precision": 1.0}
 
@@ -154,7 +154,7 @@ def simulate(
     host_profile, profile = load_host(scenario.host), device(scenario, seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         root = Path(folder)
-        plant = Plant(profile, scenario.work, root, ambient, seed, scenario.fps)
+        plant = SimulatedDevice(profile, scenario.work, root, ambient, seed, scenario.fps)
         governor = None
         if names:
             levers = make_levers(plant, scenario, root, names)
@@ -173,7 +173,7 @@ def simulate(
             worst_c = max(worst_c, plant.limit_c)
             if governor is not None:
                 power, heat = meter.read(0.0), thermometer.read()
-                governor.step(Seen(float(second), rate, latency, power.watts, heat.celsius, heat.trip))
+                governor.step(Observation(float(second), rate, latency, power.watts, heat.celsius, heat.trip))
         log = [action.to_json() for action in governor.log] if governor is not None else []
         times = [action["t_s"] for action in log]
         last = watts[-600:]

@@ -10,7 +10,7 @@ from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.loop import Loop
 from arenite.host.camera.model import open_model
 from arenite.host.camera.runtimes.open import open_runtime
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.serving import ModelServer
 from arenite.host.camera.sources.base import Source
 from benchmarks.camera.cases import Case
@@ -41,7 +41,7 @@ class _Clock:
         self.interruptions = Interruptions()
         self.answers: list[Answer | None] = []
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         now = time.perf_counter_ns()
         undisturbed = not self.interruptions.happened()
         if self.last and (undisturbed or self.all_frames):

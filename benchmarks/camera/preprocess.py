@@ -1,7 +1,7 @@
 """Preprocessing alone, by format and model: ``python -m benchmarks.camera.preprocess``.
 
 Frames of 1280x720 in a ring of ``RING`` buffers, which is more than the caches next to the core hold, as with a camera;
-one thread. ``Feed`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write) take turns of
+one thread. ``FramePreprocessor`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write) take turns of
 ``FRAMES_PER_TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one object on standard output.
 """
 
@@ -20,9 +20,9 @@ import numpy as np
 
 from arenite.converters.processing.colour import planes_of
 from arenite.converters.processing.spec import Preprocessing
-from arenite.host.camera.feed import Feed
+from arenite.host.camera.feed import FramePreprocessor
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.models.pictures import picture_models
 
 WIDTH, HEIGHT, RING = 1280, 720, 6
@@ -105,9 +105,9 @@ def opencv(model: str, pixels: str, out: np.ndarray) -> Callable[[Frame], None]:
 def measure(model: str, pixels: str, frames: int) -> Row:
     record, shape, dtype, scale, zero = MODELS[model]
     ours, theirs = np.zeros(shape, dtype), np.zeros(shape, dtype)
-    memory = Memory("input", shape, dtype, ours.ctypes.data, ours.nbytes, scale, zero)
+    memory = TensorMemory("input", shape, dtype, ours.ctypes.data, ours.nbytes, scale, zero)
     buffers = ring(pixels)
-    feed = Feed(spec_of(record), buffers[0].format, memory)
+    feed = FramePreprocessor(spec_of(record), buffers[0].format, memory)
     contenders = (feed.run, opencv(model, pixels, theirs))
     times: tuple[list[int], list[int]] = ([], [])
     same = True

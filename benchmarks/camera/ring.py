@@ -12,7 +12,7 @@ from functools import cache
 
 from arenite.errors import ToolError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters
+from arenite.host.camera.sources.base import SourceCounters
 from benchmarks.camera.pictures import HEIGHT, RING, WIDTH, ring
 
 
@@ -28,7 +28,7 @@ class FrameRing:
 
     def __init__(self, fps: float | None = None, buffers: int = RING) -> None:
         self.live = fps is not None
-        self.counters = Counters()
+        self.counters = SourceCounters()
         # The same object every time, as a camera that stays open has it.
         self.format = _format(fps or 0.0)
         self._period_ns = int(1e9 / fps) if fps else 0

@@ -31,7 +31,7 @@ def measure_jitter(case: Case, frames: int, fps: float | None) -> FrameJitter:
     with AreniteLoop(case) as ours:
         ours.run(WARM_UP if fps is None else WARM_UP // 4, fps, LoopTimes())
         ours.run(frames, fps, times, all_frames=True)
-    # Paced, the time between two answers is the camera's.
+    # PacedSource, the time between two answers is the camera's.
     work = times.whole if fps is None else times.totals
     p50, p99 = np.percentile(np.array(work), [50, 99]) / 1e6
     return FrameJitter(fps, len(work), float(p50), float(p99))

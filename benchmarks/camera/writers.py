@@ -15,9 +15,9 @@ from arenite.host.camera.loop import Loop
 from arenite.host.camera.model import open_model
 from arenite.host.camera.runtimes.base import Runtime
 from arenite.host.camera.runtimes.open import open_runtime
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.serving import ModelServer
-from arenite.host.camera.sources.base import Counters
+from arenite.host.camera.sources.base import SourceCounters
 from benchmarks.camera.written import MeasuredLoop
 
 WIDTH, HEIGHT, BUFFERS = 1280, 720, 3
@@ -32,7 +32,7 @@ class Camera:
     live = False
 
     def __init__(self) -> None:
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self.format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
         rng = np.random.default_rng(0)
         self._buffers = [np.frombuffer(mmap.mmap(-1, 2 * WIDTH * HEIGHT), np.uint8) for _ in range(BUFFERS)]
@@ -65,7 +65,7 @@ class _After:
     def __init__(self, after: Callable[[], None]) -> None:
         self._after = after
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         self._after()
 
     def close(self) -> None:

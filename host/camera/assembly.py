@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from arenite.host.camera.frame import Frame
 
 #: Sets a camera may miss running before nobody waits for it.
-PATIENCE = 3
+MAX_MISSED_SETS = 3
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Camera:
     counters: CameraCounters = field(default_factory=CameraCounters)
 
 
-class Assembler:
+class FrameSetAssembler:
     """Not for two threads at once. Times in ns: captures and arrivals are of the same clock.
 
     At most ``depth`` frames wait per camera, one more is held to stand in, and one may be in the set being served: a
@@ -70,11 +70,16 @@ class Assembler:
     """
 
     def __init__(
-        self, cameras: int, jitter_ns: int, timeout_ns: int, depth: int = 2, patience: int = PATIENCE
+        self,
+        cameras: int,
+        jitter_ns: int,
+        timeout_ns: int,
+        depth: int = 2,
+        max_missed_sets: int = MAX_MISSED_SETS,
     ) -> None:
         self._cameras = [_Camera() for _ in range(cameras)]
         self._jitter, self._timeout = jitter_ns, timeout_ns
-        self._depth, self._patience = depth, patience
+        self._depth, self._max_missed_sets = depth, max_missed_sets
         self._last_ns = -1  # the latest fresh capture of the last set
         self._waiting_since: int | None = None
         self._sets = 0
@@ -88,11 +93,11 @@ class Assembler:
         """When ``take`` has a set at the latest; None while nothing waits."""
         return None if self._waiting_since is None else self._waiting_since + self._timeout
 
-    def away(self, index: int) -> None:
+    def mark_absent(self, index: int) -> None:
         """The camera is gone: nobody waits for it until it comes again."""
-        self._cameras[index].missed = self._patience
+        self._cameras[index].missed = self._max_missed_sets
 
-    def arrive(self, index: int, frame: Frame, now_ns: int) -> None:
+    def add_frame(self, index: int, frame: Frame, now_ns: int) -> None:
         """Takes the frame over."""
         camera = self._cameras[index]
         camera.counters.arrived += 1
@@ -105,7 +110,7 @@ class Assembler:
         if frame.time_ns <= self._last_ns:
             camera.counters.late += 1
             camera.counters.dropped += 1
-            self._stand_by(camera, frame)
+            self._keep_as_stand_in(camera, frame)
             return
         if len(camera.waiting) == self._depth:
             camera.counters.dropped += 1
@@ -118,11 +123,11 @@ class Assembler:
         """The newest complete set; after the timeout the best there is; else None."""
         if self._waiting_since is None:
             return None
-        awaited = [c for c in self._cameras if c.missed < self._patience or c.waiting]
-        found = self._window(len(awaited))
-        if found is None and now_ns >= self._waiting_since + self._timeout:
-            found = self._window(1)
-        return None if found is None else self._form(found, now_ns)
+        awaited = [c for c in self._cameras if c.missed < self._max_missed_sets or c.waiting]
+        start_ns = self._best_start(len(awaited))
+        if start_ns is None and now_ns >= self._waiting_since + self._timeout:
+            start_ns = self._best_start(1)
+        return None if start_ns is None else self._build_set(start_ns, now_ns)
 
     def close(self) -> None:
         """Releases every frame that is held here."""
@@ -136,7 +141,7 @@ class Assembler:
                 camera.latest = None
         self._waiting_since = None
 
-    def _window(self, least: int) -> int | None:
+    def _best_start(self, least: int) -> int | None:
         """Where the window begins that has a frame of the most cameras, at least of ``least``; the newest of equals."""
         best, most = None, max(least, 1) - 1
         starts = sorted((f.time_ns for c in self._cameras for f, _ in c.waiting), reverse=True)
@@ -149,7 +154,7 @@ class Assembler:
                 best, most = start, inside
         return best
 
-    def _form(self, start: int, now_ns: int) -> FrameSet:
+    def _build_set(self, start: int, now_ns: int) -> FrameSet:
         frames: list[Frame | None] = []
         fresh: list[bool] = []
         times: list[int] = []
@@ -160,7 +165,7 @@ class Assembler:
                 camera.counters.used += 1
                 camera.missed = 0
                 times.append(chosen.time_ns)
-                self._stand_by(camera, chosen)
+                self._keep_as_stand_in(camera, chosen)
             else:
                 camera.missed += 1
                 camera.counters.stood_in += camera.latest is not None
@@ -186,10 +191,10 @@ class Assembler:
             else:
                 camera.counters.dropped += 1
                 camera.counters.late += 1
-                self._stand_by(camera, frame)
+                self._keep_as_stand_in(camera, frame)
         return chosen
 
-    def _stand_by(self, camera: _Camera, frame: Frame) -> None:
+    def _keep_as_stand_in(self, camera: _Camera, frame: Frame) -> None:
         if camera.latest is not None:
             camera.latest.release()
         camera.latest = frame

@@ -36,11 +36,11 @@ class _Entry:
 class ResultCache:
     """Least recently used out. Not for models that keep state from one frame to the next.
 
-    ``entries`` and ``most_bytes`` bound what is held. ``find`` and ``keep`` are for one thread.
+    ``entries`` and ``max_bytes`` bound what is held. ``find`` and ``keep`` are for one thread.
     """
 
-    def __init__(self, entries: int = 16, most_bytes: int = 16 << 20) -> None:
-        self._most_entries, self._most_bytes = entries, most_bytes
+    def __init__(self, entries: int = 16, max_bytes: int = 16 << 20) -> None:
+        self._max_entries, self._max_bytes = entries, max_bytes
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._pending: dict[int, int] = {}  # slot to fingerprint of an entry that waits for its answer
@@ -57,26 +57,26 @@ class ResultCache:
         """
         self.looked += 1
         self._forget(slot)
-        mark = _fingerprint(prepared, key)
-        entry = self._entries.get(mark)
+        fingerprint = _fingerprint(prepared, key)
+        entry = self._entries.get(fingerprint)
         if entry is not None and entry.answer is not None and self._same(entry, prepared, key):
-            self._entries.move_to_end(mark)
+            self._entries.move_to_end(fingerprint)
             self.hits += 1
             return entry.answer
-        if mark in self._seen:
+        if fingerprint in self._seen:
             # Copied now: a runtime may use its input's memory for something else while it computes.
-            self._store(mark, prepared, key, slot)
+            self._store(fingerprint, prepared, key, slot)
         else:
-            self._seen[mark] = None
+            self._seen[fingerprint] = None
             if len(self._seen) > _SEEN:
                 self._seen.popitem(last=False)
         return None
 
     def keep(self, answer: Answer, slot: int = 0) -> None:
         """The answer to the last input that ``find`` did not know in that slot."""
-        mark = self._pending.pop(slot, None)
-        if mark is not None:
-            self._entries[mark].answer = answer
+        fingerprint = self._pending.pop(slot, None)
+        if fingerprint is not None:
+            self._entries[fingerprint].answer = answer
 
     def clear(self) -> None:
         """Forget everything: other thresholds, another model."""
@@ -91,11 +91,11 @@ class ResultCache:
         address = prepared.__array_interface__["data"][0]
         return _libc.memcmp(entry.address, address, prepared.nbytes) == 0
 
-    def _store(self, mark: int, prepared: np.ndarray, key: Hashable, slot: int) -> None:
+    def _store(self, fingerprint: int, prepared: np.ndarray, key: Hashable, slot: int) -> None:
         size = prepared.nbytes
-        if size > self._most_bytes or mark in self._pending.values():
+        if size > self._max_bytes or fingerprint in self._pending.values():
             return
-        old = self._entries.pop(mark, None)
+        old = self._entries.pop(fingerprint, None)
         if old is not None:
             self.held_bytes -= old.bytes.nbytes
         if old is not None and old.bytes.nbytes == size:
@@ -103,11 +103,11 @@ class ResultCache:
             copy = old.bytes
         else:
             copy = prepared.copy()
-        self._entries[mark] = _Entry(key, copy, copy.__array_interface__["data"][0], None)
-        self._pending[slot] = mark
+        self._entries[fingerprint] = _Entry(key, copy, copy.__array_interface__["data"][0], None)
+        self._pending[slot] = fingerprint
         self.held_bytes += size
         self.copied_bytes += size
-        while len(self._entries) > self._most_entries or self.held_bytes > self._most_bytes:
+        while len(self._entries) > self._max_entries or self.held_bytes > self._max_bytes:
             oldest = next((each for each in self._entries if each not in self._pending.values()), None)
             if oldest is None:
                 break
@@ -115,9 +115,9 @@ class ResultCache:
 
     def _forget(self, slot: int) -> None:
         """An input whose answer never came: the frame was given up."""
-        mark = self._pending.pop(slot, None)
-        if mark is not None:
-            self.held_bytes -= self._entries.pop(mark).bytes.nbytes
+        fingerprint = self._pending.pop(slot, None)
+        if fingerprint is not None:
+            self.held_bytes -= self._entries.pop(fingerprint).bytes.nbytes
 
 
 def _fingerprint(prepared: np.ndarray, key: Hashable) -> int:

@@ -8,36 +8,36 @@ from typing import Any, Protocol
 
 from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.cascade_rules import Rule
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.region import cut, placed, region
-from arenite.host.camera.served import Served
+from arenite.host.camera.cascade_rules import CascadeRule
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.region import crop_frame, square_around, to_frame_coordinates
+from arenite.host.camera.served import ServedFrame
 
 
-class Serving(Protocol):
+class StageServer(Protocol):
     """What a stage needs of a ``ModelServer``."""
 
     name: str
 
     @property
     def bytes_written(self) -> int: ...
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served: ...
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
     def close(self) -> None: ...
 
 
 @dataclass(slots=True)
-class Stage:
+class CascadeStage:
     """``rule``: when the stage behind it looks; None of the last. ``asked``: frames it looked at; ``changed``: of
     these, how often its best label was another than that of the stage before it."""
 
-    server: Serving
-    rule: Rule | None = None
+    server: StageServer
+    rule: CascadeRule | None = None
     asked: int = 0
     changed: int = 0
 
 
 class Cascade:
-    """Serves as a ``ModelServer`` does, whole. The answer is that of the last model that looked, ``Served.model`` says
+    """Serves as a ``ModelServer`` does, whole. The answer is that of the last model that looked, ``ServedFrame.model`` says
     which; spans of later stages carry their model's name: ``invoke:blazeface``.
 
     Raises:
@@ -46,7 +46,7 @@ class Cascade:
 
     slots = 1
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    def __init__(self, stages: Sequence[CascadeStage]) -> None:
         self.stages = list(stages)
         if len(stages) < 2 or any(stage.rule is None for stage in stages[:-1]):
             raise UsageError(
@@ -60,27 +60,29 @@ class Cascade:
         self.name = " -> ".join(stage.server.name for stage in stages)
         self.bytes_written = 0  # of the last frame, by all that looked
 
-    def bind(self, format: Format, window: Window | None = None) -> None:
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
         """Nothing: each stage has been warmed up by itself."""
 
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         """``window``: what stages that no crop is for are shown of the frame."""
         first = self.stages[0]
         served = first.server.serve(frame, 0, window)
         first.asked += 1
         written = first.server.bytes_written
-        said = [_said(served)]
+        stage_results = [_stage_result(served)]
         for stage, behind in zip(self.stages, self.stages[1:], strict=False):
             assert stage.rule is not None
             answer = served.answer
-            found = stage.rule.look(answer) if answer is not None else None
-            if found is None:
+            match = stage.rule.look(answer) if answer is not None else None
+            if match is None:
                 break
-            if found.box is not None and stage.rule.margin is not None:
-                around = region(found.box, frame.format, stage.rule.margin)
-                more = behind.server.serve(cut(frame, around))
+            if match.box is not None and stage.rule.margin is not None:
+                around = square_around(match.box, frame.format, stage.rule.margin)
+                more = behind.server.serve(crop_frame(frame, around))
                 if more.answer is not None:
-                    more.answer = placed(more.answer, around, frame.format.width, frame.format.height)
+                    more.answer = to_frame_coordinates(
+                        more.answer, around, frame.format.width, frame.format.height
+                    )
             else:
                 more = behind.server.serve(frame, 0, window)
             behind.asked += 1
@@ -88,9 +90,9 @@ class Cascade:
             behind.changed += _best(more.answer) != _best(answer)
             served.spans |= {f"{name}:{behind.server.name}": span for name, span in more.spans.items()}
             served.answer, served.model = more.answer, more.model
-            said.append(_said(more))
-        if len(said) > 1:
-            served.extra["cascade"] = said
+            stage_results.append(_stage_result(more))
+        if len(stage_results) > 1:
+            served.extra["cascade"] = stage_results
         self.bytes_written = written
         return served
 
@@ -120,7 +122,7 @@ def _best(answer: Answer | None) -> str | int | None:
     return None if best is None else best.label or best.index
 
 
-def _said(served: Served) -> dict[str, Any]:
+def _stage_result(served: ServedFrame) -> dict[str, Any]:
     answer = served.answer
     return {
         "model": served.model,

@@ -19,23 +19,23 @@ from arenite.host.camera.answers.base import Answer, Box
 EXAMPLE = 'for instance --cascade "vww:person>=0.6 -> blazeface"'
 RERUN_EXAMPLE = "for instance --rerun-below 0.55:model_float16.tflite"
 #: How much larger than the box a crop is, unless it says so.
-MARGIN = 1.25
+DEFAULT_CROP_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleMatch:
     """Why the next model looks. ``box``: the part of the frame that it is about, where the answer has boxes."""
 
     box: Box | None = None
 
 
-class Rule(Protocol):
+class CascadeRule(Protocol):
     @property
     def margin(self) -> float | None:
         """Of a crop around what was found, as a multiple of its box; None: the next model sees the whole frame."""
         ...
 
-    def look(self, answer: Answer) -> Found | None:
+    def look(self, answer: Answer) -> RuleMatch | None:
         """None: this answer is the last word."""
         ...
 
@@ -45,23 +45,23 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LabelRule:
     """A class or box of one of the labels with at least its score. ``wanted``: label to score; "" is any label."""
 
     wanted: tuple[tuple[str, float], ...]
     margin: float | None = None
 
-    def look(self, answer: Answer) -> Found | None:
+    def look(self, answer: Answer) -> RuleMatch | None:
         best: Box | None = None
         for box in answer.boxes:
             if self._fits(box.label, box.score) and (best is None or box.score > best.score):
                 best = box
         if best is not None:
-            return Found(best)
+            return RuleMatch(best)
         if any(self._fits(each.label, each.score) for each in answer.classes):
-            return Found()
+            return RuleMatch()
         if answer.score is not None and self._fits("", answer.score):
-            return Found()
+            return RuleMatch()
         return None
 
     def _fits(self, label: str, score: float) -> bool:
@@ -78,35 +78,35 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
+class LowConfidenceRule:
     """The best answer is below a confidence. An answer of boxes without any is no such: a detector says nothing of what
     it did not see."""
 
     below: float
     margin: float | None = None
 
-    def look(self, answer: Answer) -> Found | None:
+    def look(self, answer: Answer) -> RuleMatch | None:
         if answer.kind == "boxes" and not answer.boxes:
             return None
-        return Found() if answer.confidence < self.below else None
+        return RuleMatch() if answer.confidence < self.below else None
 
     def check(self, labels: Sequence[str], model: str) -> None:
         """Every model can be unsure."""
 
 
 @dataclass(frozen=True, slots=True)
-class StagePlan:
+class StageSpec:
     """``rule``: when the stage behind it looks; None of the last one."""
 
     model: str
-    rule: Rule | None = None
+    rule: CascadeRule | None = None
 
 
 _CONDITION = re.compile(r"(?P<label>[^<>=]*?)\s*>=\s*(?P<score>\d*\.?\d+)")
 _CROP = re.compile(r"\s+crop(?:\s+(?P<margin>\d*\.?\d+))?$")
 
 
-def parse_cascade(text: str) -> tuple[StagePlan, ...]:
+def parse_cascade(text: str) -> tuple[StageSpec, ...]:
     """``MODEL:CONDITION -> MODEL``, with more stages as wanted. Raises ``UsageError`` naming the part that is wrong."""
     parts = [part.strip() for part in text.split("->")]
     if len(parts) < 2 or not all(parts):
@@ -121,13 +121,13 @@ def parse_cascade(text: str) -> tuple[StagePlan, ...]:
                 f"The cascade's part {part!r} does not say when the next model looks.",
                 f"Write MODEL:LABEL>=SCORE, {EXAMPLE}.",
             )
-        stages.append(StagePlan(model.strip(), _rule(condition.strip())))
+        stages.append(StageSpec(model.strip(), _rule(condition.strip())))
     if ">=" in parts[-1]:
         raise UsageError(
             f"The cascade's last part {parts[-1]!r} has a condition, and no model behind it.",
             f"Leave the condition out, {EXAMPLE}.",
         )
-    stages.append(StagePlan(parts[-1]))
+    stages.append(StageSpec(parts[-1]))
     return tuple(stages)
 
 
@@ -139,12 +139,12 @@ def parse_rerun(text: str) -> tuple[float, str]:
     return _score(score, text), model
 
 
-def _rule(text: str) -> Seen:
+def _rule(text: str) -> LabelRule:
     crop = _CROP.search(text)
     margin = None
     if crop is not None:
         text = text[: crop.start()]
-        margin = float(crop["margin"]) if crop["margin"] else MARGIN
+        margin = float(crop["margin"]) if crop["margin"] else DEFAULT_CROP_MARGIN
         if not 1.0 <= margin <= 10.0:
             raise UsageError(
                 f"A crop of {margin:g} times the box is not possible.",
@@ -159,7 +159,7 @@ def _rule(text: str) -> Seen:
                 f"Give {EXAMPLE}; '>=0.5' without a label is any.",
             )
         wanted.append((found["label"].strip(), _score(found["score"], each.strip())))
-    return Seen(tuple(wanted), margin)
+    return LabelRule(tuple(wanted), margin)
 
 
 def _score(text: str, where: str) -> float:

@@ -103,11 +103,11 @@ class Distribution:
             return [float(ordered[rank - 1]) for rank in ranks]
         assert self._histogram is not None
         sums = np.cumsum(self._histogram)
-        made = []
+        estimates = []
         for rank in ranks:
             bucket = int(np.searchsorted(sums, rank))
-            made.append(min(max(RATIO ** (bucket + 0.5), float(self.smallest)), float(self.largest)))
-        return made
+            estimates.append(min(max(RATIO ** (bucket + 0.5), float(self.smallest)), float(self.largest)))
+        return estimates
 
     def to_json(self, divide: float = 1.0) -> dict[str, float]:
         """p50, p95, p99, mean and the largest, in units of ``divide``."""

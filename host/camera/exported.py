@@ -20,7 +20,7 @@ from arenite.converters.processing.steps_post import Nms, Postprocessing, TopK
 from arenite.converters.tensor import Tensor
 from arenite.errors import UsageError
 from arenite.host.camera.flatbuffer import Buffer
-from arenite.host.camera.tflite_metadata import packed_text
+from arenite.host.camera.tflite_metadata import archived_text
 
 #: Names of the text in an archive, of newer and older versions.
 _PACKED = ("metadata.json", "temp_meta.txt")
@@ -28,7 +28,7 @@ _MARGIN = (114,)
 
 
 @dataclass(frozen=True)
-class Exported:
+class UltralyticsMetadata:
     """``unit``: of coordinates in the output."""
 
     task: str
@@ -72,12 +72,14 @@ class Exported:
         return Postprocessing((head, Nms(0.45, 100)))
 
 
-def exported(path: Path, data: Buffer, metadata: Mapping[str, bytes]) -> Exported | None:
+def read_ultralytics_metadata(
+    path: Path, data: Buffer, metadata: Mapping[str, bytes]
+) -> UltralyticsMetadata | None:
     """``metadata``: of an ONNX file. None for files of others."""
     entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
     unit = "pixels"
     if path.suffix.lower() != ".onnx":
-        entries, unit = _table(packed_text(path, data, _PACKED)), "fractions"
+        entries, unit = _table(archived_text(path, data, _PACKED)), "fractions"
     names = _table(entries.get("names"))
     if not names or "stride" not in entries:
         return None
@@ -87,16 +89,18 @@ def exported(path: Path, data: Buffer, metadata: Mapping[str, bytes]) -> Exporte
         ordered = tuple(str(names[key]) for key in sorted(names, key=int))
         size = _value(entries.get("imgsz"))
         sides = (int(size[0]), int(size[1])) if isinstance(size, (list, tuple)) and len(size) == 2 else (0, 0)
-        return Exported(str(entries.get("task", "detect")), ordered, int(points), int(values), unit, sides)
+        return UltralyticsMetadata(
+            str(entries.get("task", "detect")), ordered, int(points), int(values), unit, sides
+        )
     except (TypeError, ValueError):
         return None
 
 
 def _table(given: Any) -> Mapping[Any, Any]:
-    found = _value(given)
-    if isinstance(found, list):
-        return dict(enumerate(found))
-    return found if isinstance(found, Mapping) else {}
+    parsed = _value(given)
+    if isinstance(parsed, list):
+        return dict(enumerate(parsed))
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def _value(given: Any) -> Any:

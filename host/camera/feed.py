@@ -16,13 +16,13 @@ from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.image_plan import plan_image
 from arenite.converters.processing.spec import Preprocessing
 from arenite.errors import UsageError
-from arenite.host.camera.feed_plan import adapted, layout, strides_of
-from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.feed_plan import is_planar, steps_for_frame, strides_of
+from arenite.host.camera.frame import CropWindow, Format, Frame
 from arenite.host.camera.geometry import Geometry, geometry_of
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 
 
-class Feed:
+class FramePreprocessor:
     """Frames of one format into one tensor. Not for two threads at once: its scratch memory is one.
 
     ``geometry``: which part of the frame the tensor shows. ``bytes_written``: what ``run`` writes into the tensor, all
@@ -40,20 +40,20 @@ class Feed:
     """
 
     def __init__(
-        self, spec: Preprocessing, format: Format, memory: Memory, window: Window | None = None
+        self, spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None = None
     ) -> None:
         self.format, self.memory, self.window = format, memory, window
-        self.spec = adapted(spec, format, memory, window)
+        self.spec = steps_for_frame(spec, format, memory, window)
         self._strides = strides_of(format)
         self._planes_of = planes_of(format.pixels, format.width, format.height)
         plan = plan_image(self.spec, format.pixels, format.width, format.height)
-        planar = layout(plan, memory)
+        planar = is_planar(plan, memory)
         self.geometry: Geometry = geometry_of(self.spec, format.width, format.height)
         self.bytes_written = memory.bytes
         # Where planes begin in one buffer.
-        self._at = [0, 0, 0]
+        self._plane_offsets = [0, 0, 0]
         for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
-            self._at[k + 1 :] = [self._at[k] + rows * stride] * (2 - k)
+            self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
         self._several = len(self._strides) if len(self._strides) > 1 else 0
         library = native.library()
         self._compiled = CompiledImage(library, plan, planar) if library is not None else None
@@ -80,7 +80,7 @@ class Feed:
         plane[0] = planes[0]
         if self._several:
             if len(planes) == 1:
-                plane[1], plane[2] = planes[0] + self._at[1], planes[0] + self._at[2]
+                plane[1], plane[2] = planes[0] + self._plane_offsets[1], planes[0] + self._plane_offsets[2]
             elif len(planes) == self._several:
                 plane[1], plane[2] = planes[1], planes[-1]
             else:
@@ -101,6 +101,6 @@ class Feed:
             parts.append(np.lib.stride_tricks.as_strided(raw, (rows, row), (stride, 1)).reshape(-1))
         format = self.format
         pixels = unpack(np.concatenate(parts), format.pixels, format.width, format.height)
-        made = preprocess_image(self.spec, pixels, order_of(format.pixels))
+        result = preprocess_image(self.spec, pixels, order_of(format.pixels))
         out = self.memory.array()
-        out[:] = (made.transpose(2, 0, 1) if planar else made).reshape(out.shape)
+        out[:] = (result.transpose(2, 0, 1) if planar else result).reshape(out.shape)

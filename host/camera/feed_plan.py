@@ -9,13 +9,15 @@ from arenite.converters.processing.image_plan import ImagePlan
 from arenite.converters.processing.spec import Preprocessing, Quantise
 from arenite.converters.processing.steps_image import FORMATS, Colour, Crop, ImageSource
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Window
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.frame import CropWindow, Format
+from arenite.host.camera.runtimes.base import TensorMemory
 
-INTEGERS = ("int8", "uint8", "int16")
+INTEGER_TYPES = ("int8", "uint8", "int16")
 
 
-def adapted(spec: Preprocessing, format: Format, memory: Memory, window: Window | None) -> Preprocessing:
+def steps_for_frame(
+    spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
+) -> Preprocessing:
     """The steps from a frame of ``format`` to ``memory``: cut to ``window``, in the colours that training had, then
     those of ``spec``, quantised as the tensor is. Raises ``UsageError``."""
     source = spec.source
@@ -29,7 +31,7 @@ def adapted(spec: Preprocessing, format: Format, memory: Memory, window: Window 
             f"Frames are of format '{format.pixels}', which is not one of {', '.join(FORMATS)}.",
             "Compressed pictures are decoded by their source.",
         )
-    made = replace(source, format=format.pixels, width=format.width, height=format.height)
+    camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)
     steps = list(spec.real.steps)
     order = order_of(source.format)
     if order != order_of(format.pixels):
@@ -40,10 +42,10 @@ def adapted(spec: Preprocessing, format: Format, memory: Memory, window: Window 
     quantise = _quantise(spec, memory)
     if quantise is not None:
         steps.append(quantise)
-    return Preprocessing(made, tuple(steps))
+    return Preprocessing(camera_source, tuple(steps))
 
 
-def _inside(window: Window, format: Format) -> None:
+def _inside(window: CropWindow, format: Format) -> None:
     right, bottom = window.left + window.width, window.top + window.height
     if (
         min(window.left, window.top) < 0
@@ -58,11 +60,11 @@ def _inside(window: Window, format: Format) -> None:
         )
 
 
-def _quantise(spec: Preprocessing, memory: Memory) -> Quantise | None:
+def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantise | None:
     """The last step for ``memory``; a tensor of integers with no scale of its own takes that of ``spec``."""
     if memory.dtype == "float32":
         return None
-    if memory.dtype in INTEGERS:
+    if memory.dtype in INTEGER_TYPES:
         if memory.scale > 0:
             return Quantise(memory.dtype, memory.scale, memory.zero_point)
         if spec.quantise is not None and spec.quantise.dtype == memory.dtype:
@@ -77,7 +79,7 @@ def _quantise(spec: Preprocessing, memory: Memory) -> Quantise | None:
     )
 
 
-def layout(plan: ImagePlan, memory: Memory) -> bool:
+def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
     """True when the tensor has a plane for each channel, false when the channels of a pixel stand together.
 
     Raises ``UsageError`` when what ``plan`` makes is not what the tensor takes.
@@ -89,16 +91,16 @@ def layout(plan: ImagePlan, memory: Memory) -> bool:
         return False
     if shape in (apart, (1, *apart)):
         return True
-    found = "x".join(map(str, shape))
+    shape_text = "x".join(map(str, shape))
     batches = shape[0] if len(shape) == 4 else 1
     if len(shape) not in (3, 4) or batches != 1 or not {shape[-3], shape[-1]} & {1, 3}:
         raise UsageError(
-            f"The model's input '{memory.name}' is {found}, which is no picture.",
+            f"The model's input '{memory.name}' is {shape_text}, which is no picture.",
             "Pictures are [1, height, width, channels] or [1, channels, height, width], with 1 or 3 channels.",
         )
     raise UsageError(
         f"Preprocessing makes {height}x{width}x{channels} values of frames of {plan.width}x{plan.height} pixels, the "
-        f"model's input '{memory.name}' is {found}.",
+        f"model's input '{memory.name}' is {shape_text}.",
         "Add a resize or letterbox step to the input's size, or a colour step, to the model's preprocessing.",
     )
 

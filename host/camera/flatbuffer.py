@@ -13,7 +13,7 @@ Buffer = bytes | memoryview
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
 
-class Table:
+class TableView:
     """A table at ``at`` of ``data``; fields by their number in the schema, a union taking two."""
 
     __slots__ = ("_data", "_fields", "at")
@@ -27,10 +27,10 @@ class Table:
         )
 
     @staticmethod
-    def root(data: Buffer) -> Table:
+    def root(data: Buffer) -> TableView:
         if len(data) < 8:
             raise ValueError("it is too short")
-        return Table(data, _U32.unpack_from(data, 0)[0])
+        return TableView(data, _U32.unpack_from(data, 0)[0])
 
     def scalar(self, field: int, format: str, default: float = 0) -> float:
         """A number by its ``struct`` format."""
@@ -40,22 +40,22 @@ class Table:
     def integer(self, field: int, format: str = "i", default: int = 0) -> int:
         return int(self.scalar(field, format, default))
 
-    def table(self, field: int) -> Table | None:
+    def table(self, field: int) -> TableView | None:
         at = self._place(field)
-        return Table(self._data, at + self._read(_U32, at)) if at else None
+        return TableView(self._data, at + self._read(_U32, at)) if at else None
 
-    def tables(self, field: int) -> list[Table]:
+    def tables(self, field: int) -> list[TableView]:
         start, count = self._vector(field, 4)
         places = range(start, start + 4 * count, 4)
-        return [Table(self._data, at + self._read(_U32, at)) for at in places]
+        return [TableView(self._data, at + self._read(_U32, at)) for at in places]
 
-    def table_of(self, field: int, index: int) -> Table:
+    def table_of(self, field: int, index: int) -> TableView:
         """One table of a vector."""
         start, count = self._vector(field, 4)
         if not 0 <= index < count:
             raise ValueError(f"there is no entry {index} of {count}")
         at = start + 4 * index
-        return Table(self._data, at + self._read(_U32, at))
+        return TableView(self._data, at + self._read(_U32, at))
 
     def numbers(self, field: int, format: str) -> tuple[float, ...]:
         start, count = self._vector(field, struct.calcsize("<" + format))

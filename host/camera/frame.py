@@ -25,7 +25,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CropWindow:
     """A rectangle of a frame in pixels: what the model is shown."""
 
     left: int

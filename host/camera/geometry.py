@@ -39,7 +39,7 @@ class Geometry:
         return tuple(min(max(side, 0.0), 1.0) for side in sides)  # type: ignore[return-value]
 
 
-class _Side:
+class _Axis:
     """One axis: pixel coordinates of the frame are ``offset`` + ``step`` * coordinate of the picture so far."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Side:
 
 def geometry_of(spec: Preprocessing, width: int, height: int) -> Geometry:
     """For frames of ``width`` x ``height`` pixels. Raises ``UsageError`` for steps that they do not allow."""
-    across, down = _Side(), _Side()
+    across, down = _Axis(), _Axis()
     size = (width, height)
     for step in spec.steps:
         if isinstance(step, Crop):
@@ -77,10 +77,10 @@ def geometry_of(spec: Preprocessing, width: int, height: int) -> Geometry:
             x = y = 0
             if isinstance(step, Letterbox):
                 x, y, *inner = letterboxed(step, *size)
-                made, after = (inner[0], inner[1]), (step.width, step.height)
+                new_size, after = (inner[0], inner[1]), (step.width, step.height)
             else:
-                made = after = resized(step, *size)
-            for side, old, new, place in zip((across, down), size, made, (x, y), strict=True):
+                new_size = after = resized(step, *size)
+            for side, old, new, place in zip((across, down), size, new_size, (x, y), strict=True):
                 side.resize(old, new, step.method, step.convention)
                 side.move(-place)
             size = after

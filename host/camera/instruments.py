@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format
-from arenite.host.camera.keeper import Instruments
 from arenite.host.camera.loop import Loop
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.sources.base import Source
+from arenite.host.camera.supervisor import Instruments
 from arenite.host.energy.open import open_power, open_thermometer
 from arenite.host.governor.base import Lever
 from arenite.host.governor.governor import Governor
@@ -18,7 +18,7 @@ from arenite.host.governor.levers import CpufreqLever, DevfreqLever, fps_lever, 
 from arenite.profiles.hosts import HostProfile, detect_host, load_host
 
 #: Frames per second below which the governor does not go.
-LOWEST_FPS = 1.0
+MIN_FPS = 1.0
 #: Seconds of a burst and the rest after it.
 CYCLE_S = 10.0
 
@@ -56,10 +56,10 @@ def _levers(
     full = options.fps or format.fps or 30.0
     levers: list[Lever] = []
     if source.live:
-        pace = _Pace(source, full)
-        levers.append(fps_lever(full, pace.set_rate, min(LOWEST_FPS, full)))
+        pace = _RateControl(source, full)
+        levers.append(fps_lever(full, pace.set_rate, min(MIN_FPS, full)))
         if options.rest_saves_w is not None:
-            loop.rested = pace.rest_s
+            loop.rest_before_frame = pace.rest_s
             levers.append(rest_lever(pace.set_duty, options.rest_saves_w, CYCLE_S))
     levers += [make() for make in more]
     return levers
@@ -78,7 +78,7 @@ def _frequency_lever(
         return None
 
 
-class _Pace:
+class _RateControl:
     """Frames per second in the mean, and the part of each cycle in which they are served: faster then, so that the mean
     stays."""
 

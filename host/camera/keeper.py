@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from arenite.errors import AreniteError
 from arenite.host.camera.loop import Loop
-from arenite.host.governor.base import Action, Seen
+from arenite.host.governor.base import Action, Observation
 
 # Imported when sensors are opened: the first answer need not wait for them.
 if TYPE_CHECKING:
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from arenite.host.energy.integrate import EnergyMeter
 
 #: Seconds from one look to the next, and looks from one step of the governor to the next.
-INTERVAL_S, LOOKS_PER_STEP = 0.5, 2
+SENSE_INTERVAL_S, SAMPLES_PER_STEP = 0.5, 2
 #: How long sensors and the dashboard wait for the first answer, which is to come as early as it can.
-PATIENCE_S = 1.0
+FIRST_ANSWER_WAIT_S = 1.0
 
 
-class Watcher(Protocol):
+class StateListener(Protocol):
     """The dashboard, the metrics, the timeline."""
 
     def update(self, state: Mapping[str, Any]) -> None: ...
 
 
-class Deciding(Protocol):
-    """The governor, as far as the keeper needs it."""
+class GovernorProtocol(Protocol):
+    """The governor, as far as the supervisor needs it."""
 
     def begin(self, t_s: float = 0.0) -> list[Action]: ...
-    def step(self, seen: Seen) -> list[Action]: ...
+    def step(self, observation: Observation) -> list[Action]: ...
     def state(self) -> dict[str, Any]: ...
 
 
-class Busy:
+class CpuLoad:
     """How many cores worked since the last call: of the whole machine where /proc tells, else of this process."""
 
     def __init__(self, root: Path) -> None:
@@ -73,11 +73,11 @@ class Instruments:
 
     meter: PowerMeter | None = None
     thermometer: Thermometer | None = None
-    governor: Deciding | None = None
+    governor: GovernorProtocol | None = None
     restore: tuple[Callable[[], None], ...] = ()  # what levers changed for the whole computer
 
 
-class Keeper:
+class Supervisor:
     """``start`` and ``stop`` it around the loop; afterwards it knows energy and temperatures of the run.
 
     Sensors are looked for in its own thread, so that the first answer does not wait for them. One that fails later is
@@ -90,7 +90,7 @@ class Keeper:
         describe: Mapping[str, Any],
         *,
         instruments: Callable[[], Instruments] = Instruments,
-        watchers: Sequence[Watcher] = (),
+        watchers: Sequence[StateListener] = (),
         notes: list[str] | None = None,
         root: Path = Path("/"),
     ) -> None:
@@ -102,7 +102,7 @@ class Keeper:
         self.actions: list[Action] = []
         self.energy: EnergyMeter | None = None
         self.thermometer: Thermometer | None = None
-        self.governor: Deciding | None = None
+        self.governor: GovernorProtocol | None = None
         self.power: Power | None = None
         self.temperature: Temperature | None = None
         self.temperatures: list[float] = []  # first, hottest, last
@@ -110,7 +110,7 @@ class Keeper:
         self._instruments = instruments
         self._describe = dict(describe)
         self._root = root
-        self._busy: Busy | None = None
+        self._busy: CpuLoad | None = None
         self._looks = 0
         self._step_watts: list[float] = []
         self._stepped_ns = 0
@@ -118,7 +118,7 @@ class Keeper:
         self._end = threading.Event()
         self._go = threading.Event()
         self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -137,17 +137,17 @@ class Keeper:
         self._go.set()
 
     def _run(self) -> None:
-        self._go.wait(PATIENCE_S)
+        self._go.wait(FIRST_ANSWER_WAIT_S)
         try:
             self._open()
-            while not self._end.wait(INTERVAL_S):
+            while not self._end.wait(SENSE_INTERVAL_S):
                 self._sense()
                 self._looks += 1
-                if self.governor is not None and self._looks % LOOKS_PER_STEP == 0:
+                if self.governor is not None and self._looks % SAMPLES_PER_STEP == 0:
                     self._step(self.governor)
-                self._tell()
+                self._publish()
             self._sense()
-            self._tell()
+            self._publish()
         except Exception as error:
             self._error = error
             self.loop.stop()
@@ -157,23 +157,23 @@ class Keeper:
                     restore()
 
     def _open(self) -> None:
-        found = self._instruments()
-        self._restore = found.restore
-        self._busy = Busy(self._root)
-        if found.meter is not None:
+        opened = self._instruments()
+        self._restore = opened.restore
+        self._busy = CpuLoad(self._root)
+        if opened.meter is not None:
             from arenite.host.energy.integrate import EnergyMeter
 
-            self.energy = EnergyMeter(found.meter)
+            self.energy = EnergyMeter(opened.meter)
             # The first reading is of the time before the loop.
             with suppress(AreniteError, OSError):
-                found.meter.read(0.0)
-        self.thermometer, self.governor = found.thermometer, found.governor
+                opened.meter.read(0.0)
+        self.thermometer, self.governor = opened.thermometer, opened.governor
         if self.governor is not None:
             self.loop.statistics.restart("governor")
             self._stepped_ns = time.monotonic_ns()
             self.actions += self.governor.begin(self.loop.seconds if self.loop.began_ns else 0.0)
         self._sense_temperature()
-        self._tell()
+        self._publish()
 
     def _sense(self) -> None:
         assert self._busy is not None
@@ -208,13 +208,13 @@ class Keeper:
         first, hottest = self.temperatures[:2] or (celsius, celsius)
         self.temperatures = [first, max(hottest, celsius), celsius]
 
-    def _step(self, governor: Deciding) -> None:
+    def _step(self, governor: GovernorProtocol) -> None:
         window = self.loop.statistics.restart("governor")
         # Sensors on a slow bus make a step longer than it was meant to be.
         now = time.monotonic_ns()
         seconds, self._stepped_ns = (now - (self._stepped_ns or self.loop.began_ns)) / 1e9, now
         watts, self._step_watts = self._step_watts, []
-        seen = Seen(
+        observation = Observation(
             t_s=self.loop.seconds,
             fps=window.served / max(seconds, 1e-3) if window is not None else 0.0,
             latency_ms=window.percentile_ms("age", 95) if window is not None else None,
@@ -222,15 +222,15 @@ class Keeper:
             temperature_c=self.temperature.celsius if self.temperature is not None else None,
             trip_c=self.temperature.trip if self.temperature is not None else None,
         )
-        self.actions += governor.step(seen)
+        self.actions += governor.step(observation)
 
     def state(self) -> dict[str, Any]:
         """What ``dashboard/state.py`` describes."""
         loop = self.loop
         recent = loop.statistics.window("last_minute")
         counters = loop.source.counters
-        made = dict(self._describe)
-        made |= {
+        record = dict(self._describe)
+        record |= {
             "ready": self.ready,
             "t_s": loop.seconds if loop.began_ns else 0.0,
             "fps": recent.fps,
@@ -249,24 +249,24 @@ class Keeper:
             "notes": list(self.notes),
         }
         if self.power is not None:
-            made["power"] = {
+            record["power"] = {
                 "value": self.power.watts,
                 "kind": self.power.kind,
                 "source": self.power.source,
                 "rails": dict(self.power.rails),
             }
         if self.temperature is not None:
-            made["temperature"] = {
+            record["temperature"] = {
                 "value": self.temperature.celsius,
                 "source": self.temperature.source,
                 "trip": self.temperature.trip,
                 "zones": dict(self.temperature.zones),
             }
         if self.governor is not None:
-            made["governor"] = self.governor.state()
-        return made
+            record["governor"] = self.governor.state()
+        return record
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         if self.watchers:
             state = self.state()
             for watcher in self.watchers:

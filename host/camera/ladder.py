@@ -1,7 +1,7 @@
 """One task at several costs: models, or sizes of one model, between which the governor moves without a pause.
 
-The next rung is loaded and warmed up in the background while the present one serves; frames change over once it is
-ready. Few rungs are held at once: the one that serves, and those used last.
+The next variant is loaded and warmed up in the background while the present one serves; frames change over once it is
+ready. Few variants are held at once: the one that serves, and those used last.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.served import Served
-from arenite.host.camera.warm import Staged, warm_up
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.warm import StagedServer, warm_up
 
 #: Weight of the newest frame in the mean time of an inference.
 _NEWEST = 0.1
 
 
 @dataclass(frozen=True)
-class Rung:
+class ModelVariant:
     """``label``: for people, such as "320x240". ``cost``: relative work of a frame, as known before. ``open`` loads."""
 
     label: str
     cost: float
-    open: Callable[[], Staged]
+    open: Callable[[], StagedServer]
 
 
-class Ladder:
+class VariantServer:
     """Serves as a ``ModelServer`` does, in stages or whole. Not for two threads in the same slot; ``move`` is for any.
 
     Args:
-        rungs: the costliest first. The first one is opened at once.
-        keep: rungs held at most, the one that serves among them; at least 2, one of them for what is loaded next. More
+        variants: the costliest first. The first one is opened at once.
+        keep: variants held at most, the one that serves among them; at least 2, one of them for what is loaded next. More
             only while frames of others are in the works.
 
     Raises:
-        UsageError: fewer than two rungs, or an order that is not by cost.
+        UsageError: fewer than two variants, or an order that is not by cost.
     """
 
-    def __init__(self, rungs: Sequence[Rung], keep: int = 2) -> None:
-        if len(rungs) < 2:
+    def __init__(self, variants: Sequence[ModelVariant], keep: int = 2) -> None:
+        if len(variants) < 2:
             raise UsageError("A ladder has at least two models.", "Give a smaller one beside the model.")
-        for higher, lower in pairwise(rungs):
+        for higher, lower in pairwise(variants):
             if lower.cost > higher.cost:
                 raise UsageError(
                     f"The ladder's '{lower.label}' costs more than '{higher.label}' before it.",
                     "Give the models from the costliest to the cheapest.",
                 )
-        self.rungs = tuple(rungs)
+        self.variants = tuple(variants)
         self._keep = max(2, keep)
         self._lock = threading.Lock()
-        self._held: dict[int, Staged] = {0: rungs[0].open()}  # by level
+        self._held: dict[int, StagedServer] = {0: variants[0].open()}  # by level
         self._order = [0]  # levels held, the one used longest ago first
         self._using: dict[int, int] = {}  # slot to the level that its frame is for
         self._working: set[int] = set()  # slots whose frame has no answer yet
@@ -67,7 +67,7 @@ class Ladder:
         self._loading: threading.Thread | None = None
         self._active = self._wanted = 0
         self._error: Exception | None = None
-        self._shown: tuple[Format, Window | None] | None = None
+        self._shown: tuple[Format, CropWindow | None] | None = None
         self._mean_ns: dict[int, float] = {}
         self.slots = self._held[0].slots
         self.bytes_written = 0
@@ -80,7 +80,7 @@ class Ladder:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(rung.label for rung in self.rungs)
+        return tuple(variant.label for variant in self.variants)
 
     @property
     def level(self) -> int:
@@ -96,13 +96,13 @@ class Ladder:
         first, this = self._mean_ns.get(0), self._mean_ns.get(level)
         if first and this:
             return this / first
-        return self.rungs[level].cost / self.rungs[0].cost
+        return self.variants[level].cost / self.variants[0].cost
 
     def move(self, level: int) -> None:
         """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` for no such level, and what the last load
         that failed raised; until then the level stays."""
-        if not 0 <= level < len(self.rungs):
-            raise UsageError(f"The ladder has no level {level}.", f"It has 0 to {len(self.rungs) - 1}.")
+        if not 0 <= level < len(self.variants):
+            raise UsageError(f"The ladder has no level {level}.", f"It has 0 to {len(self.variants) - 1}.")
         with self._lock:
             if self._error is not None:
                 error, self._error = self._error, None
@@ -117,7 +117,7 @@ class Ladder:
         with self._ready:
             return self._ready.wait_for(lambda: self._loading is None, timeout_s)
 
-    def prepare(self, frame: Frame, slot: int = 0, window: Window | None = None) -> None:
+    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
         server = self._begin(frame, slot, window)
         server.prepare(frame, slot, window)
         self.bytes_written = server.bytes_written
@@ -135,7 +135,7 @@ class Ladder:
     def input(self, slot: int = 0) -> np.ndarray:
         return self._server(slot).input(slot)
 
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         server = self._begin(frame, slot, window)
         served = server.serve(frame, slot, window)
         self._working.discard(slot)
@@ -164,7 +164,8 @@ class Ladder:
             "level": self._active,
             "switches": self.switches,
             "invoke_ms": {
-                self.rungs[level].label: round(mean / 1e6, 4) for level, mean in sorted(self._mean_ns.items())
+                self.variants[level].label: round(mean / 1e6, 4)
+                for level, mean in sorted(self._mean_ns.items())
             },
         }
 
@@ -173,10 +174,10 @@ class Ladder:
         mean = self._mean_ns.get(level)
         self._mean_ns[level] = took_ns if mean is None else mean + _NEWEST * (took_ns - mean)
 
-    def _server(self, slot: int) -> Staged:
+    def _server(self, slot: int) -> StagedServer:
         return self._held[self._using.get(slot, self._active)]
 
-    def _begin(self, frame: Frame, slot: int, window: Window | None) -> Staged:
+    def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
         """The server for a new frame in ``slot``; here frames change over."""
         self._working.add(slot)
         if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
@@ -213,12 +214,12 @@ class Ladder:
                     return
                 shown = self._shown
                 self._drop(self._keep - 1)  # room first: more than ``keep`` are never held
-            server: Staged | None = None
+            server: StagedServer | None = None
             try:
-                server = self.rungs[level].open()
+                server = self.variants[level].open()
                 if server.slots < self.slots:
                     raise UsageError(
-                        f"The ladder's '{self.rungs[level].label}' has {server.slots} slots, {self.slots} are in use.",
+                        f"The ladder's '{self.variants[level].label}' has {server.slots} slots, {self.slots} are in use.",
                         "Open every model of a ladder alike.",
                     )
                 if shown is not None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from arenite.host.camera.ladder import Ladder
+from arenite.host.camera.ladder import VariantServer
 
 
-class LadderLever:
+class VariantLever:
     """A ladder as the governor's lever ``resolution``."""
 
     name = "resolution"
 
-    def __init__(self, ladder: Ladder) -> None:
+    def __init__(self, ladder: VariantServer) -> None:
         self._ladder = ladder
-        self.levels = len(ladder.rungs)
+        self.levels = len(ladder.variants)
 
     @property
     def level(self) -> int:

@@ -13,35 +13,35 @@ from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source
 
 #: As many as do not fit a processor's caches, within a bound of memory.
-MOST_FRAMES, MOST_BYTES = 32, 128 << 20
+MAX_FRAMES, MAX_BYTES = 32, 128 << 20
 #: For a camera that gives none.
-PATIENCE_S = 10.0
+FRAME_WAIT_S = 10.0
 
 
-def collect(source: Source) -> list[Frame]:
+def collect_frames(source: Source) -> list[Frame]:
     """Copies of the next frames of ``source``. Raises ``DeviceError`` when it gives none."""
-    made: list[Frame] = []
+    copies: list[Frame] = []
     held = 0
-    until = time.monotonic() + PATIENCE_S
-    while len(made) < MOST_FRAMES and held < MOST_BYTES and time.monotonic() < until:
+    until = time.monotonic() + FRAME_WAIT_S
+    while len(copies) < MAX_FRAMES and held < MAX_BYTES and time.monotonic() < until:
         try:
             frame = source.read(0.5)
         except EndOfSource:
             break
         if frame is None:
             continue
-        made.append(copied(frame))
+        copies.append(copy_frame(frame))
         frame.release()
-        held += sum(plane.nbytes for plane in made[-1].owner)  # type: ignore[attr-defined]
-        until = time.monotonic() + PATIENCE_S
-    if not made:
+        held += sum(plane.nbytes for plane in copies[-1].owner)  # type: ignore[attr-defined]
+        until = time.monotonic() + FRAME_WAIT_S
+    if not copies:
         raise DeviceError(
-            f"{source.name} gave no frame in {PATIENCE_S:g} s.", "Check the camera and its cable."
+            f"{source.name} gave no frame in {FRAME_WAIT_S:g} s.", "Check the camera and its cable."
         )
-    return made
+    return copies
 
 
-def copied(frame: Frame) -> Frame:
+def copy_frame(frame: Frame) -> Frame:
     """The picture in memory of its own, rows without gaps. Nothing beyond its pixels is read."""
     format = frame.format
     shapes = planes_of(format.pixels, format.width, format.height)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.busy import BusyTime
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.realtime import settle_garbage
-from arenite.host.camera.served import Served, Sink
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.realtime import freeze_garbage_collector
+from arenite.host.camera.served import ServedFrame, Sink
 from arenite.host.camera.sources.base import EndOfSource, Source
 from arenite.host.camera.statistics import Statistics
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 READ_S = 0.25
 
 
-class Server(Protocol):
+class FrameServer(Protocol):
     """What the loop needs of a ``ModelServer``, a ladder of them, or a cascade (which only serves whole)."""
 
     @property
@@ -39,23 +39,23 @@ class Server(Protocol):
     def name(self) -> str: ...
     @property
     def bytes_written(self) -> int: ...
-    def bind(self, format: Format, window: Window | None = None) -> None: ...
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served: ...
+    def bind(self, format: Format, window: CropWindow | None = None) -> None: ...
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
 
 
-class _Work:
+class _FrameJob:
     """A frame on its way."""
 
     __slots__ = ("again", "answer", "by", "frame", "server", "slot", "spans")
 
-    def __init__(self, frame: Frame, slot: int, server: Server) -> None:
+    def __init__(self, frame: Frame, slot: int, server: FrameServer) -> None:
         self.frame, self.slot, self.server = frame, slot, server
         self.spans: dict[str, tuple[int, int]] = {}
         self.answer: Answer | None = None
         self.by = "model"
         self.again = False  # no model looks: the answer of the frame before it holds
 
-    def give_back(self) -> None:
+    def release_frame(self) -> None:
         self.frame.release()
 
 
@@ -71,14 +71,14 @@ class Loop:
         late_ns: an answer that comes later after its capture counts as late; None: one interval of the source.
         window: the part of the frame that the model is shown.
         first: called when the first answer is there.
-        rested: asked before each frame; returns for how many seconds to rest first (a lever of the governor).
-        entered: called at the start of each further thread that frames go through.
+        rest_before_frame: asked before each frame; returns for how many seconds to rest first (a lever of the governor).
+        on_thread_start: called at the start of each further thread that frames go through.
     """
 
     def __init__(
         self,
         source: Source,
-        server: Server,
+        server: FrameServer,
         *,
         sinks: Sequence[Sink] = (),
         motion: Callable[[], MotionGate] | None = None,
@@ -87,15 +87,15 @@ class Loop:
         frames: int | None = None,
         duration_s: float | None = None,
         late_ns: int | None = None,
-        window: Window | None = None,
+        window: CropWindow | None = None,
         first: Callable[[], None] | None = None,
-        rested: Callable[[], float] | None = None,
-        entered: Callable[[], None] = lambda: None,
+        rest_before_frame: Callable[[], float] | None = None,
+        on_thread_start: Callable[[], None] = lambda: None,
     ) -> None:
         self.source, self.server = source, server
         self.sinks = list(sinks)
         self.cache, self.window = cache, window
-        self._gate = motion
+        self._make_gate = motion
         self._gates: dict[int, MotionGate] = {}  # of each source
         self.staged = hasattr(server, "prepare")
         self.overlap = overlap and self.staged and server.slots > 1
@@ -110,7 +110,7 @@ class Loop:
         self.ended_ns = 0
         self.last: dict[int, Answer] = {}  # of each source
         self._last_model: dict[int, str] = {}  # that gave it
-        self._first, self.rested, self._entered = first, rested, entered
+        self._first, self.rest_before_frame, self._on_thread_start = first, rest_before_frame, on_thread_start
         self._frame_ns = 0  # between two frames of the camera
         self._prepare_ns = self._invoke_ns = 0  # that the last ones took
         self._computing_since = 0  # of the invoke under way; 0: none
@@ -124,7 +124,7 @@ class Loop:
     def run(self) -> None:
         """Serve. The source is open already, and stays so. Raises what source, server or a sink raised."""
         self.begin()
-        settle_garbage()
+        freeze_garbage_collector()
         try:
             if self.overlap:
                 self._overlapped()
@@ -176,22 +176,22 @@ class Loop:
         free: SimpleQueue[int] = SimpleQueue()
         for slot in range(self.server.slots):
             free.put(slot)
-        ready: SimpleQueue[_Work | None] = SimpleQueue()
-        computed: SimpleQueue[_Work | None] = SimpleQueue()
+        ready: SimpleQueue[_FrameJob | None] = SimpleQueue()
+        computed: SimpleQueue[_FrameJob | None] = SimpleQueue()
 
         def compute() -> None:
-            self._guard(self._entered)
+            self._guard(self._on_thread_start)
             while (work := ready.get()) is not None:
                 self._guard(self._invoke, work)
                 computed.put(work)
             computed.put(None)
 
         def answer() -> None:
-            self._guard(self._entered)
+            self._guard(self._on_thread_start)
             while (work := computed.get()) is not None:
                 if self._error is None:
                     self._guard(self._finish, work)
-                self._guard(_Work.give_back, work)  # before the slot: a camera has few buffers
+                self._guard(_FrameJob.release_frame, work)  # before the slot: a camera has few buffers
                 free.put(work.slot)
 
         threads = [threading.Thread(target=f, name=f.__name__, daemon=True) for f in (compute, answer)]
@@ -219,7 +219,7 @@ class Loop:
             for thread in threads:
                 thread.join()
 
-    def _guard(self, step: Callable[..., None], *work: _Work) -> None:
+    def _guard(self, step: Callable[..., None], *work: _FrameJob) -> None:
         """An error in a thread ends the loop, and is raised by ``run``."""
         try:
             step(*work)
@@ -238,7 +238,7 @@ class Loop:
 
     def _next(self) -> tuple[Frame | None, int]:
         """The newest frame, and when it was asked for."""
-        if self.rested is not None and (rest := self.rested()) > 0:
+        if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
             self._stop.wait(rest)
         begin = time.monotonic_ns()
         try:
@@ -256,27 +256,27 @@ class Loop:
             if ahead > 0:
                 self._stop.wait(ahead / 1e9)
 
-    def _captured(self, frame: Frame, begin: int, slot: int, server: Server) -> _Work:
+    def _captured(self, frame: Frame, begin: int, slot: int, server: FrameServer) -> _FrameJob:
         """The wait for a camera is no work: capture begins when the frame is there."""
         now = time.monotonic_ns()
         fps = frame.format.fps
         self._frame_ns = int(1e9 / fps) if fps else 0
-        work = _Work(frame, slot, server)
+        work = _FrameJob(frame, slot, server)
         work.spans["capture"] = (min(max(begin, frame.time_ns), now), now)
         return work
 
-    def _prepare(self, work: _Work) -> None:
+    def _prepare(self, work: _FrameJob) -> None:
         """What serves whole prepares by itself; whether a model has to look is decided here for all."""
         begin = time.monotonic_ns()
         if work.frame.stand_in and work.frame.source in self.last:
             work.again, work.by = True, "stand-in"
-        elif self._gate is not None and not self._moved(work.frame):
+        elif self._make_gate is not None and not self._moved(work.frame):
             # The frame before it may still be in the works: its answer is looked up in the end.
             work.again, work.by = True, "motion"
         elif self.staged:
             work.server.prepare(work.frame, work.slot, self.window)  # type: ignore[attr-defined]
             self.bytes_written += work.server.bytes_written
-        elif self._gate is None:
+        elif self._make_gate is None:
             return
         now = time.monotonic_ns()
         work.spans["preprocess"] = (begin, now)
@@ -285,12 +285,12 @@ class Loop:
     def _moved(self, frame: Frame) -> bool:
         gate = self._gates.get(frame.source)
         if gate is None:
-            assert self._gate is not None
-            gate = self._gates[frame.source] = self._gate()
+            assert self._make_gate is not None
+            gate = self._gates[frame.source] = self._make_gate()
         # The gate sees every frame, also those before the first answer.
         return gate.moved(frame) or frame.source not in self.last
 
-    def _invoke(self, work: _Work) -> None:
+    def _invoke(self, work: _FrameJob) -> None:
         if work.again:
             return
         server, slot = work.server, work.slot
@@ -315,12 +315,12 @@ class Loop:
             assert work.answer is not None
             self.cache.keep(work.answer, slot)
 
-    def _read(self, work: _Work) -> None:
+    def _read(self, work: _FrameJob) -> None:
         begin = time.monotonic_ns()
         work.answer = work.server.answer(work.slot)  # type: ignore[attr-defined]
         work.spans["postprocess"] = (begin, time.monotonic_ns())
 
-    def _finish(self, work: _Work) -> None:
+    def _finish(self, work: _FrameJob) -> None:
         """The answer, its record, and everybody who wants to know."""
         if self.staged or work.again:
             served = self._answered(work)
@@ -347,7 +347,7 @@ class Loop:
         for sink in self.sinks:
             sink.take(served, work.frame)
 
-    def _served_whole(self, work: _Work) -> Served:
+    def _served_whole(self, work: _FrameJob) -> ServedFrame:
         served = work.server.serve(work.frame, 0, self.window)
         self.bytes_written += work.server.bytes_written
         if "preprocess" in work.spans:  # so far only what the motion gate took
@@ -355,7 +355,7 @@ class Loop:
         served.spans = work.spans | served.spans
         return served
 
-    def _answered(self, work: _Work) -> Served:
+    def _answered(self, work: _FrameJob) -> ServedFrame:
         frame = work.frame
         if work.again:
             work.answer, model = self.last[frame.source], self._last_model[frame.source]
@@ -363,7 +363,7 @@ class Loop:
             if work.answer is None:
                 self._read(work)
             model = _model_of(work)
-        return Served(
+        return ServedFrame(
             self.served,
             frame.source,
             frame.sequence,
@@ -378,7 +378,7 @@ class Loop:
         )
 
 
-def _model_of(work: _Work) -> str:
+def _model_of(work: _FrameJob) -> str:
     """The model that the frame was prepared for: a ladder may have moved on meanwhile."""
     of = getattr(work.server, "model_of", None)
     return of(work.slot) if of is not None else work.server.name

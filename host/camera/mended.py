@@ -8,7 +8,7 @@ from pathlib import Path
 from arenite.errors import ModelError
 
 
-def mended(path: Path) -> tuple[Path, tuple[str, ...]] | None:
+def repaired_copy(path: Path) -> tuple[Path, tuple[str, ...]] | None:
     """A copy in the cache whose weights and operators are the same, and what was mended in it, in words.
 
     None when the reader finds nothing to mend, or does not read the file either.

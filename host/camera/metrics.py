@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.metrics_text import Family, build_families, render, state_families
-from arenite.host.camera.served import STAGES, Served
+from arenite.host.camera.metrics_text import MetricFamily, build_families, render, state_families
+from arenite.host.camera.served import STAGES, ServedFrame
 
 #: Upper bounds in seconds, from a stage of a micro model to a model that is too large: a factor of 2 to 2.5 apart.
 BUCKETS = (
@@ -36,7 +36,7 @@ class Metrics:
         self._missed = 0
         self._state: Mapping[str, Any] = {}
 
-    def take(self, served: Served, frame: Frame | None = None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
         first = last = 0
         for stage, (start, end) in served.spans.items():
             counts = self._stages.get(stage)
@@ -78,21 +78,21 @@ class Metrics:
         """The exposition, format 0.0.4."""
         return render([*self._own(), *state_families(self._state), *build_families()])
 
-    def _own(self) -> Iterator[Family]:
+    def _own(self) -> Iterator[MetricFamily]:
         frames = self._state.get("frames") or {}
-        yield Family(
+        yield MetricFamily(
             "arenite_camera_frames_served_total",
             "counter",
             "Frames with an answer, by what gave it: the model, the cache, motion gating, a stand-in.",
             [({"by": by}, count) for by, count in list(self._by.items())],
         )
-        yield Family(
+        yield MetricFamily(
             "arenite_camera_frames_dropped_total",
             "counter",
             "Frames that the camera made and nobody looked at, for being old.",
             [({}, frames.get("dropped", self._missed))],
         )
-        yield Family(
+        yield MetricFamily(
             "arenite_camera_frames_late_total",
             "counter",
             "Frames whose answer came after the latency limit.",
@@ -103,11 +103,11 @@ class Metrics:
             ("frame", "From the frame in hand to its answer.", [("", self._total)]),
             ("age", "From the capture's time stamp to the answer.", [("", self._age)]),
         ]
-        for name, about, found in seconds:
-            yield Family(
+        for name, about, series in seconds:
+            yield MetricFamily(
                 f"arenite_camera_{name}_seconds",
                 "histogram",
                 about,
-                [({"stage": stage} if stage else {}, list(counts)) for stage, counts in found],
+                [({"stage": stage} if stage else {}, list(counts)) for stage, counts in series],
                 BUCKETS,
             )

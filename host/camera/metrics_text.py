@@ -14,7 +14,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MetricFamily:
     """``samples``: labels and value; of a histogram the counts per bucket, not cumulative, with the sum in
     nanoseconds last."""
 
@@ -25,7 +25,7 @@ class Family:
     buckets: tuple[float, ...] = ()
 
 
-def render(families: Iterable[Family]) -> str:
+def render(families: Iterable[MetricFamily]) -> str:
     lines = []
     for family in families:
         if not family.samples:
@@ -40,7 +40,7 @@ def render(families: Iterable[Family]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def state_families(state: Mapping[str, Any]) -> Iterator[Family]:
+def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
     """What the loop's state says; a part that is not there gives no sample, never a zero."""
     p = "arenite_camera_"
     yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
@@ -93,7 +93,7 @@ def state_families(state: Mapping[str, Any]) -> Iterator[Family]:
         yield _one(p + "info", "What runs here.", 1, {k: str(v) for k, v in labels.items() if v is not None})
 
 
-def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[Family]:
+def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
     levers = governor.get("levels") or []
     for key, name, about in (
         ("level", "governor_level", "Level of a lever; 0 is full quality."),
@@ -102,7 +102,7 @@ def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[Family]:
         found: list[tuple[Mapping[str, str], Any]] = [
             ({"lever": str(x["lever"])}, x[key]) for x in levers if x.get(key) is not None
         ]
-        yield Family(p + name, "gauge", about, found)
+        yield MetricFamily(p + name, "gauge", about, found)
     moves = governor.get("moves")
     yield _many(p + "governor_actions_total", "Times that the governor moved a lever.", "lever", moves)
     yield _one(p + "governor_target_watts", "Power that the limits leave.", governor.get("target_w"))
@@ -114,7 +114,7 @@ def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[Family]:
     )
 
 
-def build_families() -> Iterator[Family]:
+def build_families() -> Iterator[MetricFamily]:
     """This build and this process."""
     yield _one("arenite_build_info", "This build of Arenite.", 1, _build())
     try:
@@ -138,14 +138,14 @@ def _build() -> dict[str, str]:
     return {"version": found, "python": platform.python_version(), "machine": platform.machine()}
 
 
-def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> Family:
+def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> MetricFamily:
     kind = "counter" if name.endswith("_total") else "gauge"
-    return Family(name, kind, about, [] if value is None else [(labels or {}, value)])
+    return MetricFamily(name, kind, about, [] if value is None else [(labels or {}, value)])
 
 
-def _many(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> Family:
+def _many(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> MetricFamily:
     kind = "counter" if name.endswith("_total") else "gauge"
-    return Family(
+    return MetricFamily(
         name, kind, about, [({label: str(k)}, v) for k, v in (values or {}).items() if v is not None]
     )
 
@@ -154,7 +154,7 @@ def _named(record: Mapping[str, Any], *names: str) -> dict[str, str]:
     return {name: str(record[name]) for name in names if record.get(name) is not None}
 
 
-def _histogram(family: Family, labels: Mapping[str, str], counts: list[int]) -> Iterator[str]:
+def _histogram(family: MetricFamily, labels: Mapping[str, str], counts: list[int]) -> Iterator[str]:
     running = 0
     for bound, count in zip((*family.buckets, math.inf), counts, strict=False):
         running += count

@@ -20,12 +20,12 @@ from arenite.converters.processing.steps_post import Postprocessing, load_postpr
 from arenite.converters.tensor import Tensor
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera import model_guess, tflite_metadata
-from arenite.host.camera.tflite_header import Header, read_header
+from arenite.host.camera.tflite_header import ModelHeader, read_header
 from arenite.models import pictures
 
 #: The metadata entry of an image, as ``converters.image`` writes it; that module is too heavy to start with.
 _IMAGE = "arenite"
-_ENDINGS = (".tflite", ".onnx")
+_SUFFIXES = (".tflite", ".onnx")
 #: Tasks of zoo models that a camera is no use to.
 _NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
 
@@ -79,7 +79,7 @@ def open_model(
         raise ModelError(
             f"{file.path.name} has no inputs or no outputs.", "Give a model that takes a picture."
         )
-    known = _Known(file, header)
+    known = _ModelFacts(file, header)
     notes: list[str] = []
     first = model_guess.usable_input(header.inputs[0], notes)
     before = load_preprocessing(preprocessing) if preprocessing else known.preprocessing(first, notes)
@@ -132,7 +132,7 @@ def _file(path: Path, name: str) -> _File:
 
 def _find(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
-    if path.suffix.lower() in _ENDINGS or path.is_file():
+    if path.suffix.lower() in _SUFFIXES or path.is_file():
         return _file(path, path.stem)
     model = pictures.by_name(name_or_path)
     if model is not None:
@@ -151,19 +151,19 @@ def _find(name_or_path: str) -> _File:
     return _file(zoo.fetch(item.name), item.name)
 
 
-class _Known:
+class _ModelFacts:
     """What is known of a file without options."""
 
-    def __init__(self, file: _File, header: Header) -> None:
+    def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
         self._extra = _extra(header)
-        self._described = tflite_metadata.describe(header.metadata.get(tflite_metadata.NAME, b""))
+        self._described = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
         self._record = pictures.by_hash(file.sha256)
         self._exported = None
         if self._record is None:
-            from arenite.host.camera.exported import exported
+            from arenite.host.camera.exported import read_ultralytics_metadata
 
-            self._exported = exported(file.path, file.data, header.metadata)
+            self._exported = read_ultralytics_metadata(file.path, file.data, header.metadata)
 
     def preprocessing(self, first: Tensor, notes: list[str]) -> Preprocessing:
         if KEY in self._extra:
@@ -185,9 +185,9 @@ class _Known:
         if self._record is not None:
             return Postprocessing.from_json(self._record.postprocessing, self._record.name)
         if self._exported is not None:
-            made = self._exported.postprocessing(self._header.outputs)
-            if made is not None:
-                return made
+            exported_steps = self._exported.postprocessing(self._header.outputs)
+            if exported_steps is not None:
+                return exported_steps
         return model_guess.postprocessing(self._header.outputs, self._header.detections, len(names), notes)
 
     def labels(self) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ class _Known:
         if self._exported is not None:
             return self._exported.names
         files = self._described.files if self._described is not None else ()
-        packed = tflite_metadata.packed_labels(self._file.path, self._file.data, files)
+        packed = tflite_metadata.archived_labels(self._file.path, self._file.data, files)
         return packed or (self._record.labels if self._record is not None else ())
 
 
@@ -207,11 +207,11 @@ def _read_labels(path: Path) -> tuple[str, ...]:
     return read_labels(path)
 
 
-def _extra(header: Header) -> dict[str, Any]:
+def _extra(header: ModelHeader) -> dict[str, Any]:
     """Of an image of Arenite; {} for another file."""
     try:
-        found = json.loads(header.metadata.get(_IMAGE, b"{}"))
+        record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):
         return {}
-    extra = found.get("extra") if isinstance(found, dict) else None
+    extra = record.get("extra") if isinstance(record, dict) else None
     return extra if isinstance(extra, dict) else {}

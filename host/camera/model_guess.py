@@ -11,7 +11,7 @@ from arenite.converters.processing.steps_post import Postprocessing, TopK
 from arenite.converters.quant import INTEGER_RANGE
 from arenite.converters.tensor import Quantization, Tensor
 from arenite.errors import UsageError
-from arenite.host.camera.answers.default import default_spec
+from arenite.host.camera.answers.default import default_postprocessing
 
 #: Ranges that real values of pixels have, and the step that makes them.
 _RANGES = (
@@ -101,7 +101,7 @@ def postprocessing(
 
         notes.append("There is a label for each channel of the output: they are taken for classes of pixels.")
         return Postprocessing((Mask(),))
-    made = default_spec(outputs)
+    made = default_postprocessing(outputs)
     what = "the values of the first are shown as they are"
     if made is not None:
         best = made.steps[0]

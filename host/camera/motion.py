@@ -30,13 +30,13 @@ _DARK, _BRIGHT = 4.0, 251.0
 class MotionSettings:
     """``refresh_s``: at the latest after this time the model runs again, whatever moved. ``hold_s``: it goes on running
     for this time after something moved. ``deviations``: a cell counts as changed beyond so many standard deviations of
-    the noise, and beyond ``least_level`` of 255; ``cells``: so many changed cells are motion. ``light_gain`` and
+    the noise, and beyond ``min_level`` of 255; ``cells``: so many changed cells are motion. ``light_gain`` and
     ``light_offset``: larger changes of light count. ``memory_s``: over which the noise level is the least one."""
 
     refresh_s: float = 2.0
     hold_s: float = 0.5
     deviations: float = 6.0
-    least_level: float = 3.0
+    min_level: float = 3.0
     cells: int = 3
     light_gain: float = 0.35
     light_offset: float = 30.0
@@ -64,7 +64,7 @@ class MotionGate:
         """Whether the model must look at this frame; it is then taken as looked at."""
         self.looked += 1
         now, grid = frame.time_ns, luma_grid(frame)
-        self.reason = self._judge(frame, grid)
+        self.reason = self._classify(frame, grid)
         self._before = grid
         if self.reason in ("first", "moved", "light"):
             self._moved_ns = now
@@ -82,12 +82,12 @@ class MotionGate:
         """The last answer does not hold any more: another model, other thresholds."""
         self._answered = None
 
-    def _judge(self, frame: Frame, grid: np.ndarray) -> str:
+    def _classify(self, frame: Frame, grid: np.ndarray) -> str:
         if self._answered is None or self._format != frame.format or self._before is None:
             self._format = frame.format
             return "first"
         level = self.noise.follow(grid, self._before, frame.time_ns)
-        limit = max(self.settings.least_level, self.settings.deviations * level)
+        limit = max(self.settings.min_level, self.settings.deviations * level)
         self.changed = int(np.count_nonzero(np.abs(grid - self._answered) > limit))
         if self.changed < self.settings.cells:
             return "still"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from arenite.converters.tensor import Quantization, Tensor
 from arenite.errors import ModelError
-from arenite.host.camera.tflite_header import Header
+from arenite.host.camera.tflite_header import ModelHeader
 
 #: Numbers of fields.
 _MODEL_GRAPH, _MODEL_METADATA = 7, 14
@@ -32,7 +32,7 @@ _TYPES = {
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def read_onnx(data: memoryview, name: str) -> Header:
+def read_onnx(data: memoryview, name: str) -> ModelHeader:
     """``data``: the file, may be a view of a mapping. Free sizes are 1. Raises ``ModelError``."""
     try:
         graph: memoryview | None = None
@@ -45,17 +45,17 @@ def read_onnx(data: memoryview, name: str) -> Header:
                 metadata[_text(entry.get(1))] = _text(entry.get(2)).encode()
         if graph is None:
             raise ValueError("it has no graph")
-        given, made, constant = [], [], set()
+        input_messages, output_messages, constant = [], [], set()
         for field, value in _fields(graph):
             if field == _GRAPH_INPUT and isinstance(value, memoryview):
-                given.append(value)
+                input_messages.append(value)
             elif field == _GRAPH_OUTPUT and isinstance(value, memoryview):
-                made.append(value)
+                output_messages.append(value)
             elif field == _GRAPH_INITIALISER and isinstance(value, memoryview):
                 # Old files list weights among the inputs, too.
                 constant.add(next((_text(v) for f, v in _fields(value) if f == _TENSOR_PROTO_NAME), ""))
-        inputs = [tensor for tensor in map(_tensor, given) if tensor.name not in constant]
-        return Header(tuple(inputs), tuple(map(_tensor, made)), metadata)
+        inputs = [tensor for tensor in map(_tensor, input_messages) if tensor.name not in constant]
+        return ModelHeader(tuple(inputs), tuple(map(_tensor, output_messages)), metadata)
     except (ValueError, IndexError) as error:
         raise ModelError(f"Cannot read {name}: {error}.", "Give a .tflite or .onnx file.") from error
 

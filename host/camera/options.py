@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arenite.host.camera.frame import Window
+from arenite.host.camera.frame import CropWindow
 from arenite.host.governor.base import Limits
 
 
@@ -33,7 +33,7 @@ class CameraOptions:
     preprocessing: Path | None = None
     postprocessing: Path | None = None
     labels: Path | None = None
-    window: Window | None = None
+    window: CropWindow | None = None
     runtime: str = "auto"
     runtime_options: tuple[str, ...] = ()  # NAME=VALUE
     measure_runtimes: bool = False

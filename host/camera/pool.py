@@ -22,7 +22,7 @@ from arenite.host.camera.runtimes.base import Runtime
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ModelLoad:
     """``again``: it had been loaded before and was thrown out; ``evicted``: what had to go for it."""
 
     key: str
@@ -33,7 +33,7 @@ class Load:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _PoolEntry:
     runtime: Runtime
     users: int = 0
 
@@ -52,10 +52,10 @@ class ModelPool:
     ) -> None:
         self.budget_bytes = budget_bytes
         self._guess = guess
-        self.loads: list[Load] = []
+        self.loads: list[ModelLoad] = []
         self.evictions = 0
         self._opener = opener
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # least recently used first
+        self._loaded: OrderedDict[str, _PoolEntry] = OrderedDict()  # least recently used first
         self._sizes: dict[str, int] = {}  # largest seen, also of models that are out
         self._lock = threading.RLock()
 
@@ -66,10 +66,10 @@ class ModelPool:
         whatever ``opener`` raises.
         """
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
+            if key in self._loaded:
+                self._loaded.move_to_end(key)
                 self._fit(key)  # it, or another, may have grown since
-                return self._kept[key].runtime
+                return self._loaded[key].runtime
             return self._load(key)
 
     @contextmanager
@@ -77,31 +77,31 @@ class ModelPool:
         """``get``, and safe from eviction until the end of the block."""
         with self._lock:
             runtime = self.get(key)
-            kept = self._kept[key]
-            kept.users += 1
+            entry = self._loaded[key]
+            entry.users += 1
         try:
             yield runtime
         finally:
             with self._lock:
-                kept.users -= 1
+                entry.users -= 1
 
     @property
     def used_bytes(self) -> int:
         """Of all models that are loaded."""
         with self._lock:
-            return sum(self._size(key) for key in self._kept)
+            return sum(self._size(key) for key in self._loaded)
 
     @property
     def loaded(self) -> tuple[str, ...]:
         """Least recently used first."""
         with self._lock:
-            return tuple(self._kept)
+            return tuple(self._loaded)
 
     def close(self) -> None:
         """Closes all models, used or not."""
         with self._lock:
-            while self._kept:
-                self._kept.popitem()[1].runtime.close()
+            while self._loaded:
+                self._loaded.popitem()[1].runtime.close()
 
     def to_json(self) -> dict[str, Any]:
         """For the summary and the dashboard: per model its size and what loading cost; sizes in bytes, times in ms."""
@@ -112,7 +112,7 @@ class ModelPool:
                 again = [load.ms for load in own if load.again]
                 models[key] = {
                     "bytes": self._sizes.get(key, 0),
-                    "loaded": key in self._kept,
+                    "loaded": key in self._loaded,
                     "first_load_ms": own[0].ms,
                     "reloads": len(again),
                     "reload_ms": sum(again) / len(again) if again else None,
@@ -134,15 +134,15 @@ class ModelPool:
         start = time.perf_counter()
         runtime = self._opener(key)
         taken = 1000 * (time.perf_counter() - start)
-        self._kept[key] = _Kept(runtime)
+        self._loaded[key] = _PoolEntry(runtime)
         try:
             evicted += self._fit(key)
         except UsageError:
-            del self._kept[key]
+            del self._loaded[key]
             runtime.close()
             _give_back()
             raise
-        self.loads.append(Load(key, taken, self._size(key), again, tuple(evicted)))
+        self.loads.append(ModelLoad(key, taken, self._size(key), again, tuple(evicted)))
         return runtime
 
     def _fit(self, key: str) -> list[str]:
@@ -162,17 +162,17 @@ class ModelPool:
         Raises ``UsageError`` when that is impossible; if not ``hard``, goes as far as it can."""
         gone = []
         while self.used_bytes > limit:
-            victim = next((k for k, kept in self._kept.items() if not kept.users and k != wanted), None)
+            victim = next((k for k, entry in self._loaded.items() if not entry.users and k != wanted), None)
             if victim is None and not hard:
                 break
             if victim is None:
-                busy = ", ".join(k for k in self._kept if k != wanted)
+                busy = ", ".join(k for k in self._loaded if k != wanted)
                 raise UsageError(
                     f"Model {wanted} does not fit beside {busy}, in use with {self.used_bytes:,} of "
                     f"{self.budget_bytes:,} bytes.",
                     "Raise the memory budget, or use fewer or smaller models at a time.",
                 )
-            self._kept.pop(victim).runtime.close()
+            self._loaded.pop(victim).runtime.close()
             self.evictions += 1
             gone.append(victim)
         if gone:
@@ -180,7 +180,7 @@ class ModelPool:
         return gone
 
     def _size(self, key: str) -> int:
-        size = max(self._sizes.get(key, 0), self._kept[key].runtime.resident_bytes)
+        size = max(self._sizes.get(key, 0), self._loaded[key].runtime.resident_bytes)
         self._sizes[key] = size
         return size
 

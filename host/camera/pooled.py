@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.frame import CropWindow, Format, Frame
 from arenite.host.camera.model import CameraModel
 from arenite.host.camera.pool import ModelPool
 from arenite.host.camera.runtimes.base import Runtime
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.serving import ModelServer
 
 
-class PooledServer:
+class PooledModelServer:
     """``key`` of the model in the pool. A frame that finds the model out waits until it is loaded again; the span
     ``load`` tells."""
 
@@ -25,7 +25,7 @@ class PooledServer:
         self._runtime: Runtime | None = None
         self._server: ModelServer | None = None
 
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         import time
 
         begin = time.monotonic_ns()
@@ -43,16 +43,16 @@ class PooledServer:
             served.spans = {"load": (begin, ready)} | served.spans
         return served
 
-    def bind(self, format: Format, window: Window | None = None) -> None:
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
         """Nothing: what is bound goes with the runtime."""
 
     def close(self) -> None:
         """The pool closes the models."""
 
 
-class Panel:
+class ModelGroup:
     """Several models look at every frame, one after the other. The first one's answer is the frame's; those of the
-    others are in ``Served.extra["also"]`` by name."""
+    others are in ``ServedFrame.extra["also"]`` by name."""
 
     slots = 1
 
@@ -61,7 +61,7 @@ class Panel:
         self.name = " + ".join(server.name for server in servers)
         self.bytes_written = 0
 
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         served = self.servers[0].serve(frame, slot, window)
         written = self.servers[0].bytes_written
         also: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class Panel:
         self.bytes_written = written
         return served
 
-    def bind(self, format: Format, window: Window | None = None) -> None:
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
         for server in self.servers:
             server.bind(format, window)
 

@@ -21,7 +21,7 @@ _NICE = -10
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class RequestOutcome:
     """``detail``: what was done, or why not and what would help; for people."""
 
     what: str
@@ -29,34 +29,34 @@ class Granted:
     detail: str
 
 
-def pin(cpus: Iterable[int], thread: int = 0) -> Granted:
+def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
     """Let a thread run on ``cpus`` only. ``thread``: its native id, 0 for the calling one. Threads that it starts
     later, a runtime's among them, inherit that."""
     wanted = sorted(set(cpus))
     if not hasattr(os, "sched_setaffinity"):
-        return Granted("pin", False, "this system cannot pin threads.")
+        return RequestOutcome("pin", False, "this system cannot pin threads.")
     try:
         os.sched_setaffinity(thread, wanted)
     except (OSError, ValueError, OverflowError) as error:
         allowed = sorted(os.sched_getaffinity(0))
-        return Granted(
+        return RequestOutcome(
             "pin", False, f"processors {wanted} are not to be had ({_why(error)}); there are {allowed}."
         )
     got = sorted(os.sched_getaffinity(thread))
     if got != wanted:
-        return Granted("pin", False, f"of processors {wanted} only {got} are online for this process.")
-    return Granted("pin", True, f"on processor {', '.join(map(str, got))}.")
+        return RequestOutcome("pin", False, f"of processors {wanted} only {got} are online for this process.")
+    return RequestOutcome("pin", True, f"on processor {', '.join(map(str, got))}.")
 
 
-def lock_memory() -> Granted:
+def lock_memory() -> RequestOutcome:
     """Keep every page that was or will be touched in RAM. Best after warming up; pages never touched, such as unused
     parts of libraries, are not loaded for it."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "mlockall"):
-        return Granted("lock_memory", False, "this system cannot lock memory.")
+        return RequestOutcome("lock_memory", False, "this system cannot lock memory.")
     if library.mlockall(_CURRENT | _FUTURE | _ON_FAULT) == 0:
-        return Granted("lock_memory", True, "all memory stays in RAM.")
-    return Granted(
+        return RequestOutcome("lock_memory", True, "all memory stays in RAM.")
+    return RequestOutcome(
         "lock_memory",
         False,
         f"{os.strerror(ctypes.get_errno())}; the limit is {_memory_limit()}: raise `ulimit -l`.",
@@ -70,25 +70,25 @@ def unlock_memory() -> None:
         library.munlockall()
 
 
-def raise_priority(priority: int = PRIORITY, thread: int = 0) -> Granted:
+def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
     """SCHED_FIFO for a thread; where that is not allowed a better nice value; else nothing. Children do not inherit
     it.
 
     A thread with real-time priority that never waits starves everything else on its processor.
     """
     if not hasattr(os, "sched_setscheduler"):
-        return Granted("priority", False, "this system has no real-time priorities.")
+        return RequestOutcome("priority", False, "this system has no real-time priorities.")
     try:
         os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
-        return Granted("priority", True, f"SCHED_FIFO {priority}.")
+        return RequestOutcome("priority", True, f"SCHED_FIFO {priority}.")
     except (OSError, ValueError) as error:
         refused = _why(error)
     advice = f"SCHED_FIFO {priority}: {refused} (limit {_priority_limit()}: raise `ulimit -r`)"
     try:
         os.setpriority(os.PRIO_PROCESS, thread, _NICE)
-        return Granted("priority", True, f"nice {_NICE} instead of {advice}.")
+        return RequestOutcome("priority", True, f"nice {_NICE} instead of {advice}.")
     except OSError as error:
-        return Granted("priority", False, f"{advice}; nice {_NICE}: {_why(error)}.")
+        return RequestOutcome("priority", False, f"{advice}; nice {_NICE}: {_why(error)}.")
 
 
 def normal_priority(thread: int = 0) -> None:
@@ -111,7 +111,7 @@ def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
     return taken
 
 
-def settle_garbage() -> None:
+def freeze_garbage_collector() -> None:
     """Never look again at the objects that exist: later collections only see the loop's own. What a start leaves to
     collect is not worth the 20 ms that looking at everything takes."""
     gc.freeze()

@@ -10,34 +10,34 @@ from dataclasses import replace
 
 from arenite.converters.processing.colour import PIXEL_BYTES, PLANES
 from arenite.host.camera.answers.base import Answer, Box
-from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.frame import CropWindow, Format, Frame
 
 #: A region's side is one of so many parts of the frame's shorter side.
-SIZES = 12
+SIZE_STEPS = 12
 #: No side is shorter, in pixels.
-LEAST = 32
+MIN_SIDE = 32
 
 
-def region(box: Box, format: Format, margin: float) -> Window:
+def square_around(box: Box, format: Format, margin: float) -> CropWindow:
     """A square around the middle of ``box``, ``margin`` times its longer side, moved inside the frame; no longer than
     the frame's shorter side. Even sides and corners: chroma is of pairs."""
     width, height = format.width, format.height
     short = min(width, height)
     wanted = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
-    parts = min(SIZES, max(1, -int(-wanted * SIZES // short)))
-    side = min(max(short * parts // SIZES, LEAST), short)
+    parts = min(SIZE_STEPS, max(1, -int(-wanted * SIZE_STEPS // short)))
+    side = min(max(short * parts // SIZE_STEPS, MIN_SIDE), short)
     side -= side % 2 if side > 1 else 0
 
     def corner(middle: float, size: int) -> int:
         first = min(max(round(middle * size - side / 2), 0), size - side)
         return first - first % 2
 
-    return Window(
+    return CropWindow(
         corner((box.left + box.right) / 2, width), corner((box.top + box.bottom) / 2, height), side, side
     )
 
 
-def cut(frame: Frame, window: Window) -> Frame:
+def crop_frame(frame: Frame, window: CropWindow) -> Frame:
     """Without a copy; valid as long as ``frame`` is held, whose release stays the caller's. Even corners and sides."""
     format = frame.format
     strides, planes = format.strides, frame.planes
@@ -68,7 +68,7 @@ def cut(frame: Frame, window: Window) -> Frame:
     )
 
 
-def placed(answer: Answer, window: Window, width: int, height: int) -> Answer:
+def to_frame_coordinates(answer: Answer, window: CropWindow, width: int, height: int) -> Answer:
     """An answer about the window of a frame of ``width`` x ``height`` pixels, in parts of the frame."""
     x0, y0 = window.left / width, window.top / height
     across, down = window.width / width, window.height / height

@@ -14,7 +14,7 @@ EXAMPLE = "for instance --ladder detector_160.tflite, --ladder model.tflite@160x
 
 
 @dataclass(frozen=True)
-class RungSpec:
+class VariantSpec:
     model: str
     size: tuple[int, int] | None = None  # width, height of the input
     runtime: str | None = None
@@ -25,7 +25,7 @@ class RungSpec:
         return " ".join(filter(None, (self.model.rsplit("/", 1)[-1], size, self.runtime or "")))
 
 
-def parse_rung(text: str) -> RungSpec:
+def parse_variant(text: str) -> VariantSpec:
     """Raises ``UsageError``."""
     model, *parts = text.split("@")
     size, runtime = None, None
@@ -39,10 +39,10 @@ def parse_rung(text: str) -> RungSpec:
             raise UsageError(f"The ladder's '{text}' cannot be read at '@{part}'.", f"Give {EXAMPLE}.")
     if not model:
         raise UsageError(f"The ladder's '{text}' names no model.", f"Give {EXAMPLE}.")
-    return RungSpec(model, size, runtime)
+    return VariantSpec(model, size, runtime)
 
 
-def resized(model: CameraModel, size: tuple[int, int]) -> CameraModel:
+def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
     """The same model with another size of its input, for runtimes that can resize it.
 
     Raises ``UsageError`` when its preprocessing has no step that makes a size.
@@ -78,6 +78,6 @@ def resized(model: CameraModel, size: tuple[int, int]) -> CameraModel:
     )
 
 
-def shape_option(model: CameraModel) -> str:
+def input_shape_option(model: CameraModel) -> str:
     """What ``open_runtime`` calls ``input``."""
     return "x".join(str(side) for side in model.inputs[0].shape)

@@ -13,7 +13,7 @@ STAGES = ("capture", "preprocess", "invoke", "postprocess")
 
 
 @dataclass(slots=True)
-class Served:
+class ServedFrame:
     """``spans``: stage to (start, end) in ns; a stage that was not needed is missing. ``total_ns``: from the frame in
     hand to its answer; ``age_ns``: from the capture's time stamp to the answer."""
 
@@ -67,6 +67,6 @@ class Sink(Protocol):
     """Takes every served frame, from the loop's own thread: it must not block. ``frame`` is only lent: a sink that
     wants its pixels later retains it or copies what it needs."""
 
-    def take(self, served: Served, frame: Frame | None) -> None: ...
+    def take(self, served: ServedFrame, frame: Frame | None) -> None: ...
 
     def close(self) -> None: ...

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ModelError, UsageError
-from arenite.host.camera.answers.reader import Reader
+from arenite.host.camera.answers.reader import AnswerReader
 from arenite.host.camera.budget import parse_runtime_options
-from arenite.host.camera.loop import Server
+from arenite.host.camera.loop import FrameServer
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.runtimes.base import Runtime
@@ -20,7 +20,7 @@ from arenite.host.camera.serving import ModelServer
 from arenite.host.governor.base import Lever
 
 
-class Servers:
+class ModelServers:
     """``server`` is for the loop; ``models`` have the one of ``--model`` first. ``close`` closes all.
 
     ``levers``: of the governor. ``more``: parts of the summary. ``warm``: servers to be warmed up one by one.
@@ -52,7 +52,7 @@ class Servers:
         try:
             if options.memory_mb is not None:
                 self._open_pool(int(options.memory_mb * 1e6))
-            self.server: Server = self._build()
+            self.server: FrameServer = self._build()
         except BaseException:
             self._stack.close()
             raise
@@ -60,7 +60,7 @@ class Servers:
     def close(self) -> None:
         self._stack.close()
 
-    def _build(self) -> Server:
+    def _build(self) -> FrameServer:
         options = self.options
         if options.ladder:
             return self._ladder([options.model, *options.ladder])
@@ -69,9 +69,9 @@ class Servers:
         if options.rerun:
             return self._rerun(options.rerun)
         if options.also:
-            from arenite.host.camera.pooled import Panel
+            from arenite.host.camera.pooled import ModelGroup
 
-            return Panel([self._single(name) for name in (options.model, *options.also)])
+            return ModelGroup([self._single(name) for name in (options.model, *options.also)])
         if options.threads > 1:
             return self._threads(options.threads)
         return self._single(options.model)
@@ -100,9 +100,9 @@ class Servers:
     ) -> Runtime:
         told = {}
         if model.free:
-            from arenite.host.camera.rungs import shape_option
+            from arenite.host.camera.rungs import input_shape_option
 
-            told["input"] = shape_option(model)
+            told["input"] = input_shape_option(model)
 
         path = model.path
 
@@ -119,9 +119,9 @@ class Servers:
         try:
             made = opened()
         except ModelError:
-            from arenite.host.camera.mended import mended
+            from arenite.host.camera.mended import repaired_copy
 
-            again = mended(path) if path.suffix == ".tflite" else None
+            again = repaired_copy(path) if path.suffix == ".tflite" else None
             if again is None:
                 raise
             path, said = again
@@ -141,9 +141,9 @@ class Servers:
     def _single(self, name: str) -> Any:
         model = self._model(name)
         if self._pool is not None:
-            from arenite.host.camera.pooled import PooledServer
+            from arenite.host.camera.pooled import PooledModelServer
 
-            return PooledServer(model, self._pool, str(model.path))
+            return PooledModelServer(model, self._pool, str(model.path))
         server = ModelServer(model, self._runtime(model))
         self._stack.callback(server.close)
         self.warm.append(server)
@@ -163,34 +163,39 @@ class Servers:
 
     # Several
 
-    def _cascade(self, text: str) -> Server:
-        from arenite.host.camera.cascade import Cascade, Stage
+    def _cascade(self, text: str) -> FrameServer:
+        from arenite.host.camera.cascade import Cascade, CascadeStage
         from arenite.host.camera.cascade_rules import parse_cascade
 
         plans = parse_cascade(text)
         self.crops = any(plan.rule is not None and plan.rule.margin is not None for plan in plans)
-        stages = [Stage(self._single(plan.model), plan.rule) for plan in plans]
+        stages = [CascadeStage(self._single(plan.model), plan.rule) for plan in plans]
         made = Cascade(stages)
         self.more["cascade"] = made.to_json
         return made  # type: ignore[return-value]
 
-    def _rerun(self, text: str) -> Server:
-        from arenite.host.camera.cascade import Cascade, Stage
-        from arenite.host.camera.cascade_rules import Unsure, parse_rerun
+    def _rerun(self, text: str) -> FrameServer:
+        from arenite.host.camera.cascade import Cascade, CascadeStage
+        from arenite.host.camera.cascade_rules import LowConfidenceRule, parse_rerun
 
         below, name = parse_rerun(text)
-        made = Cascade([Stage(self._single(self.options.model), Unsure(below)), Stage(self._single(name))])
+        made = Cascade(
+            [
+                CascadeStage(self._single(self.options.model), LowConfidenceRule(below)),
+                CascadeStage(self._single(name)),
+            ]
+        )
         self.more["cascade"] = made.to_json
         return made  # type: ignore[return-value]
 
-    def _ladder(self, texts: list[str]) -> Server:
-        """Costs are measured before the loop begins: each rung is opened once."""
-        from arenite.host.camera.ladder import Ladder, Rung
-        from arenite.host.camera.ladder_lever import LadderLever
-        from arenite.host.camera.rungs import parse_rung, resized, shape_option
+    def _ladder(self, texts: list[str]) -> FrameServer:
+        """Costs are measured before the loop begins: each variant is opened once."""
+        from arenite.host.camera.ladder import ModelVariant, VariantServer
+        from arenite.host.camera.ladder_lever import VariantLever
+        from arenite.host.camera.rungs import input_shape_option, parse_variant, with_input_size
 
-        rungs: list[Rung] = []
-        specs = [parse_rung(text) for text in texts]
+        rungs: list[ModelVariant] = []
+        specs = [parse_variant(text) for text in texts]
         opened: dict[str, CameraModel] = {}
         for spec in specs:
             if spec.model not in opened:
@@ -198,11 +203,11 @@ class Servers:
             model = opened[spec.model]
             extra: dict[str, str] = {}
             if spec.size is not None:
-                model = resized(model, spec.size)
+                model = with_input_size(model, spec.size)
                 self.models.append(model)
-                extra["input"] = shape_option(model)
+                extra["input"] = input_shape_option(model)
 
-            def open_rung(
+            def open_variant(
                 model: CameraModel = model,
                 runtime: str | None = spec.runtime,
                 extra: dict[str, str] = extra,
@@ -210,37 +215,37 @@ class Servers:
             ) -> ModelServer:
                 return ModelServer(model, self._runtime(model, runtime, options=extra), label)
 
-            server = open_rung()
+            server = open_variant()
             # Another size may have outputs that the postprocessing does not suit: better told now than later.
-            Reader(model.postprocessing, server.runtime.slots[0], model.labels)
-            rungs.append(Rung(spec.label, _seconds(server.runtime), open_rung))
+            AnswerReader(model.postprocessing, server.runtime.slots[0], model.labels)
+            rungs.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
             server.close()
-        rungs.sort(key=lambda rung: -rung.cost)
-        ladder = Ladder(rungs)
+        rungs.sort(key=lambda variant: -variant.cost)
+        ladder = VariantServer(rungs)
         self._stack.callback(ladder.close)
-        lever = LadderLever(ladder)
+        lever = VariantLever(ladder)
         lever.name = _what_differs(specs)
         self.levers.append(lambda: lever)
         self.more["ladder"] = ladder.to_json
         self.warm.append(ladder)
         return ladder  # type: ignore[return-value]
 
-    def _threads(self, count: int) -> Server:
+    def _threads(self, count: int) -> FrameServer:
         """A ladder of the same model on fewer and fewer threads."""
-        from arenite.host.camera.ladder import Ladder, Rung
+        from arenite.host.camera.ladder import ModelVariant, VariantServer
         from arenite.host.governor.levers import threads_lever
 
         model = self._model(self.options.model)
         if self._pool is not None:
             raise UsageError("--memory-budget goes with one thread.", "Leave out --threads.")
 
-        def rung(threads: int) -> Rung:
-            def open_rung() -> ModelServer:
+        def variant(threads: int) -> ModelVariant:
+            def open_variant() -> ModelServer:
                 return ModelServer(model, self._runtime(model, threads=threads))
 
-            return Rung(f"{threads} threads", threads / count, open_rung)
+            return ModelVariant(f"{threads} threads", threads / count, open_variant)
 
-        ladder = Ladder([rung(threads) for threads in range(count, 0, -1)])
+        ladder = VariantServer([variant(threads) for threads in range(count, 0, -1)])
         self._stack.callback(ladder.close)
         self.levers.append(lambda: threads_lever(count, lambda label: ladder.move(count - int(label))))
         self.warm.append(ladder)

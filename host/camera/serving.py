@@ -12,15 +12,15 @@ from collections import OrderedDict
 import numpy as np
 
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.answers.reader import Reader
-from arenite.host.camera.feed import Feed
-from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.answers.reader import AnswerReader
+from arenite.host.camera.feed import FramePreprocessor
+from arenite.host.camera.frame import CropWindow, Format, Frame
 from arenite.host.camera.model import CameraModel
 from arenite.host.camera.runtimes.base import Runtime
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 
 #: Feeds that are kept: a camera has one format; regions of interest move.
-MOST_FEEDS = 16
+MAX_PREPROCESSORS = 16
 
 
 class ModelServer:
@@ -33,36 +33,38 @@ class ModelServer:
         self.model, self.runtime = model, runtime
         self.name = name or model.name
         self.slots = len(runtime.slots)
-        self._feeds: list[OrderedDict[tuple[Format, Window | None], tuple[Feed, Reader]]] = [
-            OrderedDict() for _ in runtime.slots
-        ]
-        self._readers: list[Reader | None] = [None] * self.slots
+        self._preprocessors: list[
+            OrderedDict[tuple[Format, CropWindow | None], tuple[FramePreprocessor, AnswerReader]]
+        ] = [OrderedDict() for _ in runtime.slots]
+        self._readers: list[AnswerReader | None] = [None] * self.slots
         self.bytes_written = 0  # of the last frame: preprocessing and answer
         self.code = ""  # what preprocesses: Feed.code
         self._number = 0
 
-    def prepare(self, frame: Frame, slot: int = 0, window: Window | None = None) -> None:
+    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
         """Pixels into the input of ``slot``; of ``window`` only, where one is given."""
-        known = self._feeds[slot]
-        found = known.get((frame.format, window))
-        if found is None:
-            found = self._bind(frame.format, window, slot)
-        feed, self._readers[slot] = found
+        known = self._preprocessors[slot]
+        bound = known.get((frame.format, window))
+        if bound is None:
+            bound = self._bind(frame.format, window, slot)
+        feed, self._readers[slot] = bound
         feed.run(frame)
 
-    def bind(self, format: Format, window: Window | None = None) -> None:
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
         """Make ready for frames of ``format``, so that the first one does not pay for it. Raises ``UsageError``."""
         for slot in range(self.slots):
-            if (format, window) not in self._feeds[slot]:
+            if (format, window) not in self._preprocessors[slot]:
                 self._bind(format, window, slot)
 
-    def _bind(self, format: Format, window: Window | None, slot: int) -> tuple[Feed, Reader]:
+    def _bind(
+        self, format: Format, window: CropWindow | None, slot: int
+    ) -> tuple[FramePreprocessor, AnswerReader]:
         memory = self.runtime.slots[slot]
-        feed = Feed(self.model.preprocessing, format, memory.inputs[0], window)
-        reader = Reader(self.model.postprocessing, memory, self.model.labels, feed.geometry)
-        known = self._feeds[slot]
+        feed = FramePreprocessor(self.model.preprocessing, format, memory.inputs[0], window)
+        reader = AnswerReader(self.model.postprocessing, memory, self.model.labels, feed.geometry)
+        known = self._preprocessors[slot]
         known[format, window] = feed, reader
-        if len(known) > MOST_FEEDS:
+        if len(known) > MAX_PREPROCESSORS:
             known.popitem(last=False)
         self.bytes_written = feed.bytes_written + feed.scratch_bytes
         self.code = feed.code
@@ -81,7 +83,7 @@ class ModelServer:
         """The prepared input as bytes: a view."""
         return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
 
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served:
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         """All stages in a row, timed. The frame stays the caller's."""
         clock = time.monotonic_ns
         t0 = clock()
@@ -93,7 +95,7 @@ class ModelServer:
         t3 = clock()
         number = self._number
         self._number += 1
-        return Served(
+        return ServedFrame(
             number,
             frame.source,
             frame.sequence,

@@ -11,42 +11,42 @@ from typing import TYPE_CHECKING, Any
 from arenite.errors import UsageError
 from arenite.host.camera.busy import BusyTime
 from arenite.host.camera.frame import Format
-from arenite.host.camera.keeper import Instruments, Keeper, Watcher
 from arenite.host.camera.loop import Loop
 from arenite.host.camera.options import CameraOptions
-from arenite.host.camera.served import Served, Sink
-from arenite.host.camera.servers import Servers
+from arenite.host.camera.served import ServedFrame, Sink
+from arenite.host.camera.servers import ModelServers
 from arenite.host.camera.sources.base import Source
 from arenite.host.camera.sources.open import open_source
 from arenite.host.camera.summary import since_start_ms, summary
-from arenite.host.camera.verdict import verdicts
+from arenite.host.camera.supervisor import Instruments, StateListener, Supervisor
+from arenite.host.camera.verdict import check_budget
 from arenite.host.camera.warm import warm_up
 
 if TYPE_CHECKING:
     from arenite.host.camera.soak import Soak
 
 #: Overlapping pays when computing takes a good part of the time between two frames; handing over costs some 50 µs.
-OVERLAP_SHARE, OVERLAP_LEAST_S = 0.6, 0.002
+OVERLAP_SHARE, MIN_OVERLAP_S = 0.6, 0.002
 
 #: Notes that are kept, of those that come while it runs.
-FIRST_NOTES, LAST_NOTES = 20, 40
+KEPT_FIRST_NOTES, KEPT_LAST_NOTES = 20, 40
 
 
-class Session:
+class CameraSession:
     """A context: everything is opened on entry and closed on exit. ``run`` serves, once, and returns the summary.
 
-    ``say`` takes lines for people. Raises ``AreniteError`` for what cannot be opened.
+    ``report`` takes lines for people. Raises ``AreniteError`` for what cannot be opened.
     """
 
-    def __init__(self, options: CameraOptions, say: Callable[[str], None] = lambda text: None) -> None:
-        self.options, self.say = options, say
+    def __init__(self, options: CameraOptions, report: Callable[[str], None] = lambda text: None) -> None:
+        self.options, self.report = options, report
         self.notes: list[str] = []
         self.cold_start_ms = 0.0
         self.format: Format
         self._running = False
         self._stack = ExitStack()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> CameraSession:
         try:
             self._open()
         except BaseException:
@@ -64,7 +64,7 @@ class Session:
         if options.pin is not None:
             self._pin(options.pin)
         overlapping = options.overlap or (options.overlap is None and (os.cpu_count() or 1) > 1)
-        self.servers = Servers(options, 2 if overlapping else 1)
+        self.servers = ModelServers(options, 2 if overlapping else 1)
         self._stack.callback(self.servers.close)
         self.model = self.servers.models[0]
         self.source = self._source()
@@ -80,7 +80,7 @@ class Session:
                 f"Preprocessing runs in NumPy, some 100 times slower than in C. {native.reason()}"
             )
         self.loop = self._loop(self._overlap(invoke_s))
-        self.keeper = self._keeper()
+        self.supervisor = self._supervisor()
 
     def _source(self) -> Source:
         options = self.options
@@ -101,28 +101,28 @@ class Session:
                 pace=pace,
                 loop=options.loop,
                 index=index,
-                least=self._least(),
+                least=self._sufficient_size(),
                 # Sets hold frames that may stand in, the dashboard the one that it shows.
                 buffers=(4 if single else 6) + (options.dashboard is not None),
-                tell=self._told_by_source,
+                on_message=self._on_source_message,
             )
             for index, spec in enumerate(options.sources)
         ]
         if single:
             return made[0]
-        from arenite.host.camera.several import SeveralCameras
+        from arenite.host.camera.several import CameraGroup
 
-        return SeveralCameras(made, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
+        return CameraGroup(made, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
 
-    def _told_by_source(self, text: str) -> None:
+    def _on_source_message(self, text: str) -> None:
         """A camera that comes and goes for days must not fill the memory: the first notes stay, and the last ones."""
         self.notes.append(text)
-        if len(self.notes) > FIRST_NOTES + LAST_NOTES:
-            del self.notes[FIRST_NOTES]
+        if len(self.notes) > KEPT_FIRST_NOTES + KEPT_LAST_NOTES:
+            del self.notes[KEPT_FIRST_NOTES]
         if self._running:
-            self.say(text)
+            self.report(text)
 
-    def _least(self) -> tuple[int, int] | None:
+    def _sufficient_size(self) -> tuple[int, int] | None:
         """Width and height that suffice for every model's input, where all see whole frames: JPEG need not be decoded
         any larger."""
         from arenite.host.camera.model_guess import sides
@@ -154,7 +154,7 @@ class Session:
         if self.options.overlap is not None or self.servers.server.slots < 2:
             return bool(self.options.overlap)
         if not self.source.live:
-            return invoke_s > OVERLAP_LEAST_S
+            return invoke_s > MIN_OVERLAP_S
         fps = self.options.fps or self.format.fps or 30.0
         return invoke_s > OVERLAP_SHARE / fps
 
@@ -162,27 +162,27 @@ class Session:
         from arenite.host.camera.budget import parse_processors
         from arenite.host.camera.realtime import pin
 
-        self._told(pin(parse_processors(text)))
+        self._note_refusal(pin(parse_processors(text)))
 
     def _make_steady(self) -> None:
         options = self.options
         if options.lock_memory:
             from arenite.host.camera.realtime import lock_memory
 
-            self._told(lock_memory())
+            self._note_refusal(lock_memory())
         if options.realtime is not None:
             from arenite.host.camera.realtime import raise_priority
 
-            self._told(raise_priority(options.realtime))
+            self._note_refusal(raise_priority(options.realtime))
 
-    def _entered(self) -> None:
+    def _on_thread_start(self) -> None:
         """The priority is a thread's own. What is not granted was told of the first one."""
         if self.options.realtime is not None:
             from arenite.host.camera.realtime import raise_priority
 
             raise_priority(self.options.realtime)
 
-    def _told(self, granted: Any) -> None:
+    def _note_refusal(self, granted: Any) -> None:
         if not granted.granted:
             self.notes.append(f"Not granted: {granted.what}: {granted.detail}")
 
@@ -214,13 +214,13 @@ class Session:
             late_ns=None if late is None else int(late * 1e6),
             window=options.window,
             first=self._first,
-            entered=self._entered,
+            on_thread_start=self._on_thread_start,
         )
 
     def _sinks(self) -> list[Sink]:
         options = self.options
         sinks: list[Sink] = []
-        self._watchers: list[Watcher] = []
+        self._watchers: list[StateListener] = []
 
         def add(sink: Any) -> None:
             self._stack.callback(sink.close)
@@ -229,34 +229,34 @@ class Session:
                 self._watchers.append(sink)
 
         if options.output is not None:
-            from arenite.host.camera.sinks.jsonl import JsonLines
+            from arenite.host.camera.sinks.jsonl import JsonLinesSink
 
-            add(JsonLines(options.output, lossless=not self.source.live, report=self.say))
+            add(JsonLinesSink(options.output, lossless=not self.source.live, report=self.report))
         if options.callback is not None:
-            from arenite.host.camera.sinks.callback import Callback, load_callback
+            from arenite.host.camera.sinks.callback import CallbackSink, load_callback
 
-            add(Callback(load_callback(options.callback), report=self.say))
+            add(CallbackSink(load_callback(options.callback), report=self.report))
         if options.mqtt is not None:
-            from arenite.host.camera.sinks.mqtt import Mqtt
+            from arenite.host.camera.sinks.mqtt import MqttSink
 
-            add(Mqtt(options.mqtt, report=self.say))
+            add(MqttSink(options.mqtt, report=self.report))
         if options.timeline is not None:
             from arenite.host.camera.timeline import Timeline
 
             title = f"arenite camera, {self.model.name}"
-            add(Timeline(options.timeline, title=title, report=self.say))
+            add(Timeline(options.timeline, title=title, report=self.report))
         if options.dashboard is not None:
             from arenite.host.camera.budget import parse_address
             from arenite.host.camera.dashboard.server import Dashboard
 
             host, port = parse_address(options.dashboard)
             title = f"{self.model.name} on {self.source.name}"
-            dashboard = Dashboard(host, port, options.token, title=title, report=self.say)
+            dashboard = Dashboard(host, port, options.token, title=title, report=self.report)
             add(dashboard)
-            self.say(f"Dashboard: {dashboard.start()}")
+            self.report(f"Dashboard: {dashboard.start()}")
         return sinks
 
-    def _keeper(self) -> Keeper:
+    def _supervisor(self) -> Supervisor:
         limits, model, servers = self.options.limits, self.model, self.servers
         shape = "x".join(map(str, model.inputs[0].shape))
         describe = {
@@ -277,7 +277,7 @@ class Session:
                 "live": self.source.live,
             },
         }
-        return Keeper(
+        return Supervisor(
             self.loop,
             describe,
             instruments=self._instruments,
@@ -287,7 +287,7 @@ class Session:
         )
 
     def _instruments(self) -> Instruments:
-        """In the keeper's thread."""
+        """In the supervisor's thread."""
         from arenite.host.camera.instruments import open_instruments
 
         return open_instruments(self.options, self.loop, self.format, self.servers.levers, self.notes)
@@ -296,7 +296,7 @@ class Session:
 
     def _first(self) -> None:
         self.cold_start_ms = since_start_ms()
-        self.keeper.first()
+        self.supervisor.first()
 
     def stop(self) -> None:
         self.loop.stop()
@@ -305,7 +305,7 @@ class Session:
         """Serve until a limit, the source's end, or ``stop``; the ``arenite.camera/1`` summary."""
         more: dict[str, Any] = {"overlapped": self.loop.overlap}
         soak = self._soak()
-        self.keeper.start()
+        self.supervisor.start()
         self._running = True
         try:
             if self.options.scenario is not None:
@@ -313,7 +313,7 @@ class Session:
             else:
                 self.loop.run()
         finally:
-            self.keeper.stop()
+            self.supervisor.stop()
         if soak is not None:
             more["soak"] = soak.result().to_json()
         more |= {name: told() for name, told in self.servers.more.items()}
@@ -321,7 +321,7 @@ class Session:
             more["cameras"] = self.source.to_json()  # type: ignore[attr-defined]
         made = summary(
             self.loop,
-            self.keeper,
+            self.supervisor,
             self.model,
             self.servers.runtime_name,
             self.cold_start_ms,
@@ -332,7 +332,7 @@ class Session:
             # Stages are of some of its samples, and of its trials.
             made["fps"] = round(self.loop.served / self.loop.seconds, 3)
             made["frames"]["by"] = {"model": self.loop.served}
-        made["budget"] = verdicts(self.options.limits, made)
+        made["budget"] = check_budget(self.options.limits, made)
         return made
 
     def _soak(self) -> Soak | None:
@@ -343,12 +343,12 @@ class Session:
 
         made = Soak(self.loop.statistics, minutes, self.options.root)
         self.loop.duration_s = made.seconds
-        self.keeper.watchers.append(made)
+        self.supervisor.watchers.append(made)
         return made
 
     def _scenario(self, name: str) -> dict[str, Any]:
         """Instead of the loop: the same server, asked as the scenario does."""
-        from arenite.host.camera.library import collect
+        from arenite.host.camera.library import collect_frames
         from arenite.host.camera.scenarios.run import run_scenario
 
         options = self.options
@@ -356,12 +356,12 @@ class Session:
         given = [f"--{each}" for each in unused if getattr(options, each)]
         if given:
             self.notes.append(f"A scenario has no use for {', '.join(given)}.")
-        frames = collect(self.source)
-        self.say(f"{len(frames)} frames are held; the scenario {name} begins.")
+        frames = collect_frames(self.source)
+        self.report(f"{len(frames)} frames are held; the scenario {name} begins.")
         loop, server = self.loop, self.servers.server
 
-        def served(each: Served) -> None:
-            if not self.keeper.ready:
+        def served(each: ServedFrame) -> None:
+            if not self.supervisor.ready:
                 self._first()
             loop.statistics.add(each)
 
@@ -374,7 +374,7 @@ class Session:
             quick=options.quick,
             latency_ms=options.limits.latency_ms,
             qps=options.qps,
-            say=self.say,
+            report=self.report,
             served=served,
             window=options.window,
         )

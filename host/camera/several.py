@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, Source
+from arenite.host.camera.sources.base import Source, SourceCounters
 from arenite.host.camera.sync import FrameSets
 
 
-class SeveralCameras:
+class CameraGroup:
     """``frame.source`` tells the camera; a frame that stands in for a late camera says so (``frame.stand_in``)."""
 
     live = True
@@ -23,10 +23,10 @@ class SeveralCameras:
         self.name = ", ".join(source.name for source in sources)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> SourceCounters:
         """Of all cameras together."""
         sets = self._sets.to_json()
-        return Counters(
+        return SourceCounters(
             captured=sum(each["captured"] for each in sets),
             dropped=sum(each["dropped"] for each in sets),
             errors=sum(source.counters.errors for source in self._sources),
@@ -39,10 +39,10 @@ class SeveralCameras:
 
     def read(self, timeout_s: float) -> Frame | None:
         if not self._waiting:
-            found = self._sets.next(timeout_s)
-            if found is None:
+            frame_set = self._sets.next(timeout_s)
+            if frame_set is None:
                 return None
-            for frame, fresh in zip(found.frames, found.fresh, strict=True):
+            for frame, fresh in zip(frame_set.frames, frame_set.fresh, strict=True):
                 if frame is None:
                     continue
                 self._waiting.append(frame if fresh else _again(frame))

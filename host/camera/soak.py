@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.camera.soak_result import MINUTE, Part, SoakResult
+from arenite.host.camera.soak_result import MINUTE, SoakPart, SoakResult
 from arenite.host.camera.statistics import Statistics
-from arenite.host.camera.steady import Steady, steady
+from arenite.host.camera.steady import SteadyState, find_steady_state
 
-LEAST_MINUTES = 2.0
+MIN_MINUTES = 2.0
 #: A run is looked at in so many parts at most; each is a multiple of five seconds.
 _PARTS = 120
 #: What does not matter: shares of rate, latency, power and clock; kelvins.
@@ -24,13 +24,13 @@ _KELVINS = 1.5
 
 
 class Soak:
-    """Told about the run twice a second (``update``, as the keeper tells its watchers), asked for ``result`` after it.
+    """Told about the run twice a second (``update``, as the supervisor tells its watchers), asked for ``result`` after it.
 
     Raises ``UsageError`` for less than two minutes: the first one is not steady.
     """
 
     def __init__(self, statistics: Statistics, minutes: float, root: Path = Path("/")) -> None:
-        if minutes < LEAST_MINUTES:
+        if minutes < MIN_MINUTES:
             raise UsageError(
                 f"A soak of {minutes:g} minutes has no steady state beside its first minute.",
                 "Give at least 2 minutes; a device with a fan takes 10, one without 30.",
@@ -39,9 +39,9 @@ class Soak:
         self._statistics = statistics
         self._root = root
         self._part_s = max(5.0, 5.0 * round(minutes * MINUTE / _PARTS / 5.0))
-        self._parts: list[Part] = []
-        self._minute_1 = Part(0.0)
-        self._now = Part(0.0)
+        self._parts: list[SoakPart] = []
+        self._minute_1 = SoakPart(0.0)
+        self._now = SoakPart(0.0)
         self._joules: float | None = None
         self._last_s = 0.0
         statistics.restart("soak")
@@ -85,7 +85,7 @@ class Soak:
         if window is not None:
             self._now.window = window
         self._parts.append(self._now)
-        self._now = Part(t, t)
+        self._now = SoakPart(t, t)
 
     def result(self) -> SoakResult:
         """Of what was seen so far; a last part that is shorter than the others is left out."""
@@ -94,14 +94,14 @@ class Soak:
         # Parts around the start carry the loop's warm-up; they are judged like all others.
         found, enough = self._steady()
         begin = found.begin if found.begin is not None else len(self._parts) * 2 // 3
-        last = Part(self._parts[begin].begin_s if self._parts else 0.0)
+        last = SoakPart(self._parts[begin].begin_s if self._parts else 0.0)
         for part in self._parts[begin:]:
             last.merge(part)
         end = self._parts[-1].end_s if self._parts else self._now.end_s
         settled = last.begin_s if found.begin is not None else None
         return SoakResult(end / MINUTE, first, last, settled, found.unsettled, enough)
 
-    def _steady(self) -> tuple[Steady, bool]:
+    def _steady(self) -> tuple[SteadyState, bool]:
         series: dict[str, list[float]] = {"fps": [part.fps for part in self._parts]}
         series["p50_ms"] = [part.window.percentile_ms("total", 50) or 0.0 for part in self._parts]
         for name, values in (
@@ -116,11 +116,11 @@ class Soak:
         for name, share in _SHARES.items():
             if series.get(name):
                 slack[name] = share * sorted(series[name])[len(self._parts) // 2]
-        found = steady(series, slack)
+        found = find_steady_state(series, slack)
         # The first minute is what the steady state is compared with: it is none itself.
         if found.begin is not None:
             after = next((k for k, part in enumerate(self._parts) if part.begin_s >= MINUTE), None)
-            found = Steady(None, ()) if after is None else Steady(max(found.begin, after))
+            found = SteadyState(None, ()) if after is None else SteadyState(max(found.begin, after))
         return found, len(self._parts) >= 12
 
 

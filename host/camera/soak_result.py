@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from arenite.host.camera.statistics import Window
+from arenite.host.camera.statistics import StatisticsWindow
 
 MINUTE = 60.0
 
 
 @dataclass(slots=True)
-class Mean:
+class RunningMean:
     total: float = 0.0
     count: int = 0
 
@@ -26,15 +26,15 @@ class Mean:
 
 
 @dataclass(slots=True)
-class Part:
+class SoakPart:
     """Of the run, from ``begin_s`` to ``end_s``. None: no sensor. ``power_kind``: measured, or estimated if ever so."""
 
     begin_s: float
     end_s: float = 0.0
-    window: Window = field(default_factory=lambda: Window(0))
-    power: Mean = field(default_factory=Mean)
-    temperature: Mean = field(default_factory=Mean)
-    clock: Mean = field(default_factory=Mean)
+    window: StatisticsWindow = field(default_factory=lambda: StatisticsWindow(0))
+    power: RunningMean = field(default_factory=RunningMean)
+    temperature: RunningMean = field(default_factory=RunningMean)
+    clock: RunningMean = field(default_factory=RunningMean)
     joules: float | None = None
     power_kind: str = "measured"
 
@@ -44,7 +44,7 @@ class Part:
         seconds = self.end_s - self.begin_s
         return self.window.served / seconds if seconds > 0 else 0.0
 
-    def merge(self, other: Part) -> None:
+    def merge(self, other: SoakPart) -> None:
         """``other`` follows."""
         self.end_s = other.end_s
         self.window.merge(other.window)
@@ -61,7 +61,7 @@ class Part:
             self.power_kind = other.power_kind
 
     def to_json(self) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        record: dict[str, Any] = {
             "from_s": round(self.begin_s, 1),
             "to_s": round(self.end_s, 1),
             "frames": self.window.served,
@@ -73,10 +73,10 @@ class Part:
             "energy_mj_per_frame": None,
         }
         if self.power.count:
-            made["power_kind"] = self.power_kind
+            record["power_kind"] = self.power_kind
         if self.joules is not None and self.window.served:
-            made["energy_mj_per_frame"] = round(self.joules * 1e3 / self.window.served, 4)
-        return made
+            record["energy_mj_per_frame"] = round(self.joules * 1e3 / self.window.served, 4)
+        return record
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class SoakResult:
     """``settled`` None: it never did; ``last`` is then the last third of the run, and says so."""
 
     minutes: float
-    minute_1: Part
-    last: Part
+    minute_1: SoakPart
+    last: SoakPart
     settled_s: float | None
     unsettled: tuple[str, ...]
     enough: bool = True  # parts to tell from

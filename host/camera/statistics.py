@@ -10,8 +10,8 @@ import threading
 from collections import deque
 from typing import Any
 
-from arenite.host.camera.served import Served
-from arenite.host.camera.windows import SECOND, Block, Folded, Window
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.windows import SECOND, BlockTimes, FrameBlock, StatisticsWindow
 
 #: Frames after which a block is folded, whatever the time.
 _BLOCK = 1024
@@ -30,18 +30,18 @@ class Statistics:
         self._exact = exact
         self._minute_ns = round(minute_s * SECOND)
         self._slice_ns = self._minute_ns // slices
-        self._block = Block()
+        self._block = FrameBlock()
         self._begun_ns = 0
         self._fold_at = 0  # end of the current slice
         self._previous_ns = 0  # the last answer
-        self._everything = Window(exact)
-        self._minute_1 = Window(exact)
+        self._everything = StatisticsWindow(exact)
+        self._minute_1 = StatisticsWindow(exact)
         self._minute_1_open = True
-        self._slice = Window(exact)
-        self._recent: deque[Window] = deque(maxlen=max(1, slices - 1))
-        self._named: dict[str, Window] = {}
+        self._slice = StatisticsWindow(exact)
+        self._recent: deque[StatisticsWindow] = deque(maxlen=max(1, slices - 1))
+        self._named: dict[str, StatisticsWindow] = {}
 
-    def add(self, served: Served) -> None:
+    def add(self, served: ServedFrame) -> None:
         """One frame that has its answer."""
         spans = served.spans
         kind = (served.by, served.model, *spans)
@@ -64,7 +64,7 @@ class Statistics:
             if block.served >= _BLOCK:
                 self._fold()
 
-    def _turn(self, kind: tuple[str, ...], answered_ns: int) -> Block:
+    def _turn(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
         """A new slice begins with the frame whose row was just added: it moves behind the turn."""
         rows = self._block.rows[kind]
         width = 2 * len(kind) - 3
@@ -75,10 +75,10 @@ class Statistics:
             self._begun_ns = answered_ns
         else:
             self._recent.append(self._slice)
-            self._slice = Window(self._exact)
+            self._slice = StatisticsWindow(self._exact)
             # Slices in which nothing was answered are time that went by.
             for _ in range(min(self._recent.maxlen or 0, (answered_ns - self._fold_at) // self._slice_ns)):
-                self._recent.append(Window(self._exact))
+                self._recent.append(StatisticsWindow(self._exact))
         if answered_ns - self._begun_ns >= self._minute_ns:
             self._minute_1_open = False
         gone = (answered_ns - self._begun_ns) // self._slice_ns
@@ -89,8 +89,8 @@ class Statistics:
     def _fold(self) -> None:
         if not self._block.served:
             return
-        folded = Folded(self._block, self._previous_ns)
-        self._block = Block()
+        folded = BlockTimes(self._block, self._previous_ns)
+        self._block = FrameBlock()
         self._previous_ns = folded.last_ns or self._previous_ns
         windows = [self._everything, self._slice, *self._named.values()]
         if self._minute_1_open:
@@ -98,28 +98,28 @@ class Statistics:
         for window in windows:
             window.take(folded)
 
-    def restart(self, name: str) -> Window | None:
+    def restart(self, name: str) -> StatisticsWindow | None:
         """Ends the window of that name, if there is one, and opens it anew from the next frame on."""
         with self._lock:
             self._fold()
             finished = self._named.get(name)
-            self._named[name] = Window(self._exact)
+            self._named[name] = StatisticsWindow(self._exact)
             return finished
 
-    def window(self, name: str) -> Window:
+    def window(self, name: str) -> StatisticsWindow:
         """A copy: ``all``, ``minute_1``, ``last_minute`` or a name given to ``restart``. Raises ``KeyError``."""
         with self._lock:
             self._fold()
             if name == "last_minute":
-                made = Window(self._exact)
+                result = StatisticsWindow(self._exact)
                 for each in (*self._recent, self._slice):
-                    made.merge(each)
-                return made
+                    result.merge(each)
+                return result
             fixed = {"all": self._everything, "minute_1": self._minute_1}
             return (fixed.get(name) or self._named[name]).copy()
 
     def summary(self) -> dict[str, Any]:
         """Over the whole run: the contract's ``fps`` and ``stage_ms``, with ``windows`` beside them."""
-        made = self.window("all").to_json()
-        made["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
-        return made
+        result = self.window("all").to_json()
+        result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
+        return result

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 #: Fewer values after the cut tell nothing.
-LEAST = 6
+MIN_VALUES = 6
 #: A long series is looked at in so many batches.
 BATCHES = 24
 #: Only a rest that is known better by this factor moves the cut into the second half.
@@ -22,7 +22,7 @@ _CLEAR = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class SteadyState:
     """``begin``: index of the first steady value, None where there is none. ``unsettled``: series that still change."""
 
     begin: int | None
@@ -33,7 +33,7 @@ def mser(values: Sequence[float]) -> int:
     """How many values to cut off; more than half of them where the series has not settled."""
     batch = max(1, len(values) // BATCHES)
     count = len(values) // batch
-    if count <= LEAST:
+    if count <= MIN_VALUES:
         return 0
     # Values that make no whole batch are the first ones.
     spare = len(values) - count * batch
@@ -42,14 +42,14 @@ def mser(values: Sequence[float]) -> int:
     left = np.arange(count, 0, -1)
     sums, squares = (np.cumsum(each[::-1])[::-1] for each in (x, x * x))
     spread = np.maximum(squares - sums * sums / left, 0.0)
-    error = (spread / (left * left.astype(np.float64)))[: count - LEAST + 1]
+    error = (spread / (left * left.astype(np.float64)))[: count - MIN_VALUES + 1]
     half = error[: count // 2 + 1]
     chosen = error if error.min() < _CLEAR * half.min() else half
     cut = int(np.argmax(chosen <= chosen.min() * (1 + 1e-9) + 1e-18))
     return cut * batch + spare if cut else 0
 
 
-def steady(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) -> Steady:
+def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) -> SteadyState:
     """The first index from which on every series is steady; all of one length.
 
     ``slack``: for each series the change over the steady part that does not matter: a series that drifts less than
@@ -57,7 +57,7 @@ def steady(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) ->
     """
     begin, unsettled = 0, []
     for name, values in series.items():
-        if len(values) < 2 * LEAST:
+        if len(values) < 2 * MIN_VALUES:
             unsettled.append(name)
             continue
         cut = _cut(values, slack.get(name, 0.0))
@@ -65,8 +65,8 @@ def steady(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) ->
             unsettled.append(name)
         begin = max(begin, cut)
     if unsettled or not series:
-        return Steady(None, tuple(unsettled))
-    return Steady(begin)
+        return SteadyState(None, tuple(unsettled))
+    return SteadyState(begin)
 
 
 def _cut(values: Sequence[float], slack: float) -> int:

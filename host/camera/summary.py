@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from arenite.host.camera.keeper import Keeper
     from arenite.host.camera.loop import Loop
     from arenite.host.camera.model import CameraModel
+    from arenite.host.camera.supervisor import Supervisor
 
 SCHEMA = "arenite.camera/1"
 _EMPTY = {"p50": 0.0, "p95": 0.0, "p99": 0.0}
@@ -29,7 +29,7 @@ def since_start_ms() -> float:
 
 def summary(
     loop: Loop,
-    keeper: Keeper,
+    supervisor: Supervisor,
     model: CameraModel,
     runtime: str,
     cold_start_ms: float,
@@ -40,12 +40,12 @@ def summary(
     counters = loop.source.counters
     whole = loop.statistics.summary()
     stages = whole["stage_ms"]
-    energy = keeper.energy.total() if keeper.energy is not None else None
+    energy = supervisor.energy.total() if supervisor.energy is not None else None
     mean = energy.mean_w if energy is not None else None
     kind = energy.kind if energy is not None else "unknown"
     # Sensors are opened after the first answer: the mean power stands for the whole run.
     per_frame = mean * loop.seconds * 1e3 / loop.served if mean is not None and loop.served else None
-    first, hottest, last = keeper.temperatures or (None, None, None)
+    first, hottest, last = supervisor.temperatures or (None, None, None)
     made: dict[str, Any] = {
         "schema": SCHEMA,
         "model": {"path": str(model.path), "sha256": model.sha256, "runtime": runtime, "name": model.name},
@@ -68,10 +68,14 @@ def summary(
         "bytes_written_per_frame": round(loop.bytes_written / loop.served) if loop.served else 0,
         "cold_start_ms": round(cold_start_ms, 1),
         "duty_cycle": round(loop.duty_cycle, 4),
-        "power_w": {"value": mean, "kind": kind, "source": keeper.power.source if keeper.power else None},
+        "power_w": {
+            "value": mean,
+            "kind": kind,
+            "source": supervisor.power.source if supervisor.power else None,
+        },
         "energy_mj_per_frame": {"value": per_frame, "kind": kind},
         "temperature_c": {"start": first, "end": last, "max": hottest},
-        "governor": [action.to_json() for action in keeper.actions],
+        "governor": [action.to_json() for action in supervisor.actions],
         "source": loop.source.name,
         "last_answer": {str(source): answer.to_json() for source, answer in loop.last.items()},
         "notes": list(notes),

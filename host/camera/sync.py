@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from arenite.errors import AreniteError, UsageError
-from arenite.host.camera.assembly import Assembler, CameraCounters, FrameSet
+from arenite.host.camera.assembly import CameraCounters, FrameSet, FrameSetAssembler
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
 
@@ -27,7 +27,7 @@ class FrameSets:
 
     ``jitter_s``: captures of one set are at most so far apart. Cameras that nothing synchronises are up to half a
     period apart; give at least that. ``timeout_s``: after the first frame of a set came, so long is waited for the
-    others; for no queue it is at most a period. ``depth``: frames that may wait per camera (``Assembler``).
+    others; for no queue it is at most a period. ``depth``: frames that may wait per camera (``FrameSetAssembler``).
 
     A set is ``None`` of a camera that gave no frame yet.
     """
@@ -41,7 +41,9 @@ class FrameSets:
                 "Give a jitter budget of 0 or more and a timeout above 0.",
             )
         self._sources = list(sources)
-        self._assembler = Assembler(len(sources), round(jitter_s * 1e9), round(timeout_s * 1e9), depth)
+        self._assembler = FrameSetAssembler(
+            len(sources), round(jitter_s * 1e9), round(timeout_s * 1e9), depth
+        )
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -77,9 +79,9 @@ class FrameSets:
         with self._changed:
             while True:
                 now = time.monotonic_ns()
-                made = self._assembler.take(now)
-                if made is not None:
-                    return made
+                frame_set = self._assembler.take(now)
+                if frame_set is not None:
+                    return frame_set
                 if self._failed is not None:
                     raise self._failed
                 if self._ended == len(self._sources) and self._assembler.deadline_ns is None:
@@ -128,7 +130,7 @@ class FrameSets:
                     frame = source.read(_READ_S)
                 except SourceLost:
                     with self._changed:
-                        self._assembler.away(index)
+                        self._assembler.mark_absent(index)
                     if not self._reopen(source):
                         return
                     continue
@@ -136,7 +138,7 @@ class FrameSets:
                     continue
                 frame.source = index
                 with self._changed:
-                    self._assembler.arrive(index, frame, time.monotonic_ns())
+                    self._assembler.add_frame(index, frame, time.monotonic_ns())
                     self._changed.notify_all()
         except EndOfSource:
             pass
@@ -144,7 +146,7 @@ class FrameSets:
             self._failed = error
         finally:
             with self._changed:
-                self._assembler.away(index)
+                self._assembler.mark_absent(index)
                 self._ended += 1
                 self._changed.notify_all()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from arenite.converters.tensor import Quantization, Tensor
 from arenite.errors import ModelError
-from arenite.host.camera.flatbuffer import Buffer, Table
+from arenite.host.camera.flatbuffer import Buffer, TableView
 
 #: Numbers of the schema (lite/schema/schema.fbs): fields of its tables, and TensorType.
 _MODEL_CODES, _MODEL_SUBGRAPHS, _MODEL_BUFFERS, _MODEL_METADATA = 1, 2, 4, 6
@@ -28,13 +28,13 @@ _TYPES = {
     15: "uint32",
     16: "uint16",
 }
-_SIFTING = "TFLite_Detection_PostProcess"
+_DETECTION_OPERATOR = "TFLite_Detection_PostProcess"
 #: What is read of metadata; an entry of more bytes is not one of ours.
-_MOST_METADATA = 64 << 20
+_MAX_METADATA_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Header:
+class ModelHeader:
     """Of the main subgraph. ``metadata``: the entries that were asked for; ``detections``: which outputs are the boxes,
     classes, scores and their number that TensorFlow's own sifting makes; () without it."""
 
@@ -44,12 +44,12 @@ class Header:
     detections: tuple[int, ...] = ()
 
 
-def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> Header:
+def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader:
     """``data``: the file, may be a view of a mapping; ``wanted``: names of metadata. Raises ``ModelError``."""
     if bytes(data[4:8]) != b"TFL3":
         raise ModelError(f"{name} is no TFLite model.", "Give a .tflite or .onnx file, or a name of the zoo.")
     try:
-        root = Table.root(data)
+        root = TableView.root(data)
         graph = root.table_of(_MODEL_SUBGRAPHS, 0)
         inputs = tuple(_tensor(graph, i) for i in graph.integers(_GRAPH_INPUTS))
         outputs = tuple(_tensor(graph, i) for i in graph.integers(_GRAPH_OUTPUTS))
@@ -58,29 +58,29 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> Header:
         for entry in root.tables(_MODEL_METADATA):
             key = entry.text(0)
             if key in wanted:
-                found = root.table_of(_MODEL_BUFFERS, entry.integer(1, "I")).bytes(0)
-                if 0 < len(found) <= _MOST_METADATA:
-                    metadata[key] = found
+                blob = root.table_of(_MODEL_BUFFERS, entry.integer(1, "I")).bytes(0)
+                if 0 < len(blob) <= _MAX_METADATA_BYTES:
+                    metadata[key] = blob
     except ValueError as error:
         raise ModelError(f"Cannot read {name}: {error}.", "Get the file again.") from error
-    return Header(inputs, outputs, metadata, detections)
+    return ModelHeader(inputs, outputs, metadata, detections)
 
 
-def _detections(root: Table, graph: Table) -> tuple[int, ...]:
+def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
     """Places among the graph's outputs."""
     codes = [each.text(_CODE_CUSTOM) for each in root.tables(_MODEL_CODES)]
-    if _SIFTING not in codes:
+    if _DETECTION_OPERATOR not in codes:
         return ()
     outputs = graph.integers(_GRAPH_OUTPUTS)
     for op in graph.tables(_GRAPH_OPS):
-        if op.integer(_OP_CODE, "I") == codes.index(_SIFTING):
+        if op.integer(_OP_CODE, "I") == codes.index(_DETECTION_OPERATOR):
             made = op.integers(_OP_OUTPUTS)
             if len(made) == 4 and set(made) <= set(outputs):
                 return tuple(outputs.index(tensor) for tensor in made)
     return ()
 
 
-def _tensor(graph: Table, index: int) -> Tensor:
+def _tensor(graph: TableView, index: int) -> Tensor:
     table = graph.table_of(_GRAPH_TENSORS, index)
     dtype = _TYPES.get(table.integer(_TENSOR_TYPE, "b"), "resource")
     # A dynamic dimension is stored as 1 here; -1 stands in older files.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.host.camera.flatbuffer import Buffer, Table
+from arenite.host.camera.flatbuffer import Buffer, TableView
 
 NAME = "TFLITE_METADATA"
 _MODEL_SUBGRAPHS = 3
@@ -18,11 +18,11 @@ _TENSOR_UNITS, _TENSOR_FILES = 4, 6
 #: Members of unions and enums.
 _NORMALISATION = 1
 _AXIS_LABELS, _VALUE_LABELS = 2, 3
-_MOST_TEXT = 4 << 20
+_MAX_TEXT_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class Described:
+class ModelMetadata:
     """Real value of a pixel: (p - mean) / std, one or one per channel; empty where the author says none.
     ``files``: names of label files, those of the outputs in their order."""
 
@@ -31,10 +31,10 @@ class Described:
     files: tuple[str, ...]
 
 
-def describe(blob: bytes) -> Described | None:
+def read_metadata(blob: bytes) -> ModelMetadata | None:
     """None for metadata that cannot be read: a model works without."""
     try:
-        graph = Table.root(blob).table_of(_MODEL_SUBGRAPHS, 0)
+        graph = TableView.root(blob).table_of(_MODEL_SUBGRAPHS, 0)
         mean: tuple[float, ...] = ()
         std: tuple[float, ...] = ()
         for tensor in graph.tables(_GRAPH_INPUTS)[:1]:
@@ -51,17 +51,17 @@ def describe(blob: bytes) -> Described | None:
     except ValueError:
         return None
     good = mean and std and all(s > 0 for s in std) and {len(mean), len(std)} <= {1, 3}
-    return Described(mean if good else (), std if good else (), tuple(files))
+    return ModelMetadata(mean if good else (), std if good else (), tuple(files))
 
 
-def packed_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
+def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
     """The lines of the first of ``names`` in the archive at the end of the model; () where there is none.
     ``data``: what the file at ``path`` holds."""
-    lines = packed_text(path, data, names[:1]).splitlines()
+    lines = archived_text(path, data, names[:1]).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def packed_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
+def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
     """The first of ``names`` that is in the archive at the end of the model; empty where none is."""
     # Finding the archive's end first keeps zipfile, which takes 5 ms to import, out of most starts.
     if not names or b"PK\5\6" not in bytes(data[-65_557:]):
@@ -71,7 +71,7 @@ def packed_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             for name in names:
-                if name in archive.namelist() and archive.getinfo(name).file_size <= _MOST_TEXT:
+                if name in archive.namelist() and archive.getinfo(name).file_size <= _MAX_TEXT_BYTES:
                     return archive.read(name).decode("utf-8", "replace")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
         return ""

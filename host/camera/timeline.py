@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from arenite.host.camera.dashboard.history import NewActions
+from arenite.host.camera.dashboard.history import NewGovernorActions
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import STAGES, Served
-from arenite.host.camera.sinks.writer import Writer, to_stderr
+from arenite.host.camera.served import STAGES, ServedFrame
+from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _PROCESS = 1
 #: Not 0, which is the idle thread to Perfetto, and not the process's number, which is its main thread.
@@ -44,11 +44,11 @@ class Timeline:
         report: Callable[[str], None] = to_stderr,
     ) -> None:
         """Raises ``UsageError`` when ``path`` cannot be written."""
-        self._writer = Writer(path, report=report)
+        self._writer = LineWriter(path, report=report)
         self._limit = limit_frames
         self._drawn = 0
         self._tracks: set[int] = set()
-        self._actions = NewActions()
+        self._actions = NewGovernorActions()
         self._closed = False
         # The bracket and the first event on one line: a file without events is valid as well.
         self._writer.write("[" + _line(_meta("process_name", 0, name=title)))
@@ -59,7 +59,7 @@ class Timeline:
     def failure(self) -> str | None:
         return self._writer.failure
 
-    def take(self, served: Served, frame: Frame | None = None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
         eventful = served.late or served.missed > 0
         if self._drawn >= self._limit and not (eventful and self._drawn < 2 * self._limit):
             return
@@ -176,6 +176,6 @@ def _meta(what: str, track: int, **args: Any) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": _PROCESS, "tid": track, "args": args}
 
 
-def _with_limit(name: str, found: Mapping[str, Any] | None, limit: float | None) -> dict[str, Any]:
+def _with_limit(name: str, reading: Mapping[str, Any] | None, limit: float | None) -> dict[str, Any]:
     """Value and limit as two series of one counter, so that they are drawn against each other."""
-    return {name: found.get("value"), f"{name} limit": limit} if found else {}
+    return {name: reading.get("value"), f"{name} limit": limit} if reading else {}

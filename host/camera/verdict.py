@@ -8,13 +8,13 @@ from typing import Any
 from arenite.host.governor.base import Limits
 
 
-def verdicts(limits: Limits, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+def check_budget(limits: Limits, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One per limit that was asked for, of an ``arenite.camera/1`` record: ``kept`` is None where nothing was measured.
 
     Power is the mean of the run, temperature its highest, latency the 95th percentile from capture to answer.
     """
-    power, heat = made["power_w"], made["temperature_c"]["max"]
-    late = made["stage_ms"].get("age", {}).get("p95")
+    power, heat = summary["power_w"], summary["temperature_c"]["max"]
+    late = summary["stage_ms"].get("age", {}).get("p95")
     rows = (
         ("power", limits.power_w, power["value"], "W", power["kind"]),
         ("temperature", limits.temperature_c, heat, "°C", "measured" if heat is not None else "unknown"),

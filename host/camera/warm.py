@@ -8,11 +8,11 @@ import numpy as np
 
 from arenite.converters.processing.colour import planes_of
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.served import Served
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.served import ServedFrame
 
 
-class Staged(Protocol):
+class StagedServer(Protocol):
     """What a ladder needs of a ``ModelServer``."""
 
     @property
@@ -21,15 +21,15 @@ class Staged(Protocol):
     def slots(self) -> int: ...
     @property
     def bytes_written(self) -> int: ...
-    def prepare(self, frame: Frame, slot: int = 0, window: Window | None = None) -> None: ...
+    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None: ...
     def invoke(self, slot: int = 0) -> None: ...
     def answer(self, slot: int = 0) -> Answer: ...
     def input(self, slot: int = 0) -> np.ndarray: ...
-    def serve(self, frame: Frame, slot: int = 0, window: Window | None = None) -> Served: ...
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
     def close(self) -> None: ...
 
 
-def warm_up(server: Staged, format: Format, window: Window | None) -> None:
+def warm_up(server: StagedServer, format: Format, window: CropWindow | None) -> None:
     """A black frame of that format through every slot."""
     planes = planes_of(format.pixels, format.width, format.height)
     strides = format.strides if len(format.strides) == len(planes) else (format.strides[0],) * len(planes)

@@ -15,7 +15,7 @@ SECOND = 1_000_000_000
 TOTAL, AGE, INTERVAL = "total", "age", "interval"
 
 
-class Block:
+class FrameBlock:
     """Frames not folded yet. ``rows``: frames of one kind (how answered, by which model, with which stages) to their
     times, flat: start and end of each stage, then the capture's time."""
 
@@ -28,10 +28,10 @@ class Block:
         self.missed = 0
 
 
-class Folded:
+class BlockTimes:
     """A block as arrays: durations in ns per stage."""
 
-    def __init__(self, block: Block, previous_ns: int) -> None:
+    def __init__(self, block: FrameBlock, previous_ns: int) -> None:
         """``previous_ns``: the last answer before it; 0: none."""
         self.served, self.late, self.missed = block.served, block.late, block.missed
         self.by: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Folded:
         self.last_ns = int(new[-1]) if len(new) else 0
 
 
-class Window:
+class StatisticsWindow:
     """What happened between two moments of the run. ``exact``: values per stage that are kept as they are."""
 
     def __init__(self, exact: int) -> None:
@@ -78,7 +78,7 @@ class Window:
         self.first_ns = 0
         self.last_ns = 0
 
-    def take(self, folded: Folded) -> None:
+    def take(self, folded: BlockTimes) -> None:
         for name, values in folded.values.items():
             held = self.stages.get(name)
             if held is None:
@@ -86,7 +86,7 @@ class Window:
             held.add(values)
         self._count(folded)
 
-    def merge(self, other: Window) -> None:
+    def merge(self, other: StatisticsWindow) -> None:
         """``other`` is a later one."""
         for name, distribution in other.stages.items():
             held = self.stages.get(name)
@@ -95,7 +95,7 @@ class Window:
             held.merge(distribution)
         self._count(other)
 
-    def _count(self, more: Folded | Window) -> None:
+    def _count(self, more: BlockTimes | StatisticsWindow) -> None:
         for mine, theirs in ((self.by, more.by), (self.models, more.models)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
@@ -106,10 +106,10 @@ class Window:
             self.first_ns = self.first_ns or more.first_ns
             self.last_ns = more.last_ns
 
-    def copy(self) -> Window:
-        made = Window(self.exact)
-        made.merge(self)
-        return made
+    def copy(self) -> StatisticsWindow:
+        result = StatisticsWindow(self.exact)
+        result.merge(self)
+        return result
 
     @property
     def seconds(self) -> float:
@@ -146,7 +146,7 @@ class Window:
         return {name: self.stages[name].to_json(1e6) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        result: dict[str, Any] = {
             "served": self.served,
             "late": self.late,
             "seconds": round(self.seconds, 3),
@@ -155,8 +155,8 @@ class Window:
             "stage_ms": self.stage_ms(),
         }
         if INTERVAL in self.stages:
-            made["interval_ms"] = self.stages[INTERVAL].to_json(1e6)
-        made["by"] = dict(self.by)
+            result["interval_ms"] = self.stages[INTERVAL].to_json(1e6)
+        result["by"] = dict(self.by)
         if self.models:
-            made["models"] = dict(self.models)
-        return made
+            result["models"] = dict(self.models)
+        return result

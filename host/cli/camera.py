@@ -20,7 +20,7 @@ from arenite.host.governor.base import Limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from arenite.host.camera.session import Session
+    from arenite.host.camera.session import CameraSession
 
 # Nothing heavy above: the first answer should be there within a quarter of a second of the command.
 
@@ -180,9 +180,9 @@ def camera(
         power=given.pop("power_source"),
         **given,
     )
-    from arenite.host.camera.session import Session
+    from arenite.host.camera.session import CameraSession
 
-    with Session(options, _say) as session, _signals(session):
+    with CameraSession(options, _say) as session, _signals(session):
         if as_json or not sys.stderr.isatty():
             made = session.run()
         else:
@@ -205,7 +205,7 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _signals(session: Session) -> Iterator[None]:
+def _signals(session: CameraSession) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the loop; a second one ends the program. A scenario that is cut short has no result, so
     that the first one ends it."""
     before: dict[int, Any] = {}
@@ -226,7 +226,7 @@ def _signals(session: Session) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _watched(session: Session) -> dict[str, Any]:
+def _watched(session: CameraSession) -> dict[str, Any]:
     """With a line on the terminal that tells how it goes."""
     from rich.live import Live
 
@@ -239,5 +239,5 @@ def _watched(session: Session) -> dict[str, Any]:
             def update(self, state: Any) -> None:
                 live.update(live_line(state))
 
-        session.keeper.watchers.append(Line())
+        session.supervisor.watchers.append(Line())
         return session.run()

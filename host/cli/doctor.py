@@ -102,11 +102,11 @@ def _meters() -> list[dict]:
 def _camera() -> dict:
     """Cameras, runtimes, and sensors of power and temperature."""
     from arenite.host.camera.runtimes.open import available
-    from arenite.host.camera.sources.v4l2_find import cameras
+    from arenite.host.camera.sources.v4l2_find import list_cameras
     from arenite.host.energy.open import sources
 
     return {
-        "cameras": [{"name": str(each)} for each in cameras()],
+        "cameras": [{"name": str(each)} for each in list_cameras()],
         "runtimes": [{"name": a.name, "usable": a.available, "note": a.reason} for a in available()],
         "sensors": sources(),
     }

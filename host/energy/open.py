@@ -14,7 +14,7 @@ from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
 from arenite.host.energy.found import ESTIMATE, PART, SCOPES, Found
 from arenite.host.energy.sensors import android, android_thermal, battery, estimate, hwmon, ina3221, rapl
 from arenite.host.energy.sensors.thermal import ThermalZones, zones
-from arenite.host.energy.throttling import throttling
+from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import HostProfile, detect_host
 
 Clock = Callable[[], float]
@@ -200,7 +200,7 @@ def sources(
                 "note": f"{value:.1f} °C now, {trip}" if value is not None else "gives no number",
             }
         )
-    state = throttling(base)
+    state = read_throttling(base)
     if state.now:
         note = ", ".join(state.evidence)
         rows.append(

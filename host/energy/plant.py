@@ -5,7 +5,7 @@ Two nodes per host profile: the chip on its case (or heat sink) in air,
     Cj dTj/dt = P - (Tj - Tc)/Rjc        Cc dTc/dt = (Tj - Tc)/Rjc - (Tc - Ta)/Rca
 
 The firmware's throttling is the profile's policy. Power is idle plus, for each frame, core seconds and accelerator
-seconds at their f·V², and all of it grows with the chip's temperature (leakage). ``PlantTree`` writes what the kernel
+seconds at their f·V², and all of it grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes what the kernel
 would, and reads back the frequency caps that levers write. Time is virtual: half an hour takes seconds. Nothing here
 was fitted to a device; the profiles say where each figure is from.
 """
@@ -17,7 +17,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.host.energy.plant_tree import PlantTree
+from arenite.host.energy.plant_tree import SimulatedSysfs
 from arenite.profiles.hosts import HostProfile
 
 STEP_S = 0.25
@@ -26,7 +26,7 @@ THROTTLE_STATES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class FrameWork:
     """One frame at full quality and highest frequencies. ``fixed_s``: core seconds on one core that no smaller model
     saves (capture, pre- and postprocessing); ``core_s``: core seconds of the model, over ``threads``."""
 
@@ -38,7 +38,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Load:
+class RequestedLoad:
     """What the loop asks for now: what levers set. ``factor``: of the model's work, 1.0 at full quality."""
 
     fps: float = 30.0
@@ -49,20 +49,20 @@ class Load:
     cycle_s: float = 10.0
 
 
-class Plant:
+class SimulatedDevice:
     """Advance it by ``run``; ``clock`` is its time."""
 
     def __init__(
         self,
         profile: HostProfile,
-        work: Work,
+        work: FrameWork,
         root: Path,
         ambient_c: float = 25.0,
         seed: int = 0,
         fps: float = 30.0,
     ) -> None:
         self.profile, self.work, self.ambient_c = profile, work, ambient_c
-        self.load = Load(fps=fps)
+        self.load = RequestedLoad(fps=fps)
         self._random = random.Random(seed)
         self.now_s = 0.0
         # The device has been on for long, and idle.
@@ -75,7 +75,7 @@ class Plant:
         self.frames = self.joules = self.throttled_s = 0.0
         self.watts = profile.idle_w
         self.rate = 0.0
-        self.tree = PlantTree(profile, root)
+        self.tree = SimulatedSysfs(profile, root)
         self.publish()
 
     def clock(self) -> float:
@@ -129,22 +129,22 @@ class Plant:
         idle = profile.idle_w - (load.saves_w if resting else 0.0)
         leakage = 1 + profile.leakage_per_k * (self.junction_c - 50)
         watts = (idle + rate * per_frame) * leakage
-        self._heat(watts)
-        self._firmware()
+        self._update_temperatures(watts)
+        self._update_throttling()
         self.tree.busy(rate * cores, rate * busy, idle, rate * per_frame)
         self.tree.count(watts * STEP_S)
         self.now_s += STEP_S
         self.throttled_s += STEP_S if self.throttle > 0 else 0.0
         return frames, watts
 
-    def _heat(self, watts: float) -> None:
+    def _update_temperatures(self, watts: float) -> None:
         heat = self.profile.thermal
         across = (self.junction_c - self.case_c) / heat.junction_case_k_w
         away = (self.case_c - self.ambient_c) / heat.case_ambient_k_w
         self.junction_c += STEP_S * (watts - across) / heat.junction_j_k
         self.case_c += STEP_S * (across - away) / heat.case_j_k
 
-    def _firmware(self) -> None:
+    def _update_throttling(self) -> None:
         """Once a second, as the kernel polls a passive zone."""
         if self.now_s - self._checked < 1.0:
             return

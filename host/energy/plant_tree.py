@@ -15,7 +15,7 @@ from arenite.profiles.hosts import HostProfile
 RAPL_RANGE_UJ = 262_143_328_850
 
 
-class PlantTree:
+class SimulatedSysfs:
     """Made once under ``root``; ``write`` refreshes the sensors."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:

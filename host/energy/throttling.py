@@ -12,7 +12,7 @@ from pathlib import Path
 from arenite.host.energy.files import children, read_number, read_text
 
 #: Cooling devices that cost no speed.
-HARMLESS = (
+IGNORED_COOLING_DEVICES = (
     "fan",
     "lcd",
     "backlight",
@@ -29,20 +29,20 @@ PI_BITS = ((0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, 
 
 
 @dataclass(frozen=True, slots=True)
-class Throttling:
+class ThrottlingState:
     """``evidence``: a phrase each, for people."""
 
     now: bool
     evidence: tuple[str, ...]
 
 
-def throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> Throttling:
+def read_throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> ThrottlingState:
     """``own_cap_khz``: a frequency cap that was set on purpose, and is no evidence."""
     base = Path(root)
     evidence = []
     for folder in children(base / "sys/class/thermal", "cooling_device*"):
         kind, state = read_text(folder / "type") or folder.name, read_number(folder / "cur_state")
-        if state is None or state <= 0 or any(word in kind.lower() for word in HARMLESS):
+        if state is None or state <= 0 or any(word in kind.lower() for word in IGNORED_COOLING_DEVICES):
             continue
         most = read_number(folder / "max_state")
         evidence.append(f"{kind} at state {state:g}" + (f" of {most:g}" if most else ""))
@@ -63,4 +63,4 @@ def throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> Thro
     except ValueError:
         bits = 0
     evidence += [f"firmware: {meaning}" for bit, meaning in PI_BITS if bits >> bit & 1]
-    return Throttling(bool(evidence), tuple(evidence))
+    return ThrottlingState(bool(evidence), tuple(evidence))

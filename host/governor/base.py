@@ -16,7 +16,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """Of the time since the last step."""
 
     t_s: float  # since the loop began

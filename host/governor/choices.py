@@ -6,52 +6,56 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.host.governor.costs import Space
-from arenite.host.governor.plan import Bounds, Now, Planner, Setting
+from arenite.host.governor.costs import SettingSpace
+from arenite.host.governor.plan import OperatingPoint, PlanBounds, Planner, Setting
 
 #: So much less loss must a setting bring that moves another lever than the frame rate.
-QUALITY_GAIN = 0.08
+MIN_QUALITY_GAIN = 0.08
 #: Part of the predicted rate at which a better quality is entered.
-TIPTOE = 0.6
+CAUTIOUS_RATE_SHARE = 0.6
 
 
-class Choices:
+class SettingSelector:
     """``refused``: levers that are left alone; the governor adds to it."""
 
-    def __init__(self, space: Space, planner: Planner, refused: set[int]) -> None:
+    def __init__(self, space: SettingSpace, planner: Planner, refused: set[int]) -> None:
         self._space, self._planner, self._refused = space, planner, refused
 
-    def cheaper(self, now: Now, bounds: Bounds, downward: bool) -> Setting:
+    def cheaper(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
         """Back inside the limits: by the frame rate alone, unless the other levers promise clearly more. ``downward``:
         none of them goes up in quality."""
         best = self.choose(now, bounds, frozen=True)
         hoped = self.choose(now, replace(bounds, caution=0.0), downward=downward)
-        if not best.fits or hoped.loss < best.loss - QUALITY_GAIN:
+        if not best.fits or hoped.loss < best.loss - MIN_QUALITY_GAIN:
             careful = self.choose(now, bounds, others=hoped.levels)
             best = careful if careful.fits or best.fits else self.choose(now, bounds, downward=downward)
         return self._enter(now, best)
 
-    def better(self, now: Now, bounds: Bounds, current: float) -> Setting | None:
+    def better(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
         """A setting of the other levers that is believed to be worth its move, against the present loss ``current``."""
         hoped = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
-        if not self.moves_others(now, hoped.levels) or not hoped.fits or hoped.loss > current - QUALITY_GAIN:
+        if (
+            not self.moves_others(now, hoped.levels)
+            or not hoped.fits
+            or hoped.loss > current - MIN_QUALITY_GAIN
+        ):
             return None
         careful = self.choose(now, bounds, others=hoped.levels)
         if not careful.fits:  # not so far at once
             careful = self.choose(now, bounds, upward=True)
-            if not self.moves_others(now, careful.levels) or careful.loss > current - QUALITY_GAIN:
+            if not self.moves_others(now, careful.levels) or careful.loss > current - MIN_QUALITY_GAIN:
                 return None
         return self._enter(now, careful) if careful.fits else None
 
-    def moves_others(self, now: Now, levels: tuple[int, ...]) -> bool:
+    def moves_others(self, now: OperatingPoint, levels: tuple[int, ...]) -> bool:
         """Whether ``levels`` move another lever than the frame rate."""
         pairs = enumerate(zip(levels, now.levels, strict=True))
         return any(new != old for i, (new, old) in pairs if i != self._space.fps)
 
     def choose(
         self,
-        now: Now,
-        bounds: Bounds,
+        now: OperatingPoint,
+        bounds: PlanBounds,
         frozen: bool = False,
         upward: bool = False,
         downward: bool = False,
@@ -85,7 +89,7 @@ class Choices:
         down = (combos[:, columns] > here[columns]).sum(axis=1)
         return (up == 0) | ((up == 1) & (down == 0))
 
-    def _enter(self, now: Now, chosen: Setting) -> Setting:
+    def _enter(self, now: OperatingPoint, chosen: Setting) -> Setting:
         """``chosen``, begun at no more frames than now, and on tiptoe where quality goes up: what it costs is a belief
         until it is seen; the frame rate follows in the next steps."""
         fps = self._space.fps
@@ -93,13 +97,13 @@ class Choices:
             return chosen
         lever, levels = self._space.levers[fps], list(chosen.levels)
         better = sum(levels) - levels[fps] < sum(now.levels) - now.levels[fps]
-        most = TIPTOE * chosen.rate if better else float("inf")
+        most = CAUTIOUS_RATE_SHARE * chosen.rate if better else float("inf")
         levels[fps] = max(levels[fps], now.levels[fps])
         while levels[fps] < lever.levels - 1 and float(lever.label(levels[fps])) > most:
             levels[fps] += 1
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 
-    def _binding(self, now: Now, bounds: Bounds) -> bool:
+    def _binding(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
         """Whether full quality would exceed a limit: only then may one lever pay for another."""
         best = self._planner.choose(now, bounds, np.all(self._space.combos == 0, axis=1))
         return not best.fits or any(best.levels)

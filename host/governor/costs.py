@@ -23,17 +23,17 @@ from arenite.host.governor.levers import energy, speed
 #: Standard deviation of the logarithm of a declared cost before it was measured.
 DECLARED_SD = 0.25
 #: The model is one of two terms, a device is not (leakage, memory, other clocks): what is added may cost so much more.
-HEDGE = 0.35
+COST_UNDERESTIMATE = 0.35
 
 
-class Space:
+class SettingSpace:
     """All settings of the levers besides frame rate and rest, as arrays: one row per combination of levels."""
 
     def __init__(self, levers: Sequence[Lever], most: int = 6000) -> None:
         self.levers = list(levers)
         self.fps = next((i for i, lever in enumerate(levers) if lever.name == "fps"), None)
         grids = [
-            np.array([0]) if i == self.fps else _grid(lever.levels, _thin(levers, most))
+            np.array([0]) if i == self.fps else _grid(lever.levels, _max_grid_levels(levers, most))
             for i, lever in enumerate(levers)
         ]
         mesh = np.meshgrid(*grids, indexing="ij") if grids else []
@@ -76,7 +76,7 @@ class Space:
         return duty, saved
 
 
-def _thin(levers: Sequence[Lever], most: int) -> int:
+def _max_grid_levels(levers: Sequence[Lever], most: int) -> int:
     """How many levels of a lever may be combined with the others' without more than ``most`` combinations."""
     cap = max((lever.levels for lever in levers), default=1)
     while cap > 2 and math.prod(min(lever.levels, cap) for lever in levers if lever.name != "fps") > most:
@@ -88,10 +88,10 @@ def _grid(levels: int, cap: int) -> np.ndarray:
     return np.unique(np.linspace(0, levels - 1, min(levels, cap)).round().astype(int))
 
 
-class PowerCosts:
+class PowerModel:
     """The filter of power. State: P0, ln E, then a correction per level of ``space``."""
 
-    def __init__(self, space: Space, idle_w: float | None = None) -> None:
+    def __init__(self, space: SettingSpace, idle_w: float | None = None) -> None:
         self.space = space
         self._idle = idle_w
         self.state = np.zeros(2 + space.width)
@@ -163,7 +163,7 @@ class PowerCosts:
         saved: float,
         now: tuple[np.ndarray, float, float],
         watts: float,
-    ) -> Curves:
+    ) -> PowerCurves:
         """Of N settings, power over the rate, as a difference to the present one ``now`` (row, mean rate, duty) and its
         ``watts``."""
         _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
@@ -172,7 +172,7 @@ class PowerCosts:
         base[0] += 1.0  # P0 is in both: what is left is the change by frames
         slope[:, 0] = 0.0
         spread = slope @ self.cov
-        return Curves(
+        return PowerCurves(
             mean=self.state[0] - (1 - duty) * saved - here[0],
             slope=slope[:, 1].copy(),
             variance=float(base @ self.cov @ base),
@@ -185,7 +185,7 @@ class PowerCosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class PowerCurves:
     """Power of N settings over their mean rate r, against the present power: mean + slope·r, and the variance of that,
     variance + 2·cross·r + square·r²."""
 
@@ -203,7 +203,7 @@ class Curves:
         frame costs beyond what it costs now, and of frames beyond those of now."""
         dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
         more = self.slope * np.maximum(rate - self.rate, 0)
-        return HEDGE * (dearer + more) + (self.short - 1) * more
+        return COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
 
     def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[N] W more than now, and [N] standard deviation."""
@@ -211,10 +211,10 @@ class Curves:
         return self.mean + self.slope * rate, np.sqrt(np.maximum(variance, 0))
 
 
-class SpeedCosts:
+class LatencyModel:
     """The filter of latency: ln L and a correction per level. ``overlap``: frames in the pipeline at a time."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: SettingSpace) -> None:
         self.space = space
         self.state = np.zeros(1 + space.width)
         self.cov = np.diag([1.0] + [DECLARED_SD**2] * space.width)

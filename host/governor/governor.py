@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import AreniteError
-from arenite.host.governor.base import Action, Lever, Limits, Seen
-from arenite.host.governor.choices import Choices
-from arenite.host.governor.costs import PowerCosts, Space, SpeedCosts
-from arenite.host.governor.plan import Bounds, Now, Planner, Setting
-from arenite.host.governor.targets import Targets
-from arenite.host.governor.thermal import Forecast
-from arenite.host.governor.watch import Watch
+from arenite.host.governor.base import Action, Lever, Limits, Observation
+from arenite.host.governor.choices import SettingSelector
+from arenite.host.governor.costs import LatencyModel, PowerModel, SettingSpace
+from arenite.host.governor.plan import OperatingPoint, PlanBounds, Planner, Setting
+from arenite.host.governor.targets import PowerTargets
+from arenite.host.governor.thermal import ThermalForecast
+from arenite.host.governor.watch import SensorHistory
 
 #: Seconds without a move before a better setting is tried; doubles up to the second when it is taken back.
-HOLD_S, LONGEST_HOLD_S = 6.0, 240.0
+HOLD_S, MAX_HOLD_S = 6.0, 240.0
 #: Seconds between looks for a better setting, and how long after it a shedding is counted as its fault.
-LOOK_S, BLAME_S = 3.0, 45.0
+RAISE_INTERVAL_S, BLAME_S = 3.0, 45.0
 #: A setting that moves another lever than the frame rate must wait longer.
 QUALITY_HOLD_S = 40.0
 #: Of the log, what ``state`` tells.
-_TOLD = 50
+_LOG_TAIL = 50
 
 
 class Governor:
@@ -58,21 +58,21 @@ class Governor:
         self.log: list[Action] = []
         self.note = ""  # why a limit cannot be kept
         self._idle, self._most = idle_w, most_w
-        self._space = Space(self.levers)
-        self._power, self._speeds = PowerCosts(self._space, idle_w), SpeedCosts(self._space)
+        self._space = SettingSpace(self.levers)
+        self._power, self._speeds = PowerModel(self._space, idle_w), LatencyModel(self._space)
         self._planner = Planner(self._space, self._power, self._speeds)
         cycle = max((float(getattr(lever, "cycle_s", 0.0)) for lever in self.levers), default=0.0)
-        self._watch = Watch(interval_s, cycle)
-        self._targets = Targets(limits, self._watch)
+        self._watch = SensorHistory(interval_s, cycle)
+        self._targets = PowerTargets(limits, self._watch)
         self._refused: set[int] = set()
-        self._choices = Choices(self._space, self._planner, self._refused)
+        self._choices = SettingSelector(self._space, self._planner, self._refused)
         self._begun = False
         self._moved = self._raised = self._other = self._looked = -math.inf
         self._hold = HOLD_S
         self._over: deque[bool] = deque(maxlen=2)
 
     @property
-    def forecast(self) -> Forecast | None:
+    def forecast(self) -> ThermalForecast | None:
         """Of the temperature; None before it was asked for."""
         return self._targets.forecast
 
@@ -89,9 +89,9 @@ class Governor:
         low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
         wanted = list(self._levels())
         wanted[fps] = low
-        return self._go(t_s, tuple(wanted), "a low rate first: what a frame costs is not known yet")
+        return self._apply(t_s, tuple(wanted), "a low rate first: what a frame costs is not known yet")
 
-    def step(self, seen: Seen) -> list[Action]:
+    def step(self, seen: Observation) -> list[Action]:
         """Learn from ``seen``, and move levers where that is called for: the actions, refusals included."""
         if not self._begun:
             return self.begin(seen.t_s)
@@ -104,7 +104,7 @@ class Governor:
         if watch.settled < 2 or watch.mean_watts is None:
             return []
         bounds = self._targets.bounds(seen.t_s)
-        now = Now(self._levels(), watch.mean_watts, watch.mean_rate)
+        now = OperatingPoint(self._levels(), watch.mean_watts, watch.mean_rate)
         reason = self._exceeded(now, bounds)
         if reason:
             return self._shed(seen.t_s, now, bounds, reason)
@@ -143,7 +143,7 @@ class Governor:
                 asked = float(lever.label(lever.level))
             self._speeds.add(watch.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * asked * duty)
 
-    def _exceeded(self, now: Now, bounds: Bounds) -> str:
+    def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
         """Which limit is not kept, in words; empty when all are."""
         watch, limits, target = self._watch, self.limits, bounds.target_w
         slack = max(self._targets.dead(), watch.noise / math.sqrt(min(max(1, watch.settled), 15)))
@@ -163,9 +163,9 @@ class Governor:
             return f"latency {latency:.0f} ms, limit {limit:g} ms"
         return ""
 
-    def _shed(self, t_s: float, now: Now, bounds: Bounds, reason: str) -> list[Action]:
+    def _shed(self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str) -> list[Action]:
         if t_s - self._raised < BLAME_S:
-            self._hold = min(LONGEST_HOLD_S, 2 * self._hold)
+            self._hold = min(MAX_HOLD_S, 2 * self._hold)
             self._raised = -math.inf
         # Too slow at a frame may be the frequency's fault: then that goes up.
         downward = not reason.startswith("latency")
@@ -173,16 +173,16 @@ class Governor:
         self.note = (
             "" if best.fits else f"no setting keeps the limits: at least {best.watts:.2f} W are expected"
         )
-        return self._go(t_s, best.levels, reason, best)
+        return self._apply(t_s, best.levels, reason, best)
 
-    def _restore(self, t_s: float, now: Now, bounds: Bounds) -> list[Action]:
+    def _restore(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
         target, self.note = bounds.target_w, ""
         if t_s - self._moved > 180:
             self._hold = max(HOLD_S, self._hold / 2)
         room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
         # Much room is no matter of noise: it need not wait as long as the last percents.
         hold = max(HOLD_S, self._hold * min(1.0, 0.04 / room))
-        if t_s - self._moved < hold or t_s - self._looked < LOOK_S or self._watch.blind:
+        if t_s - self._moved < hold or t_s - self._looked < RAISE_INTERVAL_S or self._watch.blind:
             return []
         self._looked = t_s
         if not any(now.levels):
@@ -197,9 +197,9 @@ class Governor:
                 return []
         words = "no limit is near" if target is None else f"{target - now.watts:.2f} W of room"
         self._raised = t_s
-        return self._go(t_s, best.levels, words, best)
+        return self._apply(t_s, best.levels, words, best)
 
-    def _go(
+    def _apply(
         self, t_s: float, levels: tuple[int, ...], reason: str, plan: Setting | None = None
     ) -> list[Action]:
         """Move the levers, those that save first. A refusal is logged, and the rest of the plan dropped."""
@@ -241,7 +241,7 @@ class Governor:
                 {"lever": x.name, "level": x.level, "levels": x.levels, "label": x.label(x.level)}
                 for x in self.levers
             ],
-            "log": [action.to_json() for action in self.log[-_TOLD:]],
+            "log": [action.to_json() for action in self.log[-_LOG_TAIL:]],
             "moves": dict(Counter(action.lever for action in self.log)),
             "refused": sorted(self.levers[i].name for i in self._refused),
             "target_w": None if target is None or target > 1e3 else round(target, 3),

@@ -155,7 +155,7 @@ class _CapLever(StepLever):
         steps: list[float],
         per_mhz: float,
         voltage_floor: float,
-        most_levels: int = 12,
+        max_levels: int = 12,
     ) -> None:
         if len(steps) < 2:
             raise UsageError(
@@ -164,7 +164,7 @@ class _CapLever(StepLever):
         locked = [file for file in files if not os.access(file, os.W_OK)]
         if locked:
             raise UsageError(f"{locked[0]} may not be written.", "Run as root to cap the frequency.")
-        while len(steps) > most_levels:
+        while len(steps) > max_levels:
             steps = steps[:1] + steps[1:-1:2] + steps[-1:]
         self._files = files
         self._raw = {round(step / per_mhz, 1): step for step in steps}
@@ -202,7 +202,7 @@ class CpufreqLever(_CapLever):
         UsageError: no cpufreq driver, no steps, or not allowed to write.
     """
 
-    def __init__(self, root: str | Path = "/", voltage_floor: float = 0.7, most_levels: int = 12) -> None:
+    def __init__(self, root: str | Path = "/", voltage_floor: float = 0.7, max_levels: int = 12) -> None:
         base = Path(root) / "sys/devices/system/cpu"
         policies = children(base / "cpufreq", "policy*") or children(base, "cpu[0-9]*/cpufreq")
         files = [policy / "scaling_max_freq" for policy in policies if (policy / "scaling_max_freq").exists()]
@@ -214,7 +214,7 @@ class CpufreqLever(_CapLever):
             least, most = read_number(folder / "cpuinfo_min_freq"), read_number(folder / "cpuinfo_max_freq")
             if least is not None and most is not None and 0 < least < most:
                 listed = [most - (most - least) * i / 9 for i in range(10)]
-        super().__init__(files, listed, 1e3, voltage_floor, most_levels)
+        super().__init__(files, listed, 1e3, voltage_floor, max_levels)
 
 
 class DevfreqLever(_CapLever):
@@ -225,7 +225,7 @@ class DevfreqLever(_CapLever):
     """
 
     def __init__(
-        self, root: str | Path = "/", device: str = "gpu", voltage_floor: float = 0.7, most_levels: int = 12
+        self, root: str | Path = "/", device: str = "gpu", voltage_floor: float = 0.7, max_levels: int = 12
     ) -> None:
         folders = children(Path(root) / "sys/class/devfreq", f"*{device}*")
         if not folders:
@@ -233,7 +233,7 @@ class DevfreqLever(_CapLever):
                 f"There is no devfreq device '{device}'.", "Leave the frequency to the firmware."
             )
         files, listed = [folders[0] / "max_freq"], _listed(folders[0] / "available_frequencies")
-        super().__init__(files, listed, 1e6, voltage_floor, most_levels)
+        super().__init__(files, listed, 1e6, voltage_floor, max_levels)
 
 
 def _listed(file: Path) -> list[float]:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.host.governor.costs import Curves, PowerCosts, Space, SpeedCosts
+from arenite.host.governor.costs import LatencyModel, PowerCurves, PowerModel, SettingSpace
 from arenite.host.governor.levers import loss
 
 #: Moving a lever other than the frame rate is felt: so much less loss it must bring.
-MOVE_LOSS = 0.03
+MOVE_PENALTY = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class OperatingPoint:
     """The present setting and what is measured there."""
 
     levels: tuple[int, ...]
@@ -28,7 +28,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class PlanBounds:
     """``target_w`` is aimed at; prediction and ``caution`` deviations stay below ``ceiling_w``. None: no limit."""
 
     target_w: float | None = None
@@ -52,7 +52,7 @@ class Setting:
 class Planner:
     """Predictions for all settings at once, from the learnt costs."""
 
-    def __init__(self, space: Space, power: PowerCosts, speeds: SpeedCosts) -> None:
+    def __init__(self, space: SettingSpace, power: PowerModel, speeds: LatencyModel) -> None:
         self.space, self.power, self.speeds = space, power, speeds
         self.asked = 0.0  # frames per second at full quality, where there is no lever for it
         lever = space.levers[space.fps] if space.fps is not None else None
@@ -71,7 +71,7 @@ class Planner:
                 total = total + losses[levels[:, i]]
         return total
 
-    def choose(self, now: Now, bounds: Bounds, allowed: np.ndarray | None = None) -> Setting:
+    def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
         """The best setting of those ``allowed`` ([N] of ``space.combos``); if none fits, the one that offends least."""
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
@@ -107,7 +107,7 @@ class Planner:
         others = [i for i in range(levels.shape[1]) if i != self.space.fps]
         moved = (levels[:, others] != np.array(now.levels)[others]).sum(axis=1)
         # Offences first; then quality.
-        best = int(np.argmin(over * 1e6 + losses + MOVE_LOSS * moved))
+        best = int(np.argmin(over * 1e6 + losses + MOVE_PENALTY * moved))
         return Setting(
             tuple(int(level) for level in levels[best]),
             float(mean[best]),
@@ -117,14 +117,16 @@ class Planner:
             bool(over[best] == 0.0),
         )
 
-    def _curves(self, now: Now, rows: np.ndarray, duty: np.ndarray, saved: float) -> Curves:
+    def _curves(self, now: OperatingPoint, rows: np.ndarray, duty: np.ndarray, saved: float) -> PowerCurves:
         here = np.array([now.levels])
         own_duty, _ = self.space.duty(here)
         origin = (self.space.onehot(here)[0], now.rate, float(own_duty[0]))
         return self.power.curves(rows, duty, saved, origin, now.watts)
 
     @staticmethod
-    def _highest(now: Now, bounds: Bounds, curves: Curves, duty: np.ndarray, most: np.ndarray) -> np.ndarray:
+    def _highest(
+        now: OperatingPoint, bounds: PlanBounds, curves: PowerCurves, duty: np.ndarray, most: np.ndarray
+    ) -> np.ndarray:
         """[N] the highest rate (while it works) that keeps the bounds of power, by bisection: power rises with rate.
 
         What is measured now plus the predicted difference counts: an error of the model's level cancels.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from arenite.host.governor.base import Limits
-from arenite.host.governor.plan import Bounds
-from arenite.host.governor.thermal import Forecast, ThermalModel
-from arenite.host.governor.watch import Watch
+from arenite.host.governor.plan import PlanBounds
+from arenite.host.governor.thermal import ThermalForecast, ThermalModel
+from arenite.host.governor.watch import SensorHistory
 
 #: The temperature must stay below its bound after these seconds: soon, while the case warms, and for good.
 HORIZONS_S = (6.0, 12.0, 30.0, 60.0, 120.0, 300.0, 900.0)
@@ -16,26 +16,26 @@ FORECAST_S = 5.0
 #: The device's own throttling is to be avoided, not met.
 BELOW_TRIP_K = 1.0
 #: Around the target nothing is done: parts of it.
-DEAD_POWER, DEAD_HEAT = 0.005, 0.02
+POWER_DEAD_BAND, HEAT_DEAD_BAND = 0.005, 0.02
 #: Seconds in which the margin of the budget falls from twice its size: nothing is known at first.
 LEARNING_S = 45.0
 #: Samples in which the thermal model grows up: until then it keeps another 0.6 K away.
 YOUNG_SAMPLES = 200.0
 
 
-class Targets:
+class PowerTargets:
     """``bounds`` each step; ``forecast`` and ``target_w`` are of the last one."""
 
-    def __init__(self, limits: Limits, watch: Watch) -> None:
+    def __init__(self, limits: Limits, watch: SensorHistory) -> None:
         self.limits = limits
         self.thermal = ThermalModel()
-        self.forecast: Forecast | None = None
+        self.forecast: ThermalForecast | None = None
         self.target_w: float | None = None
         self._watch = watch
         self._heat_w: float | None = None
         self._forecast_at = -math.inf
 
-    def bounds(self, t_s: float) -> Bounds:
+    def bounds(self, t_s: float) -> PlanBounds:
         """The powers to aim at and to stay below, and the latency."""
         budget, latency = self.limits.power_w, self.limits.latency_ms
         targets, ceilings = [], []
@@ -48,7 +48,9 @@ class Targets:
             targets.append(heat)
             ceilings.append(heat * 1.05)
         self.target_w = min(targets, default=None)
-        return Bounds(self.target_w, min(ceilings, default=None), None if latency is None else 0.95 * latency)
+        return PlanBounds(
+            self.target_w, min(ceilings, default=None), None if latency is None else 0.95 * latency
+        )
 
     def bound_c(self) -> float | None:
         """What the temperature stays below: the limit, and the device's own trip point less a degree."""
@@ -85,4 +87,4 @@ class Targets:
 
     def dead(self) -> float:
         """Relative width around the target in which nothing is done."""
-        return DEAD_POWER if self.power_binds() else DEAD_HEAT
+        return POWER_DEAD_BAND if self.power_binds() else HEAT_DEAD_BAND

@@ -28,13 +28,13 @@ PRIOR_R = (1.0, 4.0)
 #: Members of the bank speak while their error is within this factor of the best one's.
 TOLERANCE = 1.1
 #: A horizon counts when a watt shows by then at least this part of what it shows at the longest.
-LEAST_REACH = 0.25
+MIN_REACH = 0.25
 #: The regression's error is not white (the thermometer rounds, the air moves): its own uncertainty is too small.
 INFLATION = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class ThermalForecast:
     """``minutes`` until ``bound_c`` at the present power: inf when never, None while unknown. ``rms_k``: error of the
     fit, one step ahead; ``sd_k``: uncertainty of ``steady_c``, where the temperature settles at this power."""
 
@@ -148,7 +148,7 @@ class ThermalModel:
             room, gain = bound_c - float(mean.mean()), float(slope.mean())
             reach = max(reach, gain)
             # Where power has done little yet, a tenth of a degree would cost every watt: later horizons see to it.
-            if gain < max(1e-3, LEAST_REACH * reach):
+            if gain < max(1e-3, MIN_REACH * reach):
                 break
             spread = float(np.sqrt(np.mean(sd**2) + mean.var()))
             if room > 0:
@@ -156,16 +156,16 @@ class ThermalModel:
             best = min(best, power + room / gain)
         return best
 
-    def forecast(self, power: float, bound_c: float) -> Forecast:
+    def forecast(self, power: float, bound_c: float) -> ThermalForecast:
         """When ``bound_c`` is reached at ``power``."""
         steady, sd = self.predict(power, 2 * SLOW_S[-1])
         known = self.samples >= 30 and self._time >= 60
         near, near_sd = self.predict(power, 300.0)
         if not known or near_sd > max(3.0, 0.25 * abs(bound_c - near)):
-            return Forecast(None, bound_c, None, sd, self.rms_k, self.samples)
+            return ThermalForecast(None, bound_c, None, sd, self.rms_k, self.samples)
         minutes = math.inf
         for horizon in np.geomspace(5.0, 3 * 3600.0, 30):
             if self.predict(power, float(horizon))[0] >= bound_c:
                 minutes = float(horizon) / 60
                 break
-        return Forecast(minutes, bound_c, steady, sd, self.rms_k, self.samples)
+        return ThermalForecast(minutes, bound_c, steady, sd, self.rms_k, self.samples)

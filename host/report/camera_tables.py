@@ -159,7 +159,7 @@ def told(answer: Mapping[str, Any]) -> str:
 
 
 def live_line(state: Mapping[str, Any]) -> str:
-    """Of the keeper's state (``dashboard/state.py``)."""
+    """Of the supervisor's state (``dashboard/state.py``)."""
     frames = state["frames"]
     parts = [f"{state['fps']:5.1f} fps", f"{frames['served']} served", f"{frames['dropped']} dropped"]
     total = state["stage_ms"].get("total")

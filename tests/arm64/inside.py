@@ -22,10 +22,10 @@ from arenite.converters.processing.colour import planes_of
 from arenite.converters.processing.spec import Normalise, Preprocessing
 from arenite.converters.processing.steps_image import FORMATS, PAIRS, Colour, ImageSource, Letterbox, Resize
 from arenite.errors import UsageError
-from arenite.host.camera.feed import Feed
-from arenite.host.camera.frame import Format, Frame, Window
+from arenite.host.camera.feed import FramePreprocessor
+from arenite.host.camera.frame import CropWindow, Format, Frame
 from arenite.host.camera.model import open_model
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.host.camera.runtimes.open import open_runtime
 from arenite.host.camera.serving import ModelServer
 
@@ -70,7 +70,7 @@ def feeds() -> Iterator[tuple[str, np.ndarray, str]]:
                 for dtype, scale, zero in _TENSORS:
                     name = f"{spec_name}-{pixels}-{width}-{dtype}"
                     # One type of tensor is enough for what a window changes.
-                    window = Window(3, 5, width - 9, height - 7) if dtype == "uint8" else None
+                    window = CropWindow(3, 5, width - 9, height - 7) if dtype == "uint8" else None
                     try:
                         yield (
                             name,
@@ -82,12 +82,12 @@ def feeds() -> Iterator[tuple[str, np.ndarray, str]]:
 
 def _feed(
     name: str, spec: Preprocessing, channels: int, pixels: str, width: int, height: int,
-    dtype: str, scale: float, zero: int, window: Window | None,
+    dtype: str, scale: float, zero: int, window: CropWindow | None,
 ) -> tuple[np.ndarray, str]:  # fmt: skip
     format, planes = buffers(pixels, width, height, zlib.crc32(name.encode()))
     out = np.zeros((1, _INPUT[1], _INPUT[0], channels), dtype)
-    memory = Memory("input", out.shape, dtype, out.ctypes.data, out.nbytes, scale, zero)
-    feed = Feed(spec, format, memory, window)
+    memory = TensorMemory("input", out.shape, dtype, out.ctypes.data, out.nbytes, scale, zero)
+    feed = FramePreprocessor(spec, format, memory, window)
     feed.run(Frame(format, tuple(plane.ctypes.data for plane in planes), planes, 0, 0))
     return out.reshape(-1).view(np.uint8), feed.code
 

@@ -11,7 +11,7 @@ from tests.arm64.checks import Check, Run, feeds, models, same_answer
 from tests.arm64.root import missing_tools
 
 
-class _Told(Run):
+class _RecordedRun(Run):
     """As if read from a file."""
 
     def __init__(self, told: dict, arrays: dict) -> None:
@@ -30,7 +30,7 @@ def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: flo
         "output/m/1": np.full((1, 2), score, np.float32),
     }
     told = {"machine": machine, "codes": {code: 1}, "answers/m": [box], "runtime/m": "litert-cpu"}
-    return _Told(told, arrays)
+    return _RecordedRun(told, arrays)
 
 
 def test_equal_runs_pass() -> None:

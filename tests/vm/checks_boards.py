@@ -34,7 +34,7 @@ from tests.vm.reading import check
 SERIAL = "066AFF515055657867"
 
 
-def until(there: Callable[[], Any], seconds: float = 30.0) -> Any:
+def wait_until(there: Callable[[], Any], seconds: float = 30.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := there():
@@ -48,11 +48,11 @@ def nucleo() -> Iterator[Gadget]:
     gadget = Gadget("0483:374b", "STM32 STLink", SERIAL)
     try:
         gadget.plug()
-        until(lambda: Path("/dev/ttyACM0").exists())
+        wait_until(lambda: Path("/dev/ttyACM0").exists())
         yield gadget
     finally:
         gadget.remove()
-        until(lambda: not Path("/dev/ttyACM0").exists())
+        wait_until(lambda: not Path("/dev/ttyACM0").exists())
 
 
 @check
@@ -93,16 +93,16 @@ def bytes_cross_the_bus_and_a_pulled_plug_is_noticed() -> Any:
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
-        until(lambda: lines)
+        wait_until(lambda: lines)
         say(b"one\r\n")
-        until(lambda: len(lines) == 2)
+        wait_until(lambda: len(lines) == 2)
         gadget.pull()
-        until(lambda: len(lines) == 3)
+        wait_until(lambda: len(lines) == 3)
         time.sleep(0.5)
         gadget.plug()
-        until(lambda: len(lines) == 4)
+        wait_until(lambda: len(lines) == 4)
         say(b"two\r\n")
-        until(lambda: len(lines) == 5)
+        wait_until(lambda: len(lines) == 5)
         assert [line.event or line.text for line in lines] == ["connected", "one", "lost", "connected", "two"]
         thread.join(5)
         return [line.text for line in lines]
@@ -131,11 +131,11 @@ def board_of_its_own(id: str, product: str) -> Iterator[AcmBoard]:
     board = AcmBoard(id, product, "E66138935F2C")
     board.plug()
     try:
-        until(lambda: Path("/dev/ttyACM0").exists())
+        wait_until(lambda: Path("/dev/ttyACM0").exists())
         yield board
     finally:
         board.pull()
-        until(lambda: not Path("/dev/ttyACM0").exists())
+        wait_until(lambda: not Path("/dev/ttyACM0").exists())
 
 
 @check
@@ -211,9 +211,9 @@ def a_uf2_drive_takes_the_program_and_goes() -> Any:
     drive.mkdir()
     gadget.plug()
     try:
-        until(lambda: Path("/dev/sda").exists())
+        wait_until(lambda: Path("/dev/sda").exists())
         mount = ("/bin/busybox", "mount", "-t", "vfat")
-        until(lambda: _done(*mount, "/dev/sda", str(drive)))
+        wait_until(lambda: _done(*mount, "/dev/sda", str(drive)))
         (drive / "INFO_UF2.TXT").write_text(
             "UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n"
         )

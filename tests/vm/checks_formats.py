@@ -6,8 +6,8 @@ import mmap
 from typing import Any
 
 from arenite.host.camera.sources import v4l2_api
-from arenite.host.camera.sources.v4l2 import V4l2
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
 from tests.vm.reading import check, every_format, take
 
@@ -33,7 +33,7 @@ def planes_in_memory_of_their_own() -> Any:
         code = v4l2_api.fourcc(single)
         saved = v4l2_api.PIXELS.pop(code)
         try:
-            source = V4l2(vivid.PLANES, Wish(640, 360, 30.0, pixels))
+            source = V4l2Camera(vivid.PLANES, RequestedMode(640, 360, 30.0, pixels))
             source.open()
             frame = take(source)
             gap = frame.planes[1] - frame.planes[0]
@@ -49,7 +49,7 @@ def planes_in_memory_of_their_own() -> Any:
 @check
 def exported_memory_is_the_mapped_one() -> Any:
     vivid.set_control(vivid.WEBCAM, "Test Pattern", vivid.BARS)
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     frame = take(source, 5)
     size = frame.format.strides[0] * frame.format.height

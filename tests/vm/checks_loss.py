@@ -9,9 +9,9 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.reconnect import Reconnecting
-from arenite.host.camera.sources.v4l2 import V4l2
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.reconnect import ReconnectingSource
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
 from tests.vm.reading import check, take, vars_of, wait_for
 
@@ -19,17 +19,17 @@ from tests.vm.reading import check, take, vars_of, wait_for
 @check
 def nothing_comes_when_nothing_is_asked_for() -> Any:
     """A second reader of the same camera, pixels that it has not, and what is no camera."""
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     told = []
     for path, wish in (
-        (vivid.WEBCAM, Wish(640, 360)),
-        (vivid.PLANES, Wish(pixels="hsv")),
-        ("/dev/null", Wish()),
-        ("/dev/video9", Wish()),
+        (vivid.WEBCAM, RequestedMode(640, 360)),
+        (vivid.PLANES, RequestedMode(pixels="hsv")),
+        ("/dev/null", RequestedMode()),
+        ("/dev/video9", RequestedMode()),
     ):
         try:
-            V4l2(path, wish).open()
+            V4l2Camera(path, wish).open()
             raise AssertionError(f"{path} {wish} was opened")
         except (UsageError, SourceLost) as error:
             told.append(str(error))
@@ -41,7 +41,7 @@ def nothing_comes_when_nothing_is_asked_for() -> Any:
 @check
 def a_new_signal_is_followed() -> Any:
     """The HDMI input gets other timings while it streams."""
-    source = V4l2(vivid.HDMI, Wish(pixels="yuyv"))
+    source = V4l2Camera(vivid.HDMI, RequestedMode(pixels="yuyv"))
     before = source.open()
     take(source, 2).release()
     number = take(source)
@@ -75,7 +75,7 @@ def a_new_signal_is_followed() -> Any:
 
 @check
 def an_unplugged_camera_is_lost() -> Any:
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     held: Frame | None = take(source)
     frame = None
@@ -101,7 +101,9 @@ def an_unplugged_camera_is_lost() -> Any:
 def a_replugged_camera_is_read_again() -> Any:
     wait_for(vivid.WEBCAM)
     said: list[str] = []
-    source = Reconnecting(V4l2(vivid.WEBCAM, Wish(640, 360, 30.0)), tell=said.append, seed=0)
+    source = ReconnectingSource(
+        V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0)), on_message=said.append, seed=0
+    )
     source.open()
     number = take(source).sequence
     take(source).release()

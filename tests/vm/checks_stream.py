@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.camera.sources.v4l2 import V4l2
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
 from tests.vm.reading import check, take, vars_of
 
@@ -17,7 +17,7 @@ from tests.vm.reading import check, take, vars_of
 def held_buffers_stay_as_they_are() -> Any:
     """Two of four are held while others come and go; with all four held nothing comes, and then goes on."""
     vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 0)  # a counter in the picture: each frame differs
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"), buffers=4)
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"), buffers=4)
     source.open()
     held = [take(source), take(source)]
     before = [frame.rows().copy() for frame in held]
@@ -55,7 +55,7 @@ def held_buffers_stay_as_they_are() -> Any:
 
 @check
 def a_slow_reader_gets_the_latest() -> Any:
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     take(source).release()
     frames, ages, last = 1, [], None
@@ -93,7 +93,7 @@ def a_slow_reader_gets_the_latest() -> Any:
 def rates_are_set() -> Any:
     measured = {}
     for wanted in (10.0, 30.0):
-        source = V4l2(vivid.WEBCAM, Wish(320, 180, wanted, "yuyv"))
+        source = V4l2Camera(vivid.WEBCAM, RequestedMode(320, 180, wanted, "yuyv"))
         format = source.open()
         assert abs(format.fps - wanted) < 0.5, format
         measured[wanted] = rate_of(source)
@@ -106,7 +106,7 @@ def rates_are_set() -> Any:
     return measured
 
 
-def rate_of(source: V4l2, frames: int = 12) -> float:
+def rate_of(source: V4l2Camera, frames: int = 12) -> float:
     take(source, 3).release()
     first = take(source)
     first.release()
@@ -117,7 +117,7 @@ def rate_of(source: V4l2, frames: int = 12) -> float:
 
 @check
 def damaged_frames_are_counted() -> Any:
-    source = V4l2(vivid.WEBCAM, Wish(640, 360, 30.0, "yuyv"))
+    source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     take(source).release()
     for _ in range(3):

@@ -9,10 +9,10 @@ from typing import Any
 
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.reconnect import Reconnecting
-from arenite.host.camera.sources.v4l2 import V4l2
-from arenite.host.camera.sources.v4l2_find import cameras
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.reconnect import ReconnectingSource
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_find import list_cameras
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import uvc_camera, vivid
 from tests.vm.reading import check, take, vars_of
 
@@ -43,11 +43,11 @@ class Plug:
         self.put_in()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            for camera in cameras():
+            for camera in list_cameras():
                 if CARD in camera.card and camera.captures:
                     return camera.path
             time.sleep(0.1)
-        raise AssertionError(f"the camera did not come: {cameras()}")
+        raise AssertionError(f"the camera did not come: {list_cameras()}")
 
 
 PLUG = Plug()
@@ -60,7 +60,7 @@ def grey(frame: Frame) -> float:
     return float(rows[:, ::2].mean() if f.pixels == "yuyv" else rows.mean())
 
 
-def numbers(source: V4l2 | Reconnecting, count: int) -> list[tuple[int, int, float]]:
+def numbers(source: V4l2Camera | ReconnectingSource, count: int) -> list[tuple[int, int, float]]:
     """Of ``count`` frames: own number, the picture's number of 16, and how far the grey is from that picture's."""
     made = []
     for _ in range(count):
@@ -76,10 +76,15 @@ def numbers(source: V4l2 | Reconnecting, count: int) -> list[tuple[int, int, flo
 def a_usb_camera_has_what_it_says() -> Any:
     path = PLUG.camera()
     # Beside it is its metadata, which is no camera.
-    assert [each for each in cameras() if CARD in each.card and not each.captures]
+    assert [each for each in list_cameras() if CARD in each.card and not each.captures]
     formats = {}
-    for wish in (Wish(), Wish(640, 360), Wish(640, 360, 5), Wish(320, 180, pixels="grey")):
-        source = V4l2(path, wish)
+    for wish in (
+        RequestedMode(),
+        RequestedMode(640, 360),
+        RequestedMode(640, 360, 5),
+        RequestedMode(320, 180, pixels="grey"),
+    ):
+        source = V4l2Camera(path, wish)
         format = source.open()
         frame = take(source, 3)
         assert frame.format == format, (frame.format, format)
@@ -95,7 +100,7 @@ def a_usb_camera_has_what_it_says() -> Any:
 
 @check
 def a_usb_cameras_jpeg_is_decoded_and_damage_is_counted() -> Any:
-    source = V4l2(PLUG.camera(), Wish(640, 360), least=(128, 72))
+    source = V4l2Camera(PLUG.camera(), RequestedMode(640, 360), least=(128, 72))
     format = source.open()
     assert (format.width, format.height) == (160, 90), format
     seen = numbers(source, 45)
@@ -112,7 +117,7 @@ def a_usb_cameras_jpeg_is_decoded_and_damage_is_counted() -> Any:
 
 @check
 def a_usb_camera_keeps_its_rate_and_fewer_frames_are_handed_out() -> Any:
-    source = V4l2(PLUG.camera(), Wish(320, 180, 30.0, "yuyv"))
+    source = V4l2Camera(PLUG.camera(), RequestedMode(320, 180, 30.0, "yuyv"))
     source.open()
     take(source, 3).release()
     held = source.set_rate(6.0)
@@ -134,10 +139,12 @@ def a_usb_camera_keeps_its_rate_and_fewer_frames_are_handed_out() -> Any:
 def a_usb_plug_is_pulled_and_put_in_again() -> Any:
     said: list[str] = []
     path = PLUG.camera()
-    source = Reconnecting(V4l2(path, Wish(320, 180, 30.0, "yuyv")), tell=said.append, seed=0)
+    source = ReconnectingSource(
+        V4l2Camera(path, RequestedMode(320, 180, 30.0, "yuyv")), on_message=said.append, seed=0
+    )
     source.open()
     before = numbers(source, 3)[-1][0]
-    other = V4l2(path)
+    other = V4l2Camera(path)
     try:
         other.open()
         raise AssertionError("two may not stream")

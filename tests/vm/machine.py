@@ -19,7 +19,7 @@ MEMORY_MB = 1024
 
 
 @dataclass(frozen=True)
-class Ended:
+class VmResult:
     """``code``: of the command in the machine, None when it never came so far; ``said``: what it wrote to /dev/ttyS1;
     ``console``: everything else, the kernel's messages among it."""
 
@@ -29,7 +29,7 @@ class Ended:
     seconds: float
 
 
-def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> Ended:
+def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> VmResult:
     """Run ``command`` in a new machine, in this repository's folder, as root. Raises ``ToolError``."""
     # The cache is this computer's, read-only as everything but /tmp.
     settings = f"HOME=/tmp PYTHONDONTWRITEBYTECODE=1 ARENITE_CACHE={shlex.quote(str(cache_directory()))}"
@@ -61,7 +61,7 @@ def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> E
             raise ToolError(f"QEMU ended with {done.returncode}: {done.stderr.strip()[-500:]}")
         said = serial.read_text("utf-8", "replace") if serial.exists() else ""
     text, _, code = said.rpartition("arenite-exit ")
-    return Ended(
+    return VmResult(
         int(code) if code.strip().isdigit() else None, text, done.stdout, round(time.monotonic() - started, 1)
     )
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from arenite.converters.processing.colour import planes_of, unpack
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.sources.reconnect import Reconnecting
-from arenite.host.camera.sources.v4l2 import V4l2
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.reconnect import ReconnectingSource
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
 
 CHECKS: list[Callable[[], Any]] = []
@@ -37,7 +37,7 @@ def rgb(frame: Frame) -> np.ndarray:
     return picture[:, :, ::-1] if f.pixels in ("bgr", "bgra") else picture
 
 
-def take(source: V4l2 | Reconnecting, count: int = 1, timeout_s: float = 5.0) -> Frame:
+def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 5.0) -> Frame:
     """The last of ``count`` frames; the others are released."""
     while True:
         frame = source.read(timeout_s)
@@ -48,7 +48,7 @@ def take(source: V4l2 | Reconnecting, count: int = 1, timeout_s: float = 5.0) ->
         frame.release()
 
 
-def shows(source: V4l2, path: str, colour: str) -> None:
+def shows(source: V4l2Camera, path: str, colour: str) -> None:
     vivid.set_control(path, "Test Pattern", vivid.COLOURS[colour])
     frame = take(source, 4)  # those queued before still have the old picture
     picture = rgb(frame)[8:-8, 8:-8].reshape(-1, rgb(frame).shape[2]).astype(int)
@@ -70,7 +70,7 @@ def shows(source: V4l2, path: str, colour: str) -> None:
 def every_format(path: str, names: tuple[str, ...]) -> dict[str, Any]:
     seen = {}
     for pixels in names:
-        source = V4l2(path, Wish(640, 360, 30.0, pixels))
+        source = V4l2Camera(path, RequestedMode(640, 360, 30.0, pixels))
         format = source.open()
         try:
             assert (format.pixels, format.width, format.height) == (pixels, 640, 360), format

@@ -33,15 +33,15 @@ class Box:
     points: tuple[tuple[float, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        record: dict[str, Any] = {
             "box": [self.left, self.top, self.right, self.bottom],
             "score": self.score,
             "index": self.index,
             "label": self.label,
         }
         if self.points:
-            made["points"] = [list(point) for point in self.points]
-        return made
+            record["points"] = [list(point) for point in self.points]
+        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +67,26 @@ class Answer:
         return self.score or 0.0
 
     def to_json(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"kind": self.kind}
+        record: dict[str, Any] = {"kind": self.kind}
         for name in ("classes", "boxes"):
             if getattr(self, name):
-                made[name] = [each.to_json() for each in getattr(self, name)]
+                record[name] = [each.to_json() for each in getattr(self, name)]
         if self.points:
-            made["points"] = [list(point) for point in self.points]
+            record["points"] = [list(point) for point in self.points]
         if self.mask is not None:
-            found, counts = np.unique(self.mask, return_counts=True)
-            made["mask"] = {
+            classes_found, counts = np.unique(self.mask, return_counts=True)
+            record["mask"] = {
                 "box": list(self.mask_box),
                 "shape": list(self.mask.shape),
-                "pixels": {str(i): int(n) for i, n in zip(found, counts, strict=True)},
+                "pixels": {str(i): int(n) for i, n in zip(classes_found, counts, strict=True)},
             }
         if self.score is not None:
-            made["score"] = _told(self.score)
+            record["score"] = _finite_or_none(self.score)
         if self.values:
-            made["values"] = [_told(value) for value in self.values]
-        return made
+            record["values"] = [_finite_or_none(value) for value in self.values]
+        return record
 
 
-def _told(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     """JSON has no infinities and nothing that is not a number."""
     return value if math.isfinite(value) else None

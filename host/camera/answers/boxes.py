@@ -8,7 +8,7 @@ from collections.abc import Callable
 from arenite.converters.processing.post_plan_boxes import BoxesPlan
 from arenite.host.camera.answers.base import Answer, Box
 from arenite.host.camera.answers.compiled import Call
-from arenite.host.camera.answers.places import Places
+from arenite.host.camera.answers.places import FrameMapping
 from arenite.host.camera.answers.scores import key_to_real
 
 _ONE = 1.0 / 65536
@@ -16,20 +16,20 @@ _NONE = Answer("boxes")
 _BOX = struct.Struct("<iiiiiHH")
 
 
-def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callable[[Places], Answer]:
+def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callable[[FrameMapping], Answer]:
     real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
-    function, arguments, kept, points = call.function, call.arguments, call.found, call.points
+    function, arguments, kept, points = call.function, call.arguments, call.detected, call.points
     unpack, size = _BOX.unpack_from, _BOX.size
     row = 2 * plan.points
     unpack_row = struct.Struct(f"<{row}i").unpack_from
 
-    def read(places: Places) -> Answer:
+    def read(places: FrameMapping) -> Answer:
         count = function(*arguments)
         if not count:
             return _NONE
         left, top, wide, high = places.left, places.top, places.width * _ONE, places.height * _ONE
-        found = []
+        detected = []
         for k in range(count):
             y1, x1, y2, x2, key, index, _ = unpack(kept, k * size)
             x1, x2, y1, y2 = left + x1 * wide, left + x2 * wide, top + y1 * high, top + y2 * high
@@ -37,7 +37,7 @@ def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callab
             if row:
                 at = unpack_row(points, 4 * k * row)
                 marks = tuple([(left + at[i] * wide, top + at[i + 1] * high) for i in range(0, row, 2)])
-            found.append(
+            detected.append(
                 Box(
                     # Of a box that reaches beyond the frame, what the frame has of it.
                     x1 if 0.0 <= x1 <= 1.0 else _cut(x1),
@@ -50,7 +50,7 @@ def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callab
                     marks,
                 )
             )
-        return Answer("boxes", boxes=tuple(found))
+        return Answer("boxes", boxes=tuple(detected))
 
     return read
 

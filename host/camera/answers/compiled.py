@@ -8,21 +8,21 @@ from typing import Any
 from arenite.converters.processing import native
 from arenite.converters.processing.compiled_post import Call, prepared
 from arenite.converters.processing.post_plan import MsePlan, PostPlan, TopKPlan
-from arenite.host.camera.runtimes.base import Slot
+from arenite.host.camera.runtimes.base import TensorSlot
 
 __all__ = ["Call", "call_for"]
 
 
-def call_for(plan: PostPlan, slot: Slot) -> Call:
+def call_for(plan: PostPlan, slot: TensorSlot) -> Call:
     """Reads the tensors where the runtime keeps them; its buffers are filled anew by each call."""
     library = native.library()
     if library is None:
-        return _slow(plan, slot)
+        return _reference_call(plan, slot)
     inputs, outputs = ([memory.address for memory in side] for side in (slot.inputs, slot.outputs))
     return prepared(library, plan, inputs, outputs)
 
 
-def _slow(plan: PostPlan, slot: Slot) -> Call:
+def _reference_call(plan: PostPlan, slot: TensorSlot) -> Call:
     """The same buffers, filled by the reference."""
     from arenite.converters.processing import post_structs as structs
     from arenite.converters.processing.post import postprocess
@@ -46,34 +46,34 @@ def _slow(plan: PostPlan, slot: Slot) -> Call:
     return _spread((ctypes.c_int32 * (3 * plan.count))(), answer)
 
 
-def _classes(found: Any, answer: Any) -> Call:
+def _classes(buffer: Any, answer: Any) -> Call:
     def run() -> int:
-        made = answer()
-        for k, each in enumerate(made):
-            found[k].key, found[k].index = each.key, each.index
-        return len(made)
+        result = answer()
+        for k, each in enumerate(result):
+            buffer[k].key, buffer[k].index = each.key, each.index
+        return len(result)
 
-    return Call(run, (), found)
+    return Call(run, (), buffer)
 
 
-def _boxes(found: Any, points: Any, answer: Any) -> Call:
+def _boxes(buffer: Any, points: Any, answer: Any) -> Call:
     names = ("top", "left", "bottom", "right", "key", "index", "anchor")
 
     def run() -> int:
-        made = answer()
-        for k, box in enumerate(made):
+        result = answer()
+        for k, box in enumerate(result):
             for name in names:
-                setattr(found[k], name, getattr(box, name))
+                setattr(buffer[k], name, getattr(box, name))
             row = len(box.points)
             points[k * row : (k + 1) * row] = box.points
-        return len(made)
+        return len(result)
 
-    return Call(run, (), found, points)
+    return Call(run, (), buffer, points)
 
 
-def _spread(found: Any, answer: Any) -> Call:
+def _spread(buffer: Any, answer: Any) -> Call:
     def run() -> None:
-        made = answer().reshape(-1)
-        found[: len(made)] = made.tolist()
+        result = answer().reshape(-1)
+        buffer[: len(result)] = result.tolist()
 
-    return Call(run, (), found)
+    return Call(run, (), buffer)

@@ -8,10 +8,10 @@ from arenite.converters.processing.steps_post import Postprocessing, TopK
 from arenite.converters.quant import INTEGER_RANGE
 from arenite.converters.tensor import Tensor
 
-BEST = 5
+TOP_CLASSES = 5
 
 
-def default_spec(outputs: Sequence[Tensor]) -> Postprocessing | None:
+def default_postprocessing(outputs: Sequence[Tensor]) -> Postprocessing | None:
     """The best classes of one output [1, n]; of integers that stand for more than 0 to 1, of their softmax. None for
     other outputs."""
     tensor = outputs[0]
@@ -24,4 +24,4 @@ def default_spec(outputs: Sequence[Tensor]) -> Postprocessing | None:
     if tensor.quant is not None and not tensor.quant.per_axis and tensor.dtype in INTEGER_RANGE:
         low, high = ((q - tensor.zero_point) * tensor.scale for q in INTEGER_RANGE[tensor.dtype])
         softmax = low < -0.1 or high > 1.1
-    return Postprocessing((TopK(min(BEST, classes), softmax=softmax),))
+    return Postprocessing((TopK(min(TOP_CLASSES, classes), softmax=softmax),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Places(Protocol):
+class FrameMapping(Protocol):
     """What readers want of a ``geometry.Geometry``: x of the frame = left + width * x of the input; so is y."""
 
     @property
@@ -21,7 +21,7 @@ class Places(Protocol):
     def height(self) -> float: ...
 
 
-class Whole:
+class WholeFrame:
     """The input shows the whole frame."""
 
     left = top = 0.0

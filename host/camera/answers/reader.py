@@ -15,13 +15,13 @@ from arenite.converters.tensor import Quantization, Tensor
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.answers.classes import classes_reader
 from arenite.host.camera.answers.compiled import call_for
-from arenite.host.camera.answers.default import default_spec
-from arenite.host.camera.answers.places import Places, Whole
+from arenite.host.camera.answers.default import default_postprocessing
+from arenite.host.camera.answers.places import FrameMapping, WholeFrame
 from arenite.host.camera.answers.scores import score_reader, values_reader
-from arenite.host.camera.runtimes.base import Memory, Slot
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 
-class Reader:
+class AnswerReader:
     """``read`` after an inference into ``slot``. ``geometry`` may be set anew when another part of the frame is shown.
 
     Args:
@@ -39,21 +39,23 @@ class Reader:
     def __init__(
         self,
         spec: Postprocessing | None,
-        slot: Slot,
+        slot: TensorSlot,
         labels: Sequence[str] = (),
-        geometry: Places | None = None,
+        geometry: FrameMapping | None = None,
     ) -> None:
-        self.geometry: Places = geometry if geometry is not None else Whole()
-        self._read: Callable[[Places], Answer] = _made(spec, slot, tuple(labels))
+        self.geometry: FrameMapping = geometry if geometry is not None else WholeFrame()
+        self._read: Callable[[FrameMapping], Answer] = _build_reader(spec, slot, tuple(labels))
 
     def read(self) -> Answer:
         return self._read(self.geometry)
 
 
-def _made(spec: Postprocessing | None, slot: Slot, labels: tuple[str, ...]) -> Callable[[Places], Answer]:
+def _build_reader(
+    spec: Postprocessing | None, slot: TensorSlot, labels: tuple[str, ...]
+) -> Callable[[FrameMapping], Answer]:
     inputs, outputs = ([_tensor(memory) for memory in side] for side in (slot.inputs, slot.outputs))
     if spec is None:
-        spec = default_spec(outputs)
+        spec = default_postprocessing(outputs)
         if spec is None:
             return values_reader(slot.outputs[0])
     plan = plan_post(spec, inputs, outputs)
@@ -77,7 +79,7 @@ def _made(spec: Postprocessing | None, slot: Slot, labels: tuple[str, ...]) -> C
     return mask_reader(plan, call)
 
 
-def _tensor(memory: Memory) -> Tensor:
+def _tensor(memory: TensorMemory) -> Tensor:
     """Integers that nothing scales are taken as they are."""
     quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
     return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 
 #: Of an output that nothing describes, so many values are handed on.
-MOST_VALUES = 4096
+MAX_VALUES = 4096
 _INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
 
 
@@ -37,14 +37,14 @@ def sigmoid(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-min(value, 700.0)))
 
 
-def values_reader(memory: Memory) -> Callable[[Any], Answer]:
+def values_reader(memory: TensorMemory) -> Callable[[Any], Answer]:
     """The first values of an output as they are; of one alone the score."""
-    count = min(math.prod(memory.shape), MOST_VALUES)
+    count = min(math.prod(memory.shape), MAX_VALUES)
     scale, zero = memory.scale, memory.zero_point
 
     def read(_: Any) -> Answer:
-        found = memory.array().reshape(-1)[:count].tolist()
-        values = tuple([(v - zero) * scale for v in found] if scale else map(float, found))
+        raw = memory.array().reshape(-1)[:count].tolist()
+        values = tuple([(v - zero) * scale for v in raw] if scale else map(float, raw))
         return Answer("score", score=values[0]) if count == 1 else Answer("values", values=values)
 
     return read

@@ -12,9 +12,9 @@ import numpy as np
 from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.answers.compiled import Call
-from arenite.host.camera.answers.places import Places
+from arenite.host.camera.answers.places import FrameMapping
 from arenite.host.camera.answers.scores import sigmoid
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 
 _ONE = 1.0 / 65536
 _CTYPES: dict[str, Any] = {
@@ -25,31 +25,33 @@ _CTYPES: dict[str, Any] = {
 }
 
 
-def points_reader(plan: PointsPlan, outputs: tuple[Memory, ...], call: Call) -> Callable[[Places], Answer]:
+def points_reader(
+    plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: Call
+) -> Callable[[FrameMapping], Answer]:
     """``score`` of the answer: that there is anything that has the points, else that of the points on average."""
     function, arguments, kept = call.function, call.arguments, call.found
     present = _presence(plan, outputs)
     triple = struct.Struct("ddd")
-    made = np.empty((plan.count, 3))
+    scaled = np.empty((plan.count, 3))
     fixed = np.frombuffer(kept, np.int32).reshape(plan.count, 3)
 
-    def read(places: Places) -> Answer:
+    def read(places: FrameMapping) -> Answer:
         score = present() if present is not None else None
         if score is not None and score < 0:
             return Answer("points", score=0.0)
         function(*arguments)
-        np.multiply(fixed, (places.width * _ONE, places.height * _ONE, _ONE), out=made)
-        made[:, 0] += places.left
-        made[:, 1] += places.top
-        points = tuple(triple.iter_unpack(made))  # type: ignore[arg-type]
+        np.multiply(fixed, (places.width * _ONE, places.height * _ONE, _ONE), out=scaled)
+        scaled[:, 0] += places.left
+        scaled[:, 1] += places.top
+        points = tuple(triple.iter_unpack(scaled))  # type: ignore[arg-type]
         if score is None:
-            score = float(made[:, 2].mean())
+            score = float(scaled[:, 2].mean())
         return Answer("points", points=points, score=score)  # type: ignore[arg-type]
 
     return read
 
 
-def _presence(plan: PointsPlan, outputs: tuple[Memory, ...]) -> Callable[[], float] | None:
+def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[], float] | None:
     """The probability that there is anything; -1 where it is too low."""
     if plan.presence is None:
         return None
@@ -66,11 +68,11 @@ def _presence(plan: PointsPlan, outputs: tuple[Memory, ...]) -> Callable[[], flo
     return present
 
 
-def mask_reader(plan: MaskPlan, call: Call) -> Callable[[Places], Answer]:
+def mask_reader(plan: MaskPlan, call: Call) -> Callable[[FrameMapping], Answer]:
     function, arguments, kept = call.function, call.arguments, call.found
     view = np.frombuffer(kept, np.uint8).reshape(plan.shape)
 
-    def read(places: Places) -> Answer:
+    def read(places: FrameMapping) -> Answer:
         function(*arguments)
         left, top = places.left, places.top
         # Answers outlive the next frame.

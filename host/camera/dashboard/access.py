@@ -20,11 +20,11 @@ from arenite.errors import UsageError
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 #: Of a token that a person chose.
-SHORTEST = 8
+MIN_TOKEN_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AccessDecision:
     """``cookie``: to be set, and the request answered by the same address without its token."""
 
     status: HTTPStatus
@@ -47,9 +47,10 @@ class Access:
                 f"The dashboard on {host} can be reached from other computers and has no token.",
                 "Give it a token, or 'auto' for one that is made now; or bind it to 127.0.0.1.",
             )
-        if token is not None and len(token) < SHORTEST:
+        if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise UsageError(
-                f"The dashboard's token has {len(token)} characters.", f"Take {SHORTEST} or more, or 'auto'."
+                f"The dashboard's token has {len(token)} characters.",
+                f"Take {MIN_TOKEN_LENGTH} or more, or 'auto'.",
             )
         self.token = token
         self._names = {*_LOCAL, host.lower(), *(name.lower() for name in names)}
@@ -61,23 +62,25 @@ class Access:
         """Browsers keep cookies per name of a computer, not per port."""
         return f"arenite_{port}"
 
-    def check(self, header: Callable[[str], str | None], given: str | None, cookie: str | None) -> Verdict:
+    def check(
+        self, header: Callable[[str], str | None], given_token: str | None, cookie: str | None
+    ) -> AccessDecision:
         """Args: a request's headers by name, the token of its address, the value of our cookie."""
         host = header("Host")
-        if host is None or not self._ours(host):
-            return Verdict(HTTPStatus.MISDIRECTED_REQUEST, "This is not the name of this computer.")
+        if host is None or not self._is_own_name(host):
+            return AccessDecision(HTTPStatus.MISDIRECTED_REQUEST, "This is not the name of this computer.")
         if header("Sec-Fetch-Site") == "cross-site" and header("Sec-Fetch-Mode") != "navigate":
-            return Verdict(HTTPStatus.FORBIDDEN, "Another site's page asked for this.")
+            return AccessDecision(HTTPStatus.FORBIDDEN, "Another site's page asked for this.")
         if self.token is None:
-            return Verdict(HTTPStatus.OK)
-        if given is not None and _same(given, self.token):
-            return Verdict(HTTPStatus.OK, cookie=self._session())
+            return AccessDecision(HTTPStatus.OK)
+        if given_token is not None and _equal_in_constant_time(given_token, self.token):
+            return AccessDecision(HTTPStatus.OK, cookie=self._session())
         scheme, _, bearer = (header("Authorization") or "").partition(" ")
-        if scheme.lower() == "bearer" and _same(bearer.strip(), self.token):
-            return Verdict(HTTPStatus.OK)
-        if cookie is not None and _same(cookie, self._session()):
-            return Verdict(HTTPStatus.OK)
-        return Verdict(
+        if scheme.lower() == "bearer" and _equal_in_constant_time(bearer.strip(), self.token):
+            return AccessDecision(HTTPStatus.OK)
+        if cookie is not None and _equal_in_constant_time(cookie, self._session()):
+            return AccessDecision(HTTPStatus.OK)
+        return AccessDecision(
             HTTPStatus.UNAUTHORIZED,
             "This dashboard needs its token: open the address that the command printed.",
         )
@@ -87,7 +90,7 @@ class Access:
         assert self.token is not None
         return hmac.new(self.token.encode(), b"arenite dashboard cookie", hashlib.sha256).hexdigest()
 
-    def _ours(self, host: str) -> bool:
+    def _is_own_name(self, host: str) -> bool:
         name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.split(":", 1)[0]
         name = name.lower().rstrip(".")
         # An address cannot be rebound; a name can.
@@ -108,6 +111,6 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _same(one: str, other: str) -> bool:
+def _equal_in_constant_time(one: str, other: str) -> bool:
     """In a time that does not tell where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())

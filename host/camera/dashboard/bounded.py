@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from arenite.host.camera.dashboard.server import Dashboard
 
 #: For a whole request to come, also the next one of a connection.
-HEAD_S = 20.0
+REQUEST_TIMEOUT_S = 20.0
 
 
-class BoundedServer(socketserver.ThreadingTCPServer):
+class BoundedTcpServer(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
@@ -56,10 +56,10 @@ class BoundedServer(socketserver.ThreadingTCPServer):
             self._late.pop(request, None)
         super().shutdown_request(request)
 
-    def awaits(self, connection: socket.socket) -> None:
+    def expect_request(self, connection: socket.socket) -> None:
         """A request, from now on."""
         with self._lock:
-            self._late[connection] = time.monotonic() + HEAD_S
+            self._late[connection] = time.monotonic() + REQUEST_TIMEOUT_S
 
     def has(self, connection: socket.socket) -> None:
         """The request that was awaited; it may be answered as slowly as it likes."""

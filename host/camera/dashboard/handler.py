@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from arenite.host.camera.dashboard.bounded import BoundedServer
+from arenite.host.camera.dashboard.bounded import BoundedTcpServer
 from arenite.host.camera.metrics_text import CONTENT_TYPE
 
 _JSON = "application/json; charset=utf-8"
@@ -48,10 +48,10 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "arenite"
     sys_version = ""
     timeout = 20  # of each read and write
-    server: BoundedServer
+    server: BoundedTcpServer
 
     def handle_one_request(self) -> None:
-        self.server.awaits(self.connection)
+        self.server.expect_request(self.connection)
         super().handle_one_request()
 
     def parse_request(self) -> bool:
@@ -140,11 +140,13 @@ class Handler(BaseHTTPRequestHandler):
     def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
         access, port = self.server.dashboard.access, self.server.server_port
         try:
-            found = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
+            token_cookie = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
         except CookieError:
-            found = None
-        given = query.get("token", [None])[0]
-        verdict = access.check(self.headers.get, given, found.value if found is not None else None)
+            token_cookie = None
+        given_token = query.get("token", [None])[0]
+        verdict = access.check(
+            self.headers.get, given_token, token_cookie.value if token_cookie is not None else None
+        )
         if verdict.cookie:
             # Out of the address, so that it stays out of bookmarks and of shared pictures of the screen.
             cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
@@ -156,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
             more = {}
             if verdict.status == HTTPStatus.UNAUTHORIZED:
                 more["WWW-Authenticate"] = 'Bearer realm="arenite"'
-                if given is not None or self.headers.get("Authorization"):
+                if given_token is not None or self.headers.get("Authorization"):
                     time.sleep(_WRONG_S)
             self._send(verdict.why + "\n", _TEXT, verdict.status, more)
             return False

@@ -23,7 +23,7 @@ class History:
     def __init__(self) -> None:
         self.points: deque[list[float | None]] = deque(maxlen=POINTS)
         self.log: deque[Mapping[str, Any]] = deque(maxlen=_LOG)
-        self._actions = NewActions()
+        self._actions = NewGovernorActions()
         self._last: tuple[float, float] | None = None
         self._served: deque[tuple[float, int]] = deque()
 
@@ -63,7 +63,7 @@ class History:
         return new
 
 
-class NewActions:
+class NewGovernorActions:
     """Each of the governor's actions once, from states that have the last ones and how many there were."""
 
     def __init__(self) -> None:

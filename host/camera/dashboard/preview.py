@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 
 WIDTH = 480
 #: Between two pictures.
@@ -35,32 +35,32 @@ class Preview:
     """``offer`` and ``give_back`` are the loop's, ``wait`` the watchers'. With several cameras each has its picture."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        self.asked: set[int] = set()  # cameras that somebody watches; empty: the loop does nothing
+        self.watched: set[int] = set()  # cameras that somebody watches; empty: the loop does nothing
         self._report = report
         self._at_ns: dict[int, int] = {}
-        self._work: SimpleQueue[tuple[Served, Frame] | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[ServedFrame, Frame] | None] = SimpleQueue()
         self._used: deque[Frame] = deque()
         self._changed = threading.Condition()
         self._newest: dict[int, tuple[int, bytes]] = {}
         self._count = 0
         self._ended = False
         self._thread: threading.Thread | None = None
-        self._shrink: dict[int, Shrink] = {}
+        self._shrink: dict[int, PreviewScaler] = {}
         self._reported = False
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="arenite-preview", daemon=True)
         self._thread.start()
 
-    def offer(self, served: Served, frame: Frame) -> None:
+    def offer(self, served: ServedFrame, frame: Frame) -> None:
         """Some microseconds."""
         camera = served.source
-        if camera not in self.asked:
+        if camera not in self.watched:
             return
         now = time.monotonic_ns()
         if now - self._at_ns.get(camera, 0) >= _INTERVAL_NS:
             self._at_ns[camera] = now
-            self.asked.discard(camera)
+            self.watched.discard(camera)
             self._work.put((served, frame.retain()))
 
     def give_back(self) -> None:
@@ -75,7 +75,7 @@ class Preview:
         """The newest picture of ``camera`` and its count, when that is not ``after``; waits for one at most
         ``seconds``, and returns an empty message when none came."""
         with self._changed:
-            self.asked.add(camera)
+            self.watched.add(camera)
             # What was made while another page watched may be long ago.
             stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
             last = self._newest[camera][0] if stale and camera in self._newest else after
@@ -89,7 +89,7 @@ class Preview:
         """Wake all, and release all frames; from the loop's thread."""
         with self._changed:
             self._ended = True
-            self.asked.clear()
+            self.watched.clear()
             self._changed.notify_all()
         self._work.put(None)
         if self._thread is not None:
@@ -107,7 +107,7 @@ class Preview:
                 return
             served, frame = work
             try:
-                message = self._made(served, frame)
+                message = self._render(served, frame)
             except Exception as error:  # the loop goes on without a picture
                 message = b""
                 if not self._reported:
@@ -121,21 +121,21 @@ class Preview:
                     self._newest[served.source] = (self._count, message)
                     self._changed.notify_all()
 
-    def _made(self, served: Served, frame: Frame) -> bytes:
+    def _render(self, served: ServedFrame, frame: Frame) -> bytes:
         shrink = self._shrink.get(served.source)
         if shrink is None or shrink.format != frame.format:
-            shrink = self._shrink[served.source] = Shrink(frame.format)
+            shrink = self._shrink[served.source] = PreviewScaler(frame.format)
         return pack(served, shrink.run(frame))
 
 
-class Shrink:
+class PreviewScaler:
     """Frames of one format as RGB, at most ``width`` wide."""
 
     def __init__(self, format: Format, width: int = WIDTH) -> None:
         from arenite.converters.processing.spec import ImageSource, Preprocessing
         from arenite.converters.processing.steps_image import Resize
-        from arenite.host.camera.feed import Feed
-        from arenite.host.camera.runtimes.base import Memory
+        from arenite.host.camera.feed import FramePreprocessor
+        from arenite.host.camera.runtimes.base import TensorMemory
 
         self.format = format
         wide = min(width, format.width)
@@ -146,8 +146,8 @@ class Shrink:
         spec = Preprocessing(
             ImageSource("rgb"), (Resize(wide, high, method="bilinear", convention="opencv"),)
         )
-        memory = Memory("preview", self._picture.shape, "uint8", address, size, scale=1.0)
-        self._feed = Feed(spec, format, memory)
+        memory = TensorMemory("preview", self._picture.shape, "uint8", address, size, scale=1.0)
+        self._feed = FramePreprocessor(spec, format, memory)
 
     def run(self, frame: Frame) -> np.ndarray:
         """uint8 [height, width, 3], valid until the next run."""
@@ -155,7 +155,7 @@ class Shrink:
         return self._picture[0]
 
 
-def pack(served: Served, picture: np.ndarray) -> bytes:
+def pack(served: ServedFrame, picture: np.ndarray) -> bytes:
     """``ARF1``, the header's length (4 bytes, little endian), the header as JSON, RGB, and the mask where there is
     one."""
     header: dict[str, Any] = {"width": picture.shape[1], "height": picture.shape[0], **served.to_json()}

@@ -18,11 +18,11 @@ from arenite.host.camera.dashboard.history import FIELDS, History
 from arenite.host.camera.dashboard.preview import Preview
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.metrics import Metrics
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.sinks.writer import to_stderr
 
 if TYPE_CHECKING:
-    from arenite.host.camera.dashboard.bounded import BoundedServer
+    from arenite.host.camera.dashboard.bounded import BoundedTcpServer
 
 #: Without news from the loop for so long, ``/healthz`` says so.
 STALLED_S = 10.0
@@ -66,14 +66,14 @@ class Dashboard:
         self.preview = Preview(report)
         self.max_clients = max_clients
         self._host, self._port = host, port
-        self._latest: Served | None = None
+        self._latest: ServedFrame | None = None
         self.cameras = 1  # as far as their frames tell
         self._state: Mapping[str, Any] = {}
         self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
         self._number = 0
         self._updated_ns = 0
         self._changed = threading.Condition()
-        self._server: BoundedServer | None = None
+        self._server: BoundedTcpServer | None = None
         self._thread: threading.Thread | None = None
         self.ended = False
 
@@ -92,11 +92,11 @@ class Dashboard:
 
     def start(self) -> str:
         """Listen; returns ``url``. Raises ``UsageError`` when the address is taken or not ours."""
-        from arenite.host.camera.dashboard.bounded import BoundedServer
+        from arenite.host.camera.dashboard.bounded import BoundedTcpServer
         from arenite.host.camera.dashboard.handler import Handler
 
         try:
-            self._server = BoundedServer(self._host, self._port, Handler, self)
+            self._server = BoundedTcpServer(self._host, self._port, Handler, self)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
@@ -110,14 +110,14 @@ class Dashboard:
         self._thread.start()
         return self.url
 
-    def take(self, served: Served, frame: Frame | None = None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
         self.metrics.take(served, frame)
         self._latest = served
         preview = self.preview
         preview.give_back()
         if served.source >= self.cameras:
             self.cameras = served.source + 1
-        if preview.asked and frame is not None:
+        if preview.watched and frame is not None:
             preview.offer(served, frame)
 
     def update(self, state: Mapping[str, Any]) -> None:
@@ -168,9 +168,9 @@ class Dashboard:
         at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
-            found = [each for each in self._news if each[0] > after]
-            complete = not found or found[0][0] == after + 1
-            return found if complete and not self.ended else None
+            unseen = [each for each in self._news if each[0] > after]
+            complete = not unseen or unseen[0][0] == after + 1
+            return unseen if complete and not self.ended else None
 
     def health(self) -> tuple[bool, str]:
         """Whether frames are being served, in a word."""

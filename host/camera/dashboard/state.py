@@ -94,7 +94,7 @@ class SourceState(TypedDict, total=False):
     live: bool
 
 
-class State(TypedDict, total=False):
+class LoopState(TypedDict, total=False):
     ready: bool  # the warm-up is over
     t_s: float  # since the loop began, the clock of Action.t_s
     fps: float

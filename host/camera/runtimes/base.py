@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class TensorMemory:
     """A tensor of the model, in the runtime's own memory. ``address`` stays valid until ``close``."""
 
     name: str
@@ -28,16 +28,16 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TensorSlot:
     """One set of inputs and outputs. With two, the next frame is prepared while the last one is computed."""
 
-    inputs: tuple[Memory, ...]
-    outputs: tuple[Memory, ...]
+    inputs: tuple[TensorMemory, ...]
+    outputs: tuple[TensorMemory, ...]
 
 
 class Runtime(Protocol):
     name: str  # litert-cpu, litert-gpu, litert-npu, litert-edgetpu, onnx-cpu, onnx-cuda, ...
-    slots: tuple[Slot, ...]
+    slots: tuple[TensorSlot, ...]
     resident_bytes: (
         int  # what it holds: weights that are not mapped, arena, buffers (measured where it can be)
     )

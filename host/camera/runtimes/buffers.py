@@ -10,13 +10,13 @@ import numpy as np
 
 from arenite.errors import UnsupportedModelError
 from arenite.host.camera.runtimes import library as lite
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.host.camera.runtimes.library import Handle, Library, Size
-from arenite.host.camera.runtimes.memory import aligned
+from arenite.host.camera.runtimes.memory import aligned_bytes
 
 
 @dataclass(frozen=True)
-class Tensor:
+class SignatureTensor:
     """An input or output of the signature; ``requirements`` are LiteRT's of a buffer for it."""
 
     name: str
@@ -31,11 +31,15 @@ class Tensor:
     def bytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
-    def at(self, address: int) -> Memory:
-        return Memory(self.name, self.shape, self.dtype, address, self.bytes, self.scale, self.zero_point)
+    def at(self, address: int) -> TensorMemory:
+        return TensorMemory(
+            self.name, self.shape, self.dtype, address, self.bytes, self.scale, self.zero_point
+        )
 
 
-def tensor(lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any) -> Tensor:
+def signature_tensor(
+    lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any
+) -> SignatureTensor:
     """What LiteRT knows of the tensor ``handle`` that has ``layout`` now. Raises ``UnsupportedModelError``."""
     name = ctypes.c_char_p()
     lib.call("LiteRtGetTensorName", handle, ctypes.byref(name))
@@ -52,17 +56,17 @@ def tensor(lib: Library, handle: Handle, layout: lite.Layout, requirements: Hand
     kind.layout = layout
     quantization = ctypes.c_int()
     lib.call("LiteRtGetQuantizationTypeId", handle, ctypes.byref(quantization))
-    scale = lite.PerTensor()
+    scale = lite.PerTensorQuantization()
     if quantization.value == 1:  # kLiteRtQuantizationPerTensor
         lib.call("LiteRtGetPerTensorQuantization", handle, ctypes.byref(scale))
-    return Tensor(text, layout.shape, dtype, scale.scale, scale.zero_point, kind, requirements)
+    return SignatureTensor(text, layout.shape, dtype, scale.scale, scale.zero_point, kind, requirements)
 
 
-class Buffers:
+class SlotBuffers:
     """One slot. ``staged``: buffers that the computer's own processor cannot address; they are copied."""
 
     def __init__(
-        self, lib: Library, environment: Handle, inputs: list[Tensor], outputs: list[Tensor]
+        self, lib: Library, environment: Handle, inputs: list[SignatureTensor], outputs: list[SignatureTensor]
     ) -> None:
         self._lib = lib
         self.staged = False
@@ -70,23 +74,23 @@ class Buffers:
         self._ins, self.inputs = self._make(environment, inputs)
         self._outs, self.outputs = self._make(environment, outputs)
 
-    def _make(self, environment: Handle, tensors: list[Tensor]) -> tuple[Any, list[Memory]]:
+    def _make(self, environment: Handle, tensors: list[SignatureTensor]) -> tuple[Any, list[TensorMemory]]:
         handles = (Handle * len(tensors))()
         memories = []
         for i, each in enumerate(tensors):
-            made = self._lib.make(
+            buffer = self._lib.make(
                 "LiteRtCreateManagedTensorBufferFromRequirements",
                 environment, ctypes.byref(each.type), each.requirements,
             )  # fmt: skip
-            handles[i] = made
+            handles[i] = buffer
             kind = ctypes.c_int()
-            self._lib.call("LiteRtGetTensorBufferType", made, ctypes.byref(kind))
+            self._lib.call("LiteRtGetTensorBufferType", buffer, ctypes.byref(kind))
             if kind.value == lite.HOST_MEMORY:
-                address = self._lib.make("LiteRtGetTensorBufferHostMemory", made).value or 0
+                address = self._lib.make("LiteRtGetTensorBufferHostMemory", buffer).value or 0
                 ctypes.memset(address, 0, each.bytes)
             else:
                 self.staged = True
-                self._kept.append(aligned(each.bytes))
+                self._kept.append(aligned_bytes(each.bytes))
                 address = self._kept[-1].ctypes.data
             memories.append(each.at(address))
         return handles, memories
@@ -103,7 +107,7 @@ class Buffers:
         for handle, memory in zip(self._outs, self.outputs, strict=True):
             self._copy(Handle(handle), memory, lite.LOCK_READ)
 
-    def _copy(self, handle: Handle, memory: Memory, mode: int) -> None:
+    def _copy(self, handle: Handle, memory: TensorMemory, mode: int) -> None:
         there = Handle()
         self._lib.call("LiteRtLockTensorBuffer", handle, ctypes.byref(there), mode)
         try:

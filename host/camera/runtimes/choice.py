@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 #: What a runtime must gain over a simpler one to be worth its threads, power and driver.
-GAIN = 0.10
+MIN_GAIN = 0.10
 #: Largest difference of outputs, in parts of the range of the CPU's. float16 accelerators stay below 1 %.
-TOLERANCE = 0.05
+MAX_DIFFERENCE = 0.05
 #: An integer output that hardly varies has at least this range, in quantisation steps: 3 steps are always allowed.
-_LEAST_STEPS = 64
+_MIN_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CandidateResult:
     """One candidate. ``difference``: of its outputs from the CPU's, in parts of their range; ``problem``: why it
     cannot be taken, empty when it can. Times are of one invocation, measured warm."""
 
@@ -37,12 +37,12 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RuntimeChoice:
     """``measured``: in the order of trial, simplest first; ``remembered``: from an earlier run on this device."""
 
     name: str
     threads: int
-    measured: tuple[Measured, ...]
+    measured: tuple[CandidateResult, ...]
     reason: str
     remembered: bool = False
 
@@ -50,8 +50,8 @@ class Choice:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, made: dict[str, Any]) -> Choice:
-        rows = tuple(Measured(**{**row, "notes": tuple(row["notes"])}) for row in made["measured"])
+    def from_json(cls, made: dict[str, Any]) -> RuntimeChoice:
+        rows = tuple(CandidateResult(**{**row, "notes": tuple(row["notes"])}) for row in made["measured"])
         return cls(made["name"], made["threads"], rows, made["reason"], made["remembered"])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -66,27 +66,29 @@ class Choice:
         return made
 
 
-def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Largest |found - reference| over all outputs, each in parts of the range of its reference; inf when the shapes
+def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
+    """Largest |outputs - reference| over all outputs, each in parts of the range of its reference; inf when the shapes
     differ or a value is not a number."""
-    if [each.shape for each in found] != [each.shape for each in reference]:
+    if [each.shape for each in outputs] != [each.shape for each in reference]:
         return float("inf")
     worst = 0.0
-    for ours, theirs in zip(found, reference, strict=True):
+    for ours, theirs in zip(outputs, reference, strict=True):
         if not theirs.size:
             continue
         a, b = ours.astype(np.float64), theirs.astype(np.float64)
         if not np.isfinite(a[np.isfinite(b)]).all():
             return float("inf")
         integers = theirs.dtype.kind in "iub" and theirs.dtype.itemsize == 1
-        least = _LEAST_STEPS if integers else 1e-6
+        least = _MIN_STEPS if integers else 1e-6
         finite = np.isfinite(b)
         span = max(float(np.ptp(b[finite])) if finite.any() else 0.0, least)
         worst = max(worst, float(np.max(np.abs(a - b)[finite], initial=0.0)) / span)
     return worst
 
 
-def pick(measured: Sequence[Measured], by: str = "latency") -> tuple[Measured, str] | None:
+def choose_candidate(
+    measured: Sequence[CandidateResult], by: str = "latency"
+) -> tuple[CandidateResult, str] | None:
     """The candidate to take and why; None when none can be taken. ``by``: ``latency`` or ``energy``.
 
     Candidates come simplest first, and a later one must be 10 % better than the best so far.
@@ -98,7 +100,7 @@ def pick(measured: Sequence[Measured], by: str = "latency") -> tuple[Measured, s
         usable = [each for each in usable if each.energy_mj is not None] or usable
     best = usable[0]
     for each in usable[1:]:
-        if _cost(each, by) < (1 - GAIN) * _cost(best, by):
+        if _cost(each, by) < (1 - MIN_GAIN) * _cost(best, by):
             best = each
     first = usable[0]
     if best is first:
@@ -117,7 +119,7 @@ def pick(measured: Sequence[Measured], by: str = "latency") -> tuple[Measured, s
     )
 
 
-def _cost(each: Measured, by: str) -> float:
+def _cost(each: CandidateResult, by: str) -> float:
     if by == "energy" and each.energy_mj is not None:
         return each.energy_mj
     return each.median_ms if each.median_ms is not None else float("inf")

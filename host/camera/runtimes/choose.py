@@ -16,24 +16,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.errors import ModelError
-from arenite.host.camera.runtimes.choice import TOLERANCE, Choice, Measured
-from arenite.host.camera.runtimes.probing import Meter, probe
-from arenite.host.camera.runtimes.remembered import kept_at, thread_counts
+from arenite.host.camera.runtimes.choice import MAX_DIFFERENCE, CandidateResult, RuntimeChoice
+from arenite.host.camera.runtimes.probing import JoulesReader, probe_runtime
+from arenite.host.camera.runtimes.remembered import cache_path, candidate_thread_counts
 
 
-def choose(
+def choose_runtime(
     path: Path,
     *,
     options: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     threads: Sequence[int] | None = None,
     delegates: Sequence[str] = (),
-    meter: Meter | None = None,
+    meter: JoulesReader | None = None,
     by: str = "latency",
     seconds: float = 0.5,
     timeout_s: float = 60.0,
     keep: bool = True,
-) -> Choice:
+) -> RuntimeChoice:
     """Measure and decide.
 
     Args:
@@ -46,32 +46,32 @@ def choose(
 
     Raises ``ModelError`` when no candidate runs the model; its text has each one's reason.
     """
-    from arenite.host.camera.runtimes.choice import pick
+    from arenite.host.camera.runtimes.choice import choose_candidate
 
     path, given = Path(path), dict(options or {})
     candidates = _candidates(path, names, threads, delegates)
-    measured: list[Measured] = []
+    measured: list[CandidateResult] = []
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         reference: Path | None = None
         for place, (name, count) in enumerate(candidates):
             outputs = Path(folder) / f"{place}.npz"
-            found = probe(path, name, count, given, outputs, meter, seconds, timeout_s)
-            if not found.problem:
+            result = probe_runtime(path, name, count, given, outputs, meter, seconds, timeout_s)
+            if not result.problem:
                 if reference is None:
                     reference = outputs
-                found = _compared(found, outputs, reference)
-            measured.append(found)
-    picked = pick(measured, by)
+                result = _compare_outputs(result, outputs, reference)
+            measured.append(result)
+    picked = choose_candidate(measured, by)
     if picked is None:
         reasons = " ".join(f"{each.label}: {each.problem}" for each in measured)
         raise ModelError(f"No runtime of this device runs {path}. {reasons}", "Convert the model again.")
-    choice = Choice(picked[0].name, picked[0].threads, tuple(measured), picked[1])
+    choice = RuntimeChoice(picked[0].name, picked[0].threads, tuple(measured), picked[1])
     if keep:
         from arenite.files import replace_file
 
         # A cache that cannot be written only means to measure again.
         with contextlib.suppress(OSError):
-            replace_file(kept_at(path, given), json.dumps(choice.to_json(), indent=1).encode())
+            replace_file(cache_path(path, given), json.dumps(choice.to_json(), indent=1).encode())
     return choice
 
 
@@ -83,23 +83,27 @@ def _candidates(
     if names is None:
         onnx = model_kind(path) == "onnx"
         names = [each.name for each in available() if each.available and (each.name in ONNX) == onnx]
-    counts = list(threads) if threads is not None else thread_counts()
-    made = []
+    counts = list(threads) if threads is not None else candidate_thread_counts()
+    name_and_threads = []
     for name in [*names, *delegates]:
         processor = name in ("litert-cpu", "litert-interpreter", "onnx-cpu")
-        made += [(name, count) for count in (counts if processor else counts[:1])]
-    return made
+        name_and_threads += [(name, count) for count in (counts if processor else counts[:1])]
+    return name_and_threads
 
 
-def _compared(found: Measured, outputs: Path, reference: Path) -> Measured:
+def _compare_outputs(result: CandidateResult, outputs: Path, reference: Path) -> CandidateResult:
     import numpy as np
 
     from arenite.host.camera.runtimes.choice import difference
 
     with np.load(outputs) as ours, np.load(reference) as theirs:
-        apart = difference([ours[name] for name in ours.files], [theirs[name] for name in theirs.files])
-    if apart <= TOLERANCE:
-        return replace(found, difference=apart)
+        difference_share = difference(
+            [ours[name] for name in ours.files], [theirs[name] for name in theirs.files]
+        )
+    if difference_share <= MAX_DIFFERENCE:
+        return replace(result, difference=difference_share)
     return replace(
-        found, difference=apart, problem=f"answers wrongly: {apart:.0%} of the range away from the processor."
+        result,
+        difference=difference_share,
+        problem=f"answers wrongly: {difference_share:.0%} of the range away from the processor.",
     )

@@ -20,8 +20,8 @@ import numpy as np
 
 from arenite.errors import ModelError, ToolError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes import library as lite
-from arenite.host.camera.runtimes.base import Memory, Slot
-from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape, place
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
+from arenite.host.camera.runtimes.memory import aligned_bytes, allocated_bytes, copy_tensor, parse_shape
 
 _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
@@ -45,10 +45,10 @@ class StockInterpreter:
         self.name = name
         self.path = path
         self.notes: tuple[str, ...] = ()
-        module = stock()
-        before = held_bytes()
+        module = import_interpreter()
+        before = allocated_bytes()
         try:
-            (self._interpreter, kept), said = lite.quietly(
+            (self._interpreter, kept), said = lite.with_captured_log(
                 lambda: _prepared(module, path, threads, options, delegate)
             )
         except (ValueError, RuntimeError) as error:
@@ -59,7 +59,7 @@ class StockInterpreter:
         self._delegates = kept  # freed before the interpreter, a delegate would be called after its end
         self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
         self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
-        own = Slot(tuple(self._inputs), tuple(self._outputs))
+        own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
         self._kept: list[np.ndarray] = []
         self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
         #: Whether inputs and outputs are copied: then one slot is better, unless frames are overlapped.
@@ -72,11 +72,11 @@ class StockInterpreter:
             self.notes += _left_to_the_cpu(self._interpreter)
         if said:
             self.notes += (f"The interpreter said: {said}",)
-        self.resident_bytes = max(held_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
+        self.resident_bytes = max(allocated_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
 
-    def _memory(self, details: dict[str, Any]) -> Memory:
+    def _memory(self, details: dict[str, Any]) -> TensorMemory:
         view = self._interpreter.tensor(details["index"])()
         dtype = np.dtype(details["dtype"])
         if dtype.kind not in "fiub" or not view.size:
@@ -86,7 +86,7 @@ class StockInterpreter:
             )
         scale, zero_point = details["quantization"]
         # Only the address is kept: the interpreter refuses to run while a view of its tensors lives.
-        return Memory(
+        return TensorMemory(
             details["name"],
             view.shape,
             dtype.name,
@@ -96,21 +96,21 @@ class StockInterpreter:
             int(zero_point),
         )
 
-    def _copy_of(self, slot: Slot) -> Slot:
-        def copied(tensors: tuple[Memory, ...]) -> tuple[Memory, ...]:
-            made = []
+    def _copy_of(self, slot: TensorSlot) -> TensorSlot:
+        def copied(tensors: tuple[TensorMemory, ...]) -> tuple[TensorMemory, ...]:
+            copies = []
             for memory in tensors:
-                self._kept.append(aligned(memory.bytes))
+                self._kept.append(aligned_bytes(memory.bytes))
                 address = self._kept[-1].ctypes.data
-                made.append(
-                    Memory(
+                copies.append(
+                    TensorMemory(
                         memory.name, memory.shape, memory.dtype, address, memory.bytes, memory.scale,
                         memory.zero_point,
                     )
                 )  # fmt: skip
-            return tuple(made)
+            return tuple(copies)
 
-        return Slot(copied(slot.inputs), copied(slot.outputs))
+        return TensorSlot(copied(slot.inputs), copied(slot.outputs))
 
     def _invoke(self, slot: int = 0) -> None:
         try:
@@ -124,10 +124,10 @@ class StockInterpreter:
     def _invoke_copying(self, slot: int = 0) -> None:
         chosen = self.slots[slot]
         for own, lent in zip(self._inputs, chosen.inputs, strict=True):
-            place(lent, own.address)
+            copy_tensor(lent, own.address)
         self._invoke()
         for own, lent in zip(self._outputs, chosen.outputs, strict=True):
-            place(own, lent.address)
+            copy_tensor(own, lent.address)
 
     def close(self) -> None:
         """Frees everything; the slots' memory is gone."""
@@ -139,7 +139,7 @@ class StockInterpreter:
         raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")
 
 
-def stock() -> Any:
+def import_interpreter() -> Any:
     """The module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` when none is installed."""
     for package in _PACKAGES:
         try:

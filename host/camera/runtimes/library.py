@@ -93,16 +93,16 @@ class TensorType(ctypes.Structure):
     _fields_ = (("element", ctypes.c_int), ("layout", Layout))
 
 
-class PerTensor(ctypes.Structure):
+class PerTensorQuantization(ctypes.Structure):
     """LiteRtQuantizationPerTensor, 16 bytes."""
 
     _fields_ = (("scale", ctypes.c_float), ("zero_point", ctypes.c_int64))
 
 
-Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+OpaqueDeleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class LiteRtFailed(Exception):
+class LiteRtError(Exception):
     """A call that returned a status; ``said`` is all that LiteRT told about it."""
 
     def __init__(self, function: str, status: int, said: str = "") -> None:
@@ -125,7 +125,7 @@ class Library:
     def call(self, function: str, *arguments: Any) -> None:
         status = getattr(self.c, function)(*arguments)
         if status:
-            raise LiteRtFailed(function, status)
+            raise LiteRtError(function, status)
 
     def make(self, function: str, *arguments: Any) -> Handle:
         """The handle that ``function`` writes to its last argument."""
@@ -177,10 +177,10 @@ def _scratch_file() -> Any:
     return tempfile.TemporaryFile(buffering=0)
 
 
-def quietly(work: Callable[[], Any]) -> tuple[Any, str]:
+def with_captured_log(work: Callable[[], Any]) -> tuple[Any, str]:
     """What ``work`` returns, and what C code wrote to standard error meanwhile, without LiteRT's chatter.
 
-    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtFailed.said``.
+    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtError.said``.
     """
     with _QUIET:  # two at once would put each other's file in the place of standard error
         return _quietly(work)
@@ -194,11 +194,11 @@ def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
     try:
         with _scratch_file() as file:
             os.dup2(file.fileno(), 2)
-            failed: LiteRtFailed | None = None
+            failed: LiteRtError | None = None
             made = None
             try:
                 made = work()
-            except LiteRtFailed as error:
+            except LiteRtError as error:
                 failed = error
             finally:
                 os.dup2(kept, 2)

@@ -19,13 +19,13 @@ from pathlib import Path
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes import litert_options
-from arenite.host.camera.runtimes.base import Slot
-from arenite.host.camera.runtimes.buffers import Buffers, Tensor, tensor
-from arenite.host.camera.runtimes.library import Handle, LiteRtFailed, Size
-from arenite.host.camera.runtimes.memory import held_bytes, mapped_bytes, parse_shape
+from arenite.host.camera.runtimes.base import TensorSlot
+from arenite.host.camera.runtimes.buffers import SignatureTensor, SlotBuffers, signature_tensor
+from arenite.host.camera.runtimes.library import Handle, LiteRtError, Size
+from arenite.host.camera.runtimes.memory import allocated_bytes, mapped_bytes, parse_shape
 
 _NAMES = {"litert-cpu": lite.CPU, "litert-gpu": lite.GPU | lite.CPU, "litert-npu": lite.NPU | lite.CPU}
-_NOTHING_TO_FREE = lite.Deleter(lambda _: None)
+_NOTHING_TO_FREE = lite.OpaqueDeleter(lambda _: None)
 
 
 class CompiledModel:
@@ -42,12 +42,12 @@ class CompiledModel:
         self.name = name
         self.path = path
         self.notes: tuple[str, ...] = ()
-        before = held_bytes()
+        before = allocated_bytes()
         self._lib = lite.library()
         self._close = contextlib.ExitStack()
         try:
-            _, said = lite.quietly(lambda: self._load(threads, slots, options))
-        except LiteRtFailed as error:
+            _, said = lite.with_captured_log(lambda: self._load(threads, slots, options))
+        except LiteRtError as error:
             self._close.close()
             raise ModelError(
                 f"{name} cannot run {path}: LiteRT said: {error.said}.",
@@ -58,7 +58,7 @@ class CompiledModel:
             raise
         if said:
             self.notes += (f"LiteRT said: {said}",)
-        self.resident_bytes = max(held_bytes() - before, self._buffer_bytes)
+        self.resident_bytes = max(allocated_bytes() - before, self._buffer_bytes)
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke_first
 
@@ -79,12 +79,12 @@ class CompiledModel:
         self._resize(options)
         inputs, outputs = self._tensors("Input"), self._tensors("Output")
         self._buffer_bytes = slots * sum(each.bytes for each in inputs + outputs)
-        made = [Buffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
+        made = [SlotBuffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
         for each in made:
             self._close.callback(each.close)
         order_in, order_out = self._file_order("Input", len(inputs)), self._file_order("Output", len(outputs))
         self.slots = tuple(
-            Slot(tuple(each.inputs[i] for i in order_in), tuple(each.outputs[i] for i in order_out))
+            TensorSlot(tuple(each.inputs[i] for i in order_in), tuple(each.outputs[i] for i in order_out))
             for each in made
         )
         self._buffers = made
@@ -102,7 +102,7 @@ class CompiledModel:
         made = lib.make("LiteRtCreateOptions")
         try:
             lib.call("LiteRtSetOptionsHardwareAccelerators", made, accelerators)
-            payloads = litert_options.payloads(threads, options)
+            payloads = litert_options.option_texts(threads, options)
             texts = {key: ctypes.create_string_buffer(text.encode()) for key, text in payloads.items()}
             for key, text in texts.items():
                 opaque = lib.make("LiteRtCreateOpaqueOptions", key.encode(), text, _NOTHING_TO_FREE)
@@ -146,7 +146,7 @@ class CompiledModel:
                     Size(index), (ctypes.c_int * len(shape))(*shape), Size(len(shape)),
                 )  # fmt: skip
                 self._output_layouts()
-            except LiteRtFailed as error:
+            except LiteRtError as error:
                 error.said = f"an input of {text} is refused: {error.said}"
                 raise
 
@@ -160,7 +160,7 @@ class CompiledModel:
         )  # fmt: skip
         return list(layouts)
 
-    def _tensors(self, kind: str) -> list[Tensor]:
+    def _tensors(self, kind: str) -> list[SignatureTensor]:
         lib, index = self._lib, Size(self._index)
         count = lib.size(f"LiteRtGetNumSignature{kind}s", self._signature)
         layouts = self._output_layouts() if kind == "Output" else [lite.Layout() for _ in range(count)]
@@ -173,7 +173,7 @@ class CompiledModel:
             needs = lib.make(
                 f"LiteRtGetCompiledModel{kind}BufferRequirements", self._compiled, index, Size(i)
             )
-            made.append(tensor(lib, handle, layout, needs, self.path))
+            made.append(signature_tensor(lib, handle, layout, needs, self.path))
         return made
 
     def _file_order(self, kind: str, count: int) -> list[int]:
@@ -184,8 +184,8 @@ class CompiledModel:
         places = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
         subgraph = lib.make("LiteRtGetSignatureSubgraph", self._signature)
         total = lib.size(f"LiteRtGetNumSubgraph{kind}s", subgraph)
-        found = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
-        order = [places[handle] for handle in found if handle in places]
+        handles = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
+        order = [places[handle] for handle in handles if handle in places]
         # A signature may name one tensor twice, or leave one out: then its own order is all there is.
         return order if len(order) == count else list(range(count))
 
@@ -193,9 +193,9 @@ class CompiledModel:
 
     def _invoke_first(self, slot: int = 0) -> None:
         """XNNPACK packs and the arena is touched now: count it."""
-        before = held_bytes()
+        before = allocated_bytes()
         self._invoke_checked(slot)
-        self.resident_bytes += max(0, held_bytes() - before)
+        self.resident_bytes += max(0, allocated_bytes() - before)
         self.invoke = self._invoke_checked if self._staged else self._fast()
 
     def _fast(self) -> Callable[..., None]:
@@ -218,8 +218,8 @@ class CompiledModel:
     def _fail(self, slot: int) -> None:
         """Once more, to hear what LiteRT says of it."""
         try:
-            lite.quietly(lambda: self._again(slot))
-        except LiteRtFailed as error:
+            lite.with_captured_log(lambda: self._again(slot))
+        except LiteRtError as error:
             raise ModelError(
                 f"{self.name} failed on {self.path}: LiteRT said: {error.said}.",
                 "Try another runtime: --runtime litert-interpreter.",
@@ -227,7 +227,7 @@ class CompiledModel:
 
     def _again(self, slot: int) -> None:
         if status := self._run(*self._calls[slot]):
-            raise LiteRtFailed("LiteRtRunCompiledModel", status)
+            raise LiteRtError("LiteRtRunCompiledModel", status)
 
     def close(self) -> None:
         """Frees everything; the slots' memory is gone."""

@@ -11,16 +11,16 @@ from arenite.host.camera.runtimes import library as lite
 from arenite.host.camera.runtimes.library import Handle
 
 
-def payloads(threads: int, options: Mapping[str, str]) -> dict[str, str]:
+def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
     """Identifier to TOML text, as LiteRT's own option structures are serialised. Raises ``UsageError``."""
     cpu = f"num_threads = {threads}\n"
     if "weight_cache" in options:
         cpu += f"weight_cache_file_path = {_quoted(options['weight_cache'])}\n"
     # Errors go to standard error, where ``library.quietly`` hears them.
-    made = {"xnnpack": cpu, "runtime_options_string": "error_reporter_mode = 1\n"}
+    texts = {"xnnpack": cpu, "runtime_options_string": "error_reporter_mode = 1\n"}
     if "precision" in options:
-        made["gpu_options"] = f"precision = {_precision(options['precision'])}\n"
-    return made
+        texts["gpu_options"] = f"precision = {_precision(options['precision'])}\n"
+    return texts
 
 
 @lru_cache(8)
@@ -29,13 +29,13 @@ def environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
     folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
     if accelerators & lite.NPU:
         vendors = lite.package_folder() / "vendors"
-        found = sorted(vendors.glob("*/dispatch"))
-        if not dispatch and not found:
+        vendor_folders = sorted(vendors.glob("*/dispatch"))
+        if not dispatch and not vendor_folders:
             raise UsageError(
                 "This LiteRT has no dispatch library for an NPU.",
                 "Give the folder of the vendor's: --runtime-option dispatch=FOLDER.",
             )
-        folder = Path(dispatch) if dispatch else found[0]
+        folder = Path(dispatch) if dispatch else vendor_folders[0]
         folders[lite.DISPATCH_LIBRARIES] = str(folder)
         compiler = Path(plugins) if plugins else folder.parent / "compiler"
         if compiler.is_dir():

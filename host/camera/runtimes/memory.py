@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from arenite.errors import ModelError
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.runtimes.base import TensorMemory
 
 #: Of a cache line, of AVX-512, and what LiteRT and ONNX Runtime ask of memory that they shall not copy.
 ALIGNMENT = 64
 
 
-def aligned(size: int) -> np.ndarray:
+def aligned_bytes(size: int) -> np.ndarray:
     """uint8 [size], zeroed, starting at a multiple of 64; its memory ends with its last view."""
     raw = np.zeros(max(size, 1) + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -49,13 +49,13 @@ class _Mallinfo2(ctypes.Structure):
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
     """glibc 2.33 and later."""
-    found = getattr(ctypes.CDLL(None), "mallinfo2", None)
-    if found is not None:
-        found.restype = _Mallinfo2
-    return found
+    function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if function is not None:
+        function.restype = _Mallinfo2
+    return function
 
 
-def held_bytes() -> int:
+def allocated_bytes() -> int:
     """What was asked of the allocator and not given back, for a model's size as the growth while it is opened.
 
     Pages that are in RAM say less: a model whose memory was another's before adds few of them, and one whose small
@@ -84,7 +84,7 @@ def mapped_bytes(path: Path) -> int:
     return total
 
 
-def place(source: Memory, target: int) -> None:
+def copy_tensor(source: TensorMemory, target: int) -> None:
     """Copy a tensor to address ``target``."""
     ctypes.memmove(target, source.address, source.bytes)
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import ModelError, UnsupportedModelError, UsageError
-from arenite.host.camera.runtimes.base import Memory, Slot
-from arenite.host.camera.runtimes.memory import aligned, held_bytes, parse_shape
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
+from arenite.host.camera.runtimes.memory import aligned_bytes, allocated_bytes, parse_shape
 
 #: Runtime name to the providers in the order in which operators are offered to them.
 PROVIDERS = {
@@ -58,22 +58,24 @@ class OnnxSession:
                 f"{', '.join(ort.get_available_providers())}.",
                 f"It needs {_BUILDS[name]}.",
             )
-        before = held_bytes()
+        before = allocated_bytes()
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = threads
         settings.inter_op_num_threads = 1
         settings.log_severity_level = 4  # what matters comes as an exception
         # Threads that wait for the next layer by spinning cost power and gain little on small models.
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        given = {key.removeprefix("provider."): text for key, text in options.items() if "." in key}
-        chosen = [(providers[0], given), *providers[1:]] if given else list(providers)
+        provider_options = {
+            key.removeprefix("provider."): text for key, text in options.items() if "." in key
+        }
+        chosen = [(providers[0], provider_options), *providers[1:]] if provider_options else list(providers)
         try:
             self._session = ort.InferenceSession(str(path), settings, providers=chosen)
             if self._session.get_providers()[0] != providers[0]:
                 raise UsageError(f"{providers[0]} did not start.", f"It needs {_BUILDS[name]}.")
             inputs, outputs = self._shapes(options)
             self._made: list[np.ndarray] = []
-            self.slots = tuple(Slot(self._place(inputs), self._place(outputs)) for _ in range(slots))
+            self.slots = tuple(TensorSlot(self._place(inputs), self._place(outputs)) for _ in range(slots))
             self._bound = [self._bind(slot) for slot in self.slots]
         except UsageError:
             raise
@@ -84,11 +86,11 @@ class OnnxSession:
             ) from error
         if name in ("onnx-cuda", "onnx-tensorrt"):
             self.notes += ("The GPU has memory of its own: inputs and outputs are copied once each.",)
-        self.resident_bytes = max(held_bytes() - before, sum(each.nbytes for each in self._made))
+        self.resident_bytes = max(allocated_bytes() - before, sum(each.nbytes for each in self._made))
         #: Inputs of the slot to its outputs.
         self.invoke: Callable[..., None] = self._invoke
 
-    def _shapes(self, options: Mapping[str, str]) -> tuple[list[Memory], list[Memory]]:
+    def _shapes(self, options: Mapping[str, str]) -> tuple[list[TensorMemory], list[TensorMemory]]:
         inputs = []
         for place, each in enumerate(self._session.get_inputs()):
             text = options.get(f"input{place}", options.get("input", "") if place == 0 else "")
@@ -104,7 +106,7 @@ class OnnxSession:
             known = [np.shape(made) for made in self._session.run(None, zeros)]
         return inputs, [self._described(each, shape) for each, shape in zip(outputs, known, strict=True)]
 
-    def _described(self, each: Any, shape: tuple[Any, ...]) -> Memory:
+    def _described(self, each: Any, shape: tuple[Any, ...]) -> TensorMemory:
         free = [size for size in shape if not isinstance(size, int) or size < 1]
         if each.type not in _DTYPES or free:
             what = f"has free sizes {free}" if free else f"is a {each.type}"
@@ -114,17 +116,17 @@ class OnnxSession:
             )
         dtype = _DTYPES[each.type]
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        return Memory(each.name, shape, dtype, 0, size)
+        return TensorMemory(each.name, shape, dtype, 0, size)
 
-    def _place(self, tensors: list[Memory]) -> tuple[Memory, ...]:
+    def _place(self, tensors: list[TensorMemory]) -> tuple[TensorMemory, ...]:
         made = []
         for memory in tensors:
-            self._made.append(aligned(memory.bytes))
+            self._made.append(aligned_bytes(memory.bytes))
             address = self._made[-1].ctypes.data
-            made.append(Memory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
+            made.append(TensorMemory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
         return tuple(made)
 
-    def _bind(self, slot: Slot) -> Any:
+    def _bind(self, slot: TensorSlot) -> Any:
         binding = self._session.io_binding()
         for bind, tensors in ((binding.bind_input, slot.inputs), (binding.bind_output, slot.outputs)):
             for memory in tensors:

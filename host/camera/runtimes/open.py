@@ -14,7 +14,7 @@ from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.runtimes.base import Runtime
 
 if TYPE_CHECKING:
-    from arenite.host.camera.runtimes.choice import Choice
+    from arenite.host.camera.runtimes.choice import RuntimeChoice
 
 LITERT = ("litert-cpu", "litert-gpu", "litert-npu")
 INTERPRETER = "litert-interpreter"
@@ -36,7 +36,7 @@ def open_runtime(
     """The model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
     ``auto``.
 
-    ``auto`` is what ``choose`` found on this device earlier for this very file, or found now with ``measure``;
+    ``auto`` is what ``choose_runtime`` found on this device earlier for this very file, or found now with ``measure``;
     otherwise LiteRT's or ONNX Runtime's CPU, which costs nothing to know. ``threads`` then holds unless the choice
     says otherwise. A delegate with ``measure`` is measured beside all others, and taken where it gains. A choice that
     can no longer be opened, such as an accelerator that was unplugged, gives way to the CPU, which ``notes`` says.
@@ -48,48 +48,50 @@ def open_runtime(
     path = Path(path)
     if threads < 1 or slots < 1:
         raise UsageError(f"{threads} threads and {slots} slots make no runtime.", "Give 1 or more of each.")
-    given = dict(options or {})
+    runtime_options = dict(options or {})
     kind = model_kind(path)
     delegate = name.startswith(DELEGATE)
     cpu = "onnx-cpu" if kind == "onnx" else "litert-cpu"
     automatic = name == "auto" or (delegate and measure)
     if automatic:
-        name, threads = _automatic(path, cpu, threads, given, measure, (name,) if delegate else ())
+        name, threads = _automatic(path, cpu, threads, runtime_options, measure, (name,) if delegate else ())
     try:
-        return _opened(path, kind, name, threads, slots, given)
+        return _open_named(path, kind, name, threads, slots, runtime_options)
     except AreniteError as error:
         if not automatic or name == cpu:
             raise
-        made = _opened(path, kind, cpu, threads, slots, given)
+        made = _open_named(path, kind, cpu, threads, slots, runtime_options)
         made.notes += (
             f"{name}, which was the best one here, cannot be had ({error.problem}): {cpu} runs instead.",
         )
         return made
 
 
-def _opened(path: Path, kind: str, name: str, threads: int, slots: int, given: Mapping[str, str]) -> Runtime:
+def _open_named(
+    path: Path, kind: str, name: str, threads: int, slots: int, runtime_options: Mapping[str, str]
+) -> Runtime:
     _check_name(name, kind, path)
     if name in ONNX:
         from arenite.host.camera.runtimes.onnx import OnnxSession
 
-        return OnnxSession(path, name, threads, slots, given)
+        return OnnxSession(path, name, threads, slots, runtime_options)
 
-    from arenite.host.camera.runtimes.verified import check_tflite
+    from arenite.host.camera.runtimes.verified import check_tflite_file
 
-    check_tflite(path)
+    check_tflite_file(path)
     if name not in LITERT:
-        return _stock(path, name, threads, slots, given)
+        return _stock(path, name, threads, slots, runtime_options)
     from arenite.host.camera.runtimes.litert import CompiledModel
 
     try:
-        return CompiledModel(path, name, threads, slots, given)
+        return CompiledModel(path, name, threads, slots, runtime_options)
     except OSError as error:
         if name != "litert-cpu":
             raise UsageError(
                 f"{name} needs LiteRT's C library: {error}.",
                 "Install a newer one: pip install -U ai-edge-litert",
             ) from error
-        made = _stock(path, INTERPRETER, threads, slots, given)
+        made = _stock(path, INTERPRETER, threads, slots, runtime_options)
         made.notes += (f"litert-cpu is not to be had ({error}): the stock interpreter runs instead.",)
         return made
 
@@ -134,11 +136,11 @@ def _check_name(name: str, kind: str, path: Path) -> None:
 def _automatic(
     path: Path, cpu: str, threads: int, options: Mapping[str, str], measure: bool, delegates: tuple[str, ...]
 ) -> tuple[str, int]:
-    choice: Choice | None
+    choice: RuntimeChoice | None
     if measure:
-        from arenite.host.camera.runtimes.choose import choose
+        from arenite.host.camera.runtimes.choose import choose_runtime
 
-        choice = choose(path, options=options, delegates=delegates)
+        choice = choose_runtime(path, options=options, delegates=delegates)
     else:
         from arenite.host.camera.runtimes.remembered import remembered
 
@@ -158,7 +160,7 @@ class Availability:
 
 
 def available() -> list[Availability]:
-    """Every runtime and whether this computer has what it needs. Whether it works for a model, ``choose`` finds out.
+    """Every runtime and whether this computer has what it needs. Whether it works for a model, ``choose_runtime`` finds out.
 
     Loads none of the accelerators' libraries.
     """

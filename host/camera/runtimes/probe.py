@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import AreniteError
-from arenite.host.camera.runtimes.base import Memory, Runtime
+from arenite.host.camera.runtimes.base import Runtime, TensorMemory
 from arenite.host.camera.runtimes.open import open_runtime
 
 #: Frames whose outputs are compared between runtimes.
-COMPARED = 3
+COMPARED_FRAMES = 3
 
 
-def fill(memory: Memory, seed: int) -> None:
+def fill_with_picture(memory: TensorMemory, seed: int) -> None:
     """The same picture for every runtime: smooth colours and some noise, over the range of the input's type."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(memory.shape, dtype=np.int64))
@@ -40,18 +40,18 @@ def fill(memory: Memory, seed: int) -> None:
     memory.array()[...] = values.astype(dtype)
 
 
-def answers(runtime: Runtime) -> list[np.ndarray]:
-    """Outputs for ``COMPARED`` pictures, copied."""
-    made = []
-    for seed in range(COMPARED):
+def output_samples(runtime: Runtime) -> list[np.ndarray]:
+    """Outputs for ``COMPARED_FRAMES`` pictures, copied."""
+    arrays = []
+    for seed in range(COMPARED_FRAMES):
         for place, memory in enumerate(runtime.slots[0].inputs):
-            fill(memory, seed + 10 * place)
+            fill_with_picture(memory, seed + 10 * place)
         runtime.invoke(0)
-        made += [memory.array().copy() for memory in runtime.slots[0].outputs]
-    return made
+        arrays += [memory.array().copy() for memory in runtime.slots[0].outputs]
+    return arrays
 
 
-def timed(runtime: Runtime, seconds: float) -> list[int]:
+def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
     """ns of each invocation, for at least ``seconds`` and 20 invocations."""
     taken: list[int] = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
@@ -71,16 +71,16 @@ def main() -> None:
         runtime = open_runtime(
             Path(asked["path"]), asked["name"], threads=asked["threads"], options=asked["options"]
         )
-        outputs = answers(runtime)
-        timed(runtime, asked["seconds"] / 5)
+        outputs = output_samples(runtime)
+        invocation_times(runtime, asked["seconds"] / 5)
     except AreniteError as error:
-        _say(lines, {"problem": error.problem})
+        _write_line(lines, {"problem": error.problem})
         return
-    _say(lines, {"warm": True})
+    _write_line(lines, {"warm": True})
     sys.stdin.readline()
-    taken = timed(runtime, asked["seconds"])
+    taken = invocation_times(runtime, asked["seconds"])
     np.savez(asked["outputs"], *outputs)
-    _say(
+    _write_line(
         lines,
         {
             "invocations": len(taken),
@@ -92,7 +92,7 @@ def main() -> None:
     )
 
 
-def _say(lines: Any, what: dict[str, Any]) -> None:
+def _write_line(lines: Any, what: dict[str, Any]) -> None:
     lines.write(json.dumps(what) + "\n")
     lines.flush()
 

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from arenite.host.camera.runtimes.choice import Measured
+from arenite.host.camera.runtimes.choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
 
 #: Joules used so far by the device, from any start: only differences are taken.
-Meter = Callable[[], float]
+JoulesReader = Callable[[], float]
 
 
-def joules(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> Meter | None:
+def joules(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
     """What ``power`` counts up to. None when its figures are estimates: made from the load, they would only say again
     which runtime takes longer."""
     if power.read(0.0).kind != MEASURED:
@@ -37,18 +37,18 @@ def joules(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> Me
     return read
 
 
-def probe(
+def probe_runtime(
     path: Path,
     name: str,
     threads: int,
     options: dict[str, str],
     outputs: Path,
-    meter: Meter | None,
+    meter: JoulesReader | None,
     seconds: float,
     timeout_s: float,
-) -> Measured:
+) -> CandidateResult:
     """``problem`` of the result says how it failed: refused, crashed or hung."""
-    asked = {
+    request = {
         "path": str(path.resolve()), "name": name, "threads": threads, "options": options, "seconds": seconds,
         "outputs": str(outputs),
     }  # fmt: skip
@@ -63,9 +63,9 @@ def probe(
         # A delegate that hangs must not hang this: the timer ends the child, and then reading ends.
         timer = _Timer(child, timeout_s)
         try:
-            first = _told(child, json.dumps(asked))
+            first = _exchange(child, json.dumps(request))
             before = meter() if meter is not None and "warm" in first else 0.0
-            last = _told(child, "go") if "warm" in first else first
+            last = _exchange(child, "go") if "warm" in first else first
             used = meter() - before if meter is not None and "invocations" in last else None
             child.wait()
         finally:
@@ -73,11 +73,13 @@ def probe(
         said.seek(0)
         words = said.read().decode("utf-8", "replace").split("\n")
     if "problem" in last:
-        return Measured(name, threads, problem=last["problem"])
+        return CandidateResult(name, threads, problem=last["problem"])
     if "invocations" not in last:
-        return Measured(name, threads, problem=_end(child.returncode, timer.fired, timeout_s, words))
+        return CandidateResult(
+            name, threads, problem=_failure_text(child.returncode, timer.fired, timeout_s, words)
+        )
     energy = None if used is None else 1000 * used / last["invocations"]
-    return Measured(
+    return CandidateResult(
         name, threads, last["median_ms"], last["p90_ms"], energy, last["resident_bytes"], None, "", tuple(last["notes"])
     )  # fmt: skip
 
@@ -106,7 +108,7 @@ class _Timer:
                     pipe.close()
 
 
-def _told(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
+def _exchange(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
     """The child's answer to ``line``; empty when it ended."""
     assert child.stdin is not None and child.stdout is not None
     try:
@@ -117,7 +119,7 @@ def _told(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
         return {}
 
 
-def _end(status: int, late: bool, timeout_s: float, said: list[str]) -> str:
+def _failure_text(status: int, late: bool, timeout_s: float, said: list[str]) -> str:
     last = next((line.strip() for line in reversed(said) if line.strip()), "")
     if late:
         return f"hung: no answer within {timeout_s:g} s."

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 from arenite.files import cache_directory
 
 if TYPE_CHECKING:
-    from arenite.host.camera.runtimes.choice import Choice
+    from arenite.host.camera.runtimes.choice import RuntimeChoice
 
 
-def remembered(path: Path, *, options: Mapping[str, str] | None = None) -> Choice | None:
+def remembered(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
     """The decision of an earlier ``choose``; None when there is none for this file, these versions and this device."""
     if not _folder().is_dir():  # nothing was ever chosen here: do not even read the model
         return None
     import json
 
-    from arenite.host.camera.runtimes.choice import Choice
+    from arenite.host.camera.runtimes.choice import RuntimeChoice
 
     try:
-        made = Choice.from_json(json.loads(kept_at(Path(path), dict(options or {})).read_bytes()))
+        made = RuntimeChoice.from_json(json.loads(cache_path(Path(path), dict(options or {})).read_bytes()))
     except (OSError, ValueError, KeyError, TypeError):  # missing, or of another version of ours
         return None
     return replace(made, remembered=True)
@@ -39,7 +39,7 @@ def _folder() -> Path:
     return cache_directory() / "runtimes"
 
 
-def kept_at(path: Path, options: dict[str, str]) -> Path:
+def cache_path(path: Path, options: dict[str, str]) -> Path:
     """Raises ``OSError`` when the model cannot be read."""
     import hashlib
     import json
@@ -58,16 +58,16 @@ def _versions() -> list[str]:
 
     made = []
     for module in ("ai_edge_litert", "tflite_runtime", "onnxruntime"):
-        found = importlib.util.find_spec(module)
-        if found is not None and found.origin:
-            site = Path(found.origin).parent.parent
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin:
+            site = Path(spec.origin).parent.parent
             made += sorted(each.name for each in site.glob(f"{module}*.dist-info"))
     return made
 
 
 def _device() -> list[str]:
     """What makes measurements comparable: the machine, its processor and how many cores this process may use."""
-    made = [platform.machine(), sys.platform, str(thread_counts()[-1])]
+    made = [platform.machine(), sys.platform, str(candidate_thread_counts()[-1])]
     for file in ("/proc/device-tree/model", "/proc/cpuinfo", "/proc/driver/nvidia/version"):
         with contextlib.suppress(OSError):
             text = Path(file).read_text("utf-8", "replace")
@@ -78,7 +78,7 @@ def _device() -> list[str]:
     return made
 
 
-def thread_counts() -> list[int]:
+def candidate_thread_counts() -> list[int]:
     """1, 2, 4, … up to the processors that this process may use."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     counts = [1]

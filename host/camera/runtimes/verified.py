@@ -19,7 +19,7 @@ _HINT = "The file is damaged: convert or download it again."
 _MAX_ELEMENTS = 1 << 31
 
 
-def check_tflite(path: Path) -> None:
+def check_tflite_file(path: Path) -> None:
     """Raises ``ModelError`` that names the file, the table and the field."""
     try:
         with path.open("rb") as file:

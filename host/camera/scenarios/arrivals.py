@@ -17,7 +17,7 @@ from arenite.host.camera.scenarios.rules import SCHEDULE_SEED
 _DRAWS = 4096
 
 
-def arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
+def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
     """Times in ns, without end; the first is 0."""
     generator = np.random.MT19937()
     # That of std::mt19937, of the seed's low 32 bits.

@@ -15,7 +15,7 @@ import numpy as np
 from arenite.host.camera.scenarios.rules import CONFIDENCE
 
 
-def binomial(most: int, trials: int, chance: float) -> np.ndarray:
+def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
     """F(t; trials, chance) for t = 0 ... ``most``: float64 [most + 1]."""
     t = np.arange(1, most + 1, dtype=np.float64)
     odds = math.log(chance) - math.log1p(-chance)
@@ -23,22 +23,22 @@ def binomial(most: int, trials: int, chance: float) -> np.ndarray:
     return np.minimum(np.cumsum(np.exp(logs + trials * math.log1p(-chance))), 1.0)
 
 
-def most_late(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
+def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
     """The most queries beyond the percentile's bound with which a run of ``queries`` counts; -1: not even with none."""
     chance = 1.0 - percentile / 100.0
     # Beyond the expected number the probability is above a half.
-    sums = binomial(min(queries, math.ceil(queries * chance) + 1), queries, chance)
+    sums = binomial_cdf(min(queries, math.ceil(queries * chance) + 1), queries, chance)
     return int(np.searchsorted(sums, 1.0 - confidence, side="right")) - 1
 
 
-def fewest_queries(late: int, percentile: float, confidence: float = CONFIDENCE) -> int:
+def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) -> int:
     """With how many queries in all a run with ``late`` of them beyond the bound counts."""
     low, high = late, max(64, 2 * late)
-    while most_late(high, percentile, confidence) < late:
+    while max_late_queries(high, percentile, confidence) < late:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if most_late(middle, percentile, confidence) < late:
+        if max_late_queries(middle, percentile, confidence) < late:
             low = middle
         else:
             high = middle
@@ -46,7 +46,7 @@ def fewest_queries(late: int, percentile: float, confidence: float = CONFIDENCE)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PercentileEstimate:
     """``value``: of the percentile, on the safe side; None when there were fewer than ``needed`` queries. The
     ``discarded`` slowest ones are above it."""
 
@@ -55,9 +55,13 @@ class Estimate:
     needed: int
 
 
-def estimate(ordered: np.ndarray, percentile: float, confidence: float = CONFIDENCE) -> Estimate:
+def estimate_percentile(
+    ordered: np.ndarray, percentile: float, confidence: float = CONFIDENCE
+) -> PercentileEstimate:
     """Of sorted latencies: the largest but for those that may be slower."""
-    late = most_late(len(ordered), percentile, confidence) if len(ordered) else -1
+    late = max_late_queries(len(ordered), percentile, confidence) if len(ordered) else -1
     if late < 1:
-        return Estimate(None, 0, fewest_queries(1, percentile, confidence))
-    return Estimate(int(ordered[len(ordered) - late]), late - 1, fewest_queries(1, percentile, confidence))
+        return PercentileEstimate(None, 0, min_queries(1, percentile, confidence))
+    return PercentileEstimate(
+        int(ordered[len(ordered) - late]), late - 1, min_queries(1, percentile, confidence)
+    )

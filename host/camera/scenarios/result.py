@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.camera.scenarios.early_stopping import Estimate, estimate, fewest_queries, most_late
+from arenite.host.camera.scenarios.early_stopping import (
+    PercentileEstimate,
+    estimate_percentile,
+    max_late_queries,
+    min_queries,
+)
 from arenite.host.camera.scenarios.rules import CONFIDENCE, SAMPLE_SEED, SCHEDULE_SEED, Rules
 
 #: Those that LoadGen reports.
@@ -31,7 +36,7 @@ class ScenarioResult:
     duration_s: float
     reasons: tuple[str, ...]
     latencies: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
-    stopping: Estimate | None = None
+    stopping: PercentileEstimate | None = None
     late: int | None = None  # server: queries beyond the bound
     latency_limit_ms: float | None = None
     target_qps: float | None = None
@@ -53,10 +58,10 @@ class ScenarioResult:
         ordered = self.latencies
         if not len(ordered):
             return {}
-        made = {"min": ordered[0], "mean": ordered.mean(), "max": ordered[-1]}
+        record = {"min": ordered[0], "mean": ordered.mean(), "max": ordered[-1]}
         for percent in PERCENTILES:
-            made[f"p{percent:g}"] = ordered[int(len(ordered) * (percent / 100))]
-        return {name: round(float(value) / 1e6, 6) for name, value in made.items()}
+            record[f"p{percent:g}"] = ordered[int(len(ordered) * (percent / 100))]
+        return {name: round(float(value) / 1e6, 6) for name, value in record.items()}
 
     def sentence(self) -> str:
         """The figure and whether it counts."""
@@ -68,16 +73,16 @@ class ScenarioResult:
 
     def rows(self) -> list[tuple[str, str]]:
         """For a table."""
-        made = [("scenario", self.rules.scenario), ("result", self.sentence())]
-        made += [("queries", f"{self.queries:,}"), ("samples", f"{self.samples:,}")]
-        made.append(("seconds", f"{self.duration_s:,.1f}"))
-        made += [(f"{name} ms", f"{value:,.3f}") for name, value in self.latency_ms().items()]
+        record = [("scenario", self.rules.scenario), ("result", self.sentence())]
+        record += [("queries", f"{self.queries:,}"), ("samples", f"{self.samples:,}")]
+        record.append(("seconds", f"{self.duration_s:,.1f}"))
+        record += [(f"{name} ms", f"{value:,.3f}") for name, value in self.latency_ms().items()]
         if self.late is not None:
-            made.append((f"later than {self.latency_limit_ms:g} ms", f"{self.late:,}"))
-        return made
+            record.append((f"later than {self.latency_limit_ms:g} ms", f"{self.late:,}"))
+        return record
 
     def to_json(self) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        record: dict[str, Any] = {
             "scenario": self.rules.scenario,
             "valid": self.valid,
             "reasons": list(self.reasons),
@@ -93,29 +98,29 @@ class ScenarioResult:
             "note": NOTE,
         }
         if self.stopping is not None:
-            made["early_stopping"] = {
+            record["early_stopping"] = {
                 "discarded": self.stopping.discarded,
                 "queries_needed": self.stopping.needed,
             }
         if self.rules.scenario == "server":
-            made["server"] = {
+            record["server"] = {
                 "latency_limit_ms": self.latency_limit_ms,
                 "target_qps": self.target_qps,
                 "completed_qps": self.completed_qps,
                 "late": self.late,
                 "trials": list(self.trials),
             }
-        return made
+        return record
 
 
-def judge_stream(
+def evaluate_stream(
     rules: Rules, latencies: np.ndarray, duration_s: float, seconds_issued: float
 ) -> ScenarioResult:
     """Single-stream and multi-stream: the percentile's estimate. ``seconds_issued``: when the last query was."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     reasons = _too_short(rules, seconds_issued) + _too_few(rules, len(ordered))
-    found = estimate(ordered, rules.percentile)
+    found = estimate_percentile(ordered, rules.percentile)
     if found.value is None and len(ordered) >= rules.least_queries:
         reasons.append(f"only {len(ordered)} queries, early stopping needs {found.needed}")
     return ScenarioResult(
@@ -130,37 +135,37 @@ def judge_stream(
     )
 
 
-def judge_offline(rules: Rules, samples: int, duration_s: float) -> ScenarioResult:
+def evaluate_offline(rules: Rules, samples: int, duration_s: float) -> ScenarioResult:
     reasons = _too_short(rules, duration_s)
     if samples < rules.least_samples:
         reasons.append(f"only {samples:,} samples, the rules ask for {rules.least_samples:,}")
     return ScenarioResult(rules, samples / duration_s, 1, samples, duration_s, tuple(reasons))
 
 
-def judge_server(
+def evaluate_server(
     rules: Rules,
     latencies: np.ndarray,
     duration_s: float,
     seconds_scheduled: float,
     target_qps: float,
     limit_ms: float,
-    broken_off: bool = False,
+    aborted: bool = False,
 ) -> ScenarioResult:
-    """``seconds_scheduled``: when the last query was due. ``broken_off``: it was hopeless."""
+    """``seconds_scheduled``: when the last query was due. ``aborted``: it was hopeless."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     limit_ns = round(limit_ms * 1e6)
     late = int(len(ordered) - np.searchsorted(ordered, limit_ns, side="right"))
     reasons = _too_short(rules, seconds_scheduled) + _too_few(rules, len(ordered))
     share = late / len(ordered) if len(ordered) else 1.0
-    if broken_off:
+    if aborted:
         reasons.append(f"broken off: {late:,} of {len(ordered):,} queries came after {limit_ms:g} ms")
     elif len(ordered) and ordered[int(len(ordered) * (rules.percentile / 100))] > limit_ns:
         reasons.append(f"{100 * share:.2f} % of the queries came after {limit_ms:g} ms")
-    elif most_late(len(ordered), rules.percentile) < late:
+    elif max_late_queries(len(ordered), rules.percentile) < late:
         reasons.append(
             f"{late:,} late queries, of which {CONFIDENCE:.0%} confidence needs "
-            f"{fewest_queries(late, rules.percentile):,} queries, and there were {len(ordered):,}"
+            f"{min_queries(late, rules.percentile):,} queries, and there were {len(ordered):,}"
         )
     return ScenarioResult(
         rules,

@@ -8,16 +8,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Frame, Window
-from arenite.host.camera.scenarios.arrivals import arrivals, samples
-from arenite.host.camera.scenarios.early_stopping import fewest_queries
-from arenite.host.camera.scenarios.result import ScenarioResult, judge_offline, judge_server, judge_stream
+from arenite.host.camera.frame import CropWindow, Frame
+from arenite.host.camera.scenarios.arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.early_stopping import min_queries
+from arenite.host.camera.scenarios.result import (
+    ScenarioResult,
+    evaluate_offline,
+    evaluate_server,
+    evaluate_stream,
+)
 from arenite.host.camera.scenarios.rules import RULES, SAMPLE_SEED, SERVER_LATENCY_MS, Rules
-from arenite.host.camera.scenarios.system import Clock, FrameSystem, Say, System, WallClock
-from arenite.host.camera.served import Served
+from arenite.host.camera.scenarios.system import Clock, FrameSystem, ProgressReport, System, WallClock
+from arenite.host.camera.served import ServedFrame
 
 #: Of ``quick``: long enough for a first figure, and labelled as not valid.
-QUICK_S = 10.0
+QUICK_DURATION_S = 10.0
 #: LoadGen makes the offline query this much longer than the expected rate needs.
 _SLACK = 1.1
 #: A server run goes on past its duration while a few more queries could settle it, at most so much longer.
@@ -34,9 +39,9 @@ def run_scenario(
     latency_ms: float | None = None,
     qps: float | None = None,
     clock: Clock | None = None,
-    say: Say = lambda text: None,
-    served: Callable[[Served], None] | None = None,
-    window: Window | None = None,
+    report: ProgressReport = lambda text: None,
+    served: Callable[[ServedFrame], None] | None = None,
+    window: CropWindow | None = None,
 ) -> ScenarioResult:
     """One scenario on a server and the pictures of its library.
 
@@ -61,33 +66,33 @@ def run_scenario(
         if value is not None and value <= 0:
             raise UsageError(f"A {what} of {value:g} is not above 0.", "Leave it out for the rules' own.")
     clock = clock or WallClock()
-    seconds = duration_s if duration_s is not None else QUICK_S if quick else rules.least_s
+    seconds = duration_s if duration_s is not None else QUICK_DURATION_S if quick else rules.least_s
     with FrameSystem(server, frames, served, window) as system:
         system.warm_up()
         if rules.scenario == "server":
-            from arenite.host.camera.scenarios.search import find_rate
+            from arenite.host.camera.scenarios.search import find_max_rate
 
             limit = latency_ms or SERVER_LATENCY_MS
             if qps is not None:
                 result = server_run(rules, system, clock, seconds, qps, limit)
             else:
-                result = find_rate(rules, system, clock, seconds, limit, say=say)
+                result = find_max_rate(rules, system, clock, seconds, limit, report=report)
         elif rules.scenario == "offline":
-            result = offline(rules, system, clock, seconds, say=say)
+            result = offline_run(rules, system, clock, seconds, report=report)
         else:
-            result = stream(rules, system, clock, seconds)
+            result = stream_run(rules, system, clock, seconds)
     return result.with_reason("a quick run") if quick else result
 
 
 def rules_of(name: str) -> Rules:
     """Raises ``UsageError``."""
-    found = RULES.get(name.lower().replace("_", "-"))
-    if found is None:
+    known_rules = RULES.get(name.lower().replace("_", "-"))
+    if known_rules is None:
         raise UsageError(f"There is no scenario '{name}'.", f"Give one of {', '.join(RULES)}.")
-    return found
+    return known_rules
 
 
-def stream(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
+def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
     """One query after the other, each of ``rules.samples_per_query`` neighbouring samples. Ends when the time is over
     and there are as many queries as the rules ask for, which a slow system takes longer for."""
     per, count = rules.samples_per_query, system.samples
@@ -105,22 +110,22 @@ def stream(rules: Rules, system: System, clock: Clock, seconds: float) -> Scenar
         now = clock.now()
         latencies.append(now - issued)
         system.rest()
-    return judge_stream(rules, np.array(latencies), (now - begin) / 1e9, (issued - begin) / 1e9)
+    return evaluate_stream(rules, np.array(latencies), (now - begin) / 1e9, (issued - begin) / 1e9)
 
 
-def offline(
-    rules: Rules, system: System, clock: Clock, seconds: float, say: Say = lambda text: None
+def offline_run(
+    rules: Rules, system: System, clock: Clock, seconds: float, report: ProgressReport = lambda text: None
 ) -> ScenarioResult:
     """All samples in one query, of which there are enough for the time and for the rules."""
-    rate = _rate(system, clock)
+    rate = trial_rate(system, clock)
     count = max(rules.least_samples if seconds >= rules.least_s else 1, int(_SLACK * seconds * rate))
-    say(f"Offline: one query of {count:,} samples, at about {rate:,.0f} a second.")
+    report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} a second.")
     query = [number % system.samples for number in range(count)]
     begin = clock.now()
     system.serve(query)
     seconds = (clock.now() - begin) / 1e9
     system.rest()
-    return judge_offline(rules, count, seconds)
+    return evaluate_offline(rules, count, seconds)
 
 
 def server_run(
@@ -136,10 +141,10 @@ def server_run(
     hopeless = (1 - rules.percentile / 100) * (expected + 6 * expected**0.5 + 64)
     chosen = samples(system.samples, SAMPLE_SEED)
     latencies = array("q")
-    late, due, broken_off = 0, 0, False
+    late, due, aborted = 0, 0, False
     needed, needed_for = 0, -1  # queries in all, for that many late ones
     begin = now = clock.now()
-    for due in arrivals(qps):
+    for due in poisson_arrivals(qps):
         at = begin + due
         clock.sleep_until(at)
         system.serve([next(chosen)])
@@ -148,19 +153,19 @@ def server_run(
         system.rest()
         late += now - at > limit
         if late > hopeless:
-            broken_off = True
+            aborted = True
             break
         # As in LoadGen the last query is the first one that is due at the end or later.
         if due < end or (len(latencies) < needed and due < end * _EXTRA):
             continue
         if late != needed_for:
-            needed, needed_for = fewest_queries(late, rules.percentile), late
+            needed, needed_for = min_queries(late, rules.percentile), late
         if len(latencies) >= needed or due >= end * _EXTRA:
             break
-    return judge_server(rules, np.array(latencies), (now - begin) / 1e9, due / 1e9, qps, limit_ms, broken_off)
+    return evaluate_server(rules, np.array(latencies), (now - begin) / 1e9, due / 1e9, qps, limit_ms, aborted)
 
 
-def _rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
+def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
     """Samples per second, by a trial."""
     done, begin = 0, clock.now()
     while (spent := clock.now() - begin) < seconds * 1e9 or done == 0:

@@ -10,8 +10,8 @@ from typing import Any
 
 from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import Rules
-from arenite.host.camera.scenarios.run import _rate, server_run
-from arenite.host.camera.scenarios.system import Clock, Say, System
+from arenite.host.camera.scenarios.run import server_run, trial_rate
+from arenite.host.camera.scenarios.system import Clock, ProgressReport, System
 
 #: All trials have the same number of queries, so that their arrivals are the same but for the scale, and latencies grow
 #: with the rate: as many as the system can answer in so long, or in so large a part of the full run. They are judged by
@@ -23,17 +23,17 @@ _PRECISION, _STEP = 0.02, 0.97
 _FULL_RUNS = 5
 
 
-def find_rate(
+def find_max_rate(
     rules: Rules,
     system: System,
     clock: Clock,
     seconds: float,
     limit_ms: float,
-    say: Say = lambda text: None,
+    report: ProgressReport = lambda text: None,
 ) -> ScenarioResult:
     """The result of the full run that counts, or of the last one that was tried; ``trials`` lists the others."""
     trials: list[dict[str, Any]] = []
-    capacity = _rate(system, clock)
+    capacity = trial_rate(system, clock)
 
     queries = max(_TRIAL_QUERIES, capacity * min(_TRIAL_S, seconds * _TRIAL_SHARE))
 
@@ -47,7 +47,7 @@ def find_rate(
         p99 = result.latency_ms().get("p99")
         assert result.target_qps is not None
         trials.append({"run": kind, "qps": round(result.target_qps, 3), "p99_ms": p99, "good": good})
-        say(
+        report(
             f"Server: {result.target_qps:,.1f} queries a second, p99 {p99 or 0:.3f} ms: {'good' if good else 'no'}."
         )
         return good

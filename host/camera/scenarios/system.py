@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from arenite.host.camera.frame import Frame, Window
-from arenite.host.camera.served import Served
+from arenite.host.camera.frame import CropWindow, Frame
+from arenite.host.camera.served import ServedFrame
 
 #: Samples of one query that are recorded: the first ones, and then one in so many.
 _FIRST, _EVERY = 8, 64
@@ -66,15 +66,15 @@ class FrameSystem:
         self,
         server: Any,
         frames: Sequence[Frame],
-        record: Callable[[Served], None] | None = None,
-        window: Window | None = None,
+        record: Callable[[ServedFrame], None] | None = None,
+        window: CropWindow | None = None,
     ) -> None:
         self._server, self._window = server, window
         self._frames = list(frames)
         self.overlap = hasattr(server, "prepare") and server.slots > 1
         self._record = record
-        self._served: list[Served] = []
-        self._asked: SimpleQueue[_Work | None] = SimpleQueue()
+        self._served: list[ServedFrame] = []
+        self._queued: SimpleQueue[_Work | None] = SimpleQueue()
         self._computed: SimpleQueue[_Work] = SimpleQueue()
         self._worker: threading.Thread | None = None
 
@@ -83,7 +83,7 @@ class FrameSystem:
 
     def __exit__(self, *_: object) -> None:
         if self._worker is not None:
-            self._asked.put(None)
+            self._queued.put(None)
             self._worker.join()
             self._worker = None
 
@@ -97,9 +97,9 @@ class FrameSystem:
             return
         server, frames, served = self._server, self._frames, self._served
         for number, sample in enumerate(samples):
-            made = server.serve(frames[sample], 0, self._window)
+            answered = server.serve(frames[sample], 0, self._window)
             if number % _EVERY == 0 or number < _FIRST:
-                served.append(made)
+                served.append(answered)
 
     def rest(self) -> None:
         """Between queries, when no clock runs."""
@@ -129,7 +129,7 @@ class FrameSystem:
             begin = clock()
             server.prepare(work.frame, work.slot, self._window)
             work.spans["preprocess"] = (begin, clock())
-            self._asked.put(work)
+            self._queued.put(work)
         for _ in range(server.slots - len(free)):
             self._finish()
 
@@ -143,7 +143,7 @@ class FrameSystem:
             work.spans["postprocess"] = (begin, time.monotonic_ns())
             frame = work.frame
             self._served.append(
-                Served(
+                ServedFrame(
                     0,
                     frame.source,
                     frame.sequence,
@@ -157,7 +157,7 @@ class FrameSystem:
 
     def _compute(self) -> None:
         clock = time.monotonic_ns
-        while (work := self._asked.get()) is not None:
+        while (work := self._queued.get()) is not None:
             begin = clock()
             try:
                 self._server.invoke(work.slot)
@@ -177,4 +177,4 @@ class _Work:
 
 
 #: Told about the progress, in words.
-Say = Callable[[str], None]
+ProgressReport = Callable[[str], None]

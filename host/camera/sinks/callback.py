@@ -12,27 +12,27 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.sinks.writer import to_stderr
 
-Function = Callable[[Served, Frame | None], Any]
+FrameCallback = Callable[[ServedFrame, Frame | None], Any]
 
 _HINT = "Give MODULE:FUNCTION or FILE.py:FUNCTION; the function takes (served, frame)."
 
 
-class Callback:
+class CallbackSink:
     """Calls ``function(served, frame)`` in the loop's own thread, so what it takes is taken from the loop.
 
     The frame's pixels are lent for the call. An exception is reported once, with its traceback; the loop lives on and
     the function is called again with the next frame. ``failures`` counts them.
     """
 
-    def __init__(self, function: Function, *, report: Callable[[str], None] = to_stderr) -> None:
+    def __init__(self, function: FrameCallback, *, report: Callable[[str], None] = to_stderr) -> None:
         self._function, self._report = function, report
         self.name = getattr(function, "__qualname__", type(function).__name__)
         self.failures = 0
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         try:
             self._function(served, frame)
         except Exception:
@@ -48,7 +48,7 @@ class Callback:
             self._report(f"The callback {self.name} failed on {self.failures:,} frames.")
 
 
-def load_callback(text: str) -> Function:
+def load_callback(text: str) -> FrameCallback:
     """The function that ``text`` names: ``package.module:function`` or ``file.py:function``.
 
     Raises ``UsageError``, also for a module that fails while it is imported.

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import Served
-from arenite.host.camera.sinks.writer import Writer, to_stderr
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
-class JsonLines:
+class JsonLinesSink:
     """A line per frame, on disk within a second. The line is made in the loop's thread (some 20 µs, spread evenly);
     the writing is left to another."""
 
@@ -22,7 +22,7 @@ class JsonLines:
     ) -> None:
         """``path``: ``-`` for standard output. ``lossless``: of a recording, wait for a slow reader instead of leaving
         lines out. Raises ``UsageError``."""
-        self._writer = Writer(path, lossless=lossless, report=report)
+        self._writer = LineWriter(path, lossless=lossless, report=report)
 
     @property
     def failure(self) -> str | None:
@@ -33,7 +33,7 @@ class JsonLines:
     def lost(self) -> int:
         return self._writer.lost
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         self._writer.write(_ENCODE(served.to_json()) + "\n")
 
     def close(self) -> None:

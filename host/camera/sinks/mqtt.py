@@ -12,7 +12,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
 
@@ -23,7 +23,7 @@ _BACKOFF_S = (1, 30)
 _LOOK_S = 0.5
 
 
-class Mqtt:
+class MqttSink:
     """Publishes the JSON of each frame under the topic, and ``online`` or ``offline``, retained, under
     ``TOPIC/status``; the broker itself says ``offline`` when this process dies (last will).
 
@@ -41,8 +41,8 @@ class Mqtt:
         self._mqtt, self._report = mqtt, report
         self.sent = self.lost = 0
         self.connected = False
-        self._told = False  # of the present outage
-        self._frames: deque[Served] = deque(maxlen=queue)
+        self._outage_reported = False  # of the present outage
+        self._frames: deque[ServedFrame] = deque(maxlen=queue)
         self._state = threading.Condition()
         self._ending = False
         self._client = self._make()
@@ -51,7 +51,7 @@ class Mqtt:
         self._thread = threading.Thread(target=self._run, name="arenite-mqtt", daemon=True)
         self._thread.start()
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         with self._state:
             if len(self._frames) == self._frames.maxlen:
                 self.lost += 1
@@ -98,7 +98,7 @@ class Mqtt:
             return
         client.publish(self.broker.status, "online", qos=1, retain=True)
         with self._state:
-            back, self._told = self._told, False
+            back, self._outage_reported = self._outage_reported, False
             self.connected = True
             self._state.notify_all()
         if back:
@@ -112,41 +112,41 @@ class Mqtt:
             self._outage(f"the connection was lost: {reason}")
 
     def _outage(self, why: str) -> None:
-        if not self._told:
-            self._told = True
+        if not self._outage_reported:
+            self._outage_reported = True
             self._report(f"MQTT broker {self.broker.name}: {why}. Trying again; the loop goes on.")
 
     def _run(self) -> None:
-        flying: deque[Any] = deque()
+        in_flight: deque[Any] = deque()
         while True:
             with self._state:
                 self._state.wait_for(
-                    lambda: self._ending or (self.connected and self._frames), _LOOK_S if flying else None
+                    lambda: self._ending or (self.connected and self._frames), _LOOK_S if in_flight else None
                 )
                 served = self._frames.popleft() if self._frames and self.connected else None
                 ending = self._ending
             if served is None:
                 if ending:
                     break
-                self._settle(flying, _INFLIGHT)
+                self._settle(in_flight, _INFLIGHT)
                 continue
             # Made here, so that a frame that is overtaken costs nothing.
             text = json.dumps(served.to_json(), separators=(",", ":"), default=str)
             b = self.broker
-            flying.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
-            self._settle(flying, _INFLIGHT)
-        self._settle(flying, 0)
+            in_flight.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
+            self._settle(in_flight, _INFLIGHT)
+        self._settle(in_flight, 0)
 
-    def _settle(self, flying: deque[Any], allowed: int) -> None:
+    def _settle(self, in_flight: deque[Any], allowed: int) -> None:
         """Count what has left, and wait until at most ``allowed`` have not."""
-        while flying:
-            left = _left(flying[0])
+        while in_flight:
+            left = _left(in_flight[0])
             if left is None:
-                if len(flying) <= allowed or not self.connected:
+                if len(in_flight) <= allowed or not self.connected:
                     return
-                self._wait(flying[0], 0.5)
+                self._wait(in_flight[0], 0.5)
             else:
-                flying.popleft()
+                in_flight.popleft()
                 self.sent += left
                 self.lost += not left
 

@@ -56,14 +56,14 @@ def parse_broker(url: str) -> Broker:
         raise UsageError(
             f"The MQTT address has the topic '{topic[:80]}', which cannot be published to.", _HINT
         )
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    qos = _choice(given.pop("qos", "0"), "qos", ("0", "1", "2"))
-    retain = _choice(given.pop("retain", "0"), "retain", ("0", "1"))
-    files = {name: given.pop(name, None) for name in ("ca", "cert", "key")}
-    client = given.pop("client", "")
+    url_options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    qos = _choice(url_options.pop("qos", "0"), "qos", ("0", "1", "2"))
+    retain = _choice(url_options.pop("retain", "0"), "retain", ("0", "1"))
+    files = {name: url_options.pop(name, None) for name in ("ca", "cert", "key")}
+    client = url_options.pop("client", "")
     tls = parts.scheme == "mqtts"
-    if given:
-        raise UsageError(f"The MQTT address has an unknown option '{next(iter(given))}'.", _HINT)
+    if url_options:
+        raise UsageError(f"The MQTT address has an unknown option '{next(iter(url_options))}'.", _HINT)
     for name, path in files.items():
         if path is not None and not tls:
             raise UsageError(f"The MQTT address has the option '{name}' without TLS.", _HINT)

@@ -23,7 +23,7 @@ def to_stderr(problem: str) -> None:
     print(problem, file=sys.stderr, flush=True)
 
 
-class Writer:
+class LineWriter:
     """``write`` never waits for the file, except when ``lossless``: then it waits while the buffer is full, and
     nothing is lost; else what does not fit is left out and counted.
 

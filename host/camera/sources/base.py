@@ -18,7 +18,7 @@ class EndOfSource(Exception):
 
 
 @dataclass(slots=True)
-class Counters:
+class SourceCounters:
     """Since the source was opened; over all reconnects."""
 
     captured: int = 0  # frames that the camera made, as far as its sequence numbers tell
@@ -48,7 +48,7 @@ class Source(Protocol):
         ...
 
     @property
-    def counters(self) -> Counters: ...
+    def counters(self) -> SourceCounters: ...
 
     def open(self) -> Format:
         """Start. Raises ``SourceLost`` or ``UsageError``; may be called again after ``close``."""

@@ -9,7 +9,7 @@ import numpy as np
 from arenite.errors import UsageError
 
 
-def decoded(data: bytes, order: str, name: str) -> np.ndarray:
+def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
     """A PNG, JPEG, BMP … file as uint8 [height, width, 3] in ``order``, rgb or bgr.
 
     Raises ``UsageError`` where it is no picture, or nothing is installed that reads it.

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, EndOfSource
-from arenite.host.camera.sources.decode import decoded
-from arenite.host.camera.sources.paced import Pace
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters
+from arenite.host.camera.sources.decode import decode_picture
+from arenite.host.camera.sources.paced import FrameClock
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
 
 
 def pictures_of(spec: str) -> list[Path]:
     """The files of a folder by their endings, of a pattern, or a single one; by name. Empty for none."""
     path = Path(spec)
     if path.is_dir():
-        found = [p for p in path.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()]
+        found = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
     elif path.is_file():
         found = [path]
     else:
@@ -27,7 +27,7 @@ def pictures_of(spec: str) -> list[Path]:
     return sorted(found)
 
 
-class Folder:
+class PictureFolder:
     """A ``Source``; each picture has its own size. ``live``: ``fps`` a second, late ones are skipped; else each as soon
     as it is asked for. A file that is no picture is counted as an error and skipped."""
 
@@ -44,16 +44,18 @@ class Folder:
         if pixels not in ("rgb", "bgr"):
             raise UsageError(f"Pictures are not read as {pixels}.", "Ask for rgb or bgr.")
         self.name, self.live = spec, live
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self._loop, self._pixels, self._index = loop, pixels, index
         self._files: list[Path] = []
         self._last = -1
-        self._pace = Pace(live, fps or 30.0)
+        self._pace = FrameClock(live, fps or 30.0)
 
     def open(self) -> Format:
         self._files = pictures_of(self.name)
         if not self._files:
-            raise UsageError(f"There are no pictures in {self.name}.", f"Looked for {', '.join(ENDINGS)}.")
+            raise UsageError(
+                f"There are no pictures in {self.name}.", f"Looked for {', '.join(PICTURE_SUFFIXES)}."
+            )
         self._pace.restart()
         problem = None
         for number in range(len(self._files)):
@@ -86,7 +88,7 @@ class Folder:
     def _frame(self, number: int, time_ns: int, missed: int) -> Frame:
         path = self._files[number % len(self._files)]
         try:
-            picture = decoded(path.read_bytes(), self._pixels, str(path))
+            picture = decode_picture(path.read_bytes(), self._pixels, str(path))
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from error
         high, wide = picture.shape[:2]

@@ -1,7 +1,7 @@
 """GStreamer pipelines: by the command ``gst-launch-1.0``, whose raw frames come through a pipe, else by an OpenCV that
 was built with GStreamer.
 
-Tried with videotestsrc. The pipeline of a Jetson's camera (``csi``) never ran on one: what is checked is that it is
+Tried with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) never ran on one: what is checked is that it is
 what NVIDIA's guide to accelerated GStreamer describes.
 """
 
@@ -20,9 +20,9 @@ from arenite.converters.processing.colour import PLANES, planes_of
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.latest import Stream
-from arenite.host.camera.sources.memory import Recycled
-from arenite.host.camera.sources.shown import shown
+from arenite.host.camera.sources.latest import PictureStream
+from arenite.host.camera.sources.memory import BufferPool
+from arenite.host.camera.sources.shown import redacted
 
 #: GStreamer's names of pixels, ours, and bytes of one in the first plane.
 FORMATS = {
@@ -44,11 +44,11 @@ FORMATS = {
 #: Seconds until a pipeline tells what it delivers, and until it has ended when told to.
 START_S, END_S = 20.0, 2.0
 #: What any of our own elements agreed on: now and then GStreamer does not tell it of one of them.
-_TOLD = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
+_CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
 PIPE_BYTES = 1 << 20
 
 
-def csi(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
+def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
     """The pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, the converter brings
     it where a CPU can read it.
 
@@ -65,7 +65,7 @@ def csi(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") 
     )
 
 
-def format_of(caps: str) -> Format | None:
+def format_from_caps(caps: str) -> Format | None:
     """From a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None for no raw video of a
     known format. Strides are GStreamer's: rows begin at multiples of four bytes."""
     fields = {name: value.strip(' "\n') for name, value in re.findall(r"([\w-]+)=\(\w+\)([^,;]+)", caps)}
@@ -82,17 +82,17 @@ def format_of(caps: str) -> Format | None:
     return Format(pixels, width, height, tuple(-(-row // 4) * 4 for row in rows), fps)
 
 
-class Pipeline:
-    """A ``Stream`` by ``gst-launch-1.0``. What is none of our formats is converted to one."""
+class GStreamerPipeline:
+    """A ``PictureStream`` by ``gst-launch-1.0``. What is none of our formats is converted to one."""
 
     def __init__(self, pipeline: str, name: str | None = None) -> None:
-        self.name = name or f"gst:{shown(pipeline)}"
+        self.name = name or f"gst:{redacted(pipeline)}"
         self._pipeline = pipeline
         self._process: subprocess.Popen[str] | None = None
         self._pipe = -1
         self._format: Format | None = None
-        self._said: list[str] = []
-        self._known = threading.Event()
+        self._messages: list[str] = []
+        self._caps_known = threading.Event()
         self._reader: threading.Thread | None = None
 
     def open(self) -> Format:
@@ -124,7 +124,7 @@ class Pipeline:
             *("queue", "name=arenite-queue", "leaky=downstream", "max-size-buffers=1", "!"),
             *("fdsink", "name=arenite", f"fd={writing}", "sync=false"),
         ]
-        self._said, self._known, self._format = [], threading.Event(), None
+        self._messages, self._caps_known, self._format = [], threading.Event(), None
         try:
             self._process = subprocess.Popen(
                 words,
@@ -139,14 +139,14 @@ class Pipeline:
         self._pipe = reading
         self._reader = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
         self._reader.start()
-        self._known.wait(START_S)
+        self._caps_known.wait(START_S)
         if self._format is None:
             self.close()
             why = next(
-                (line for line in self._said if "ERROR" in line or "WARNING" in line), "it told nothing"
+                (line for line in self._messages if "ERROR" in line or "WARNING" in line), "it told nothing"
             )
             raise SourceLost(
-                f"The pipeline {self.name} delivers no raw video: {shown(why.strip())}",
+                f"The pipeline {self.name} delivers no raw video: {redacted(why.strip())}",
                 f"Try it with gst-launch-1.0; its last element must give one of {', '.join(FORMATS)}.",
             )
         return self._format
@@ -155,26 +155,26 @@ class Pipeline:
         """gst-launch tells what its elements agreed on, and its errors; until it ends."""
         assert process.stdout is not None
         for line in process.stdout:
-            if _TOLD.search(line):
+            if _CAPS_LINE.search(line):
                 caps = line.partition("caps = ")[2]
                 if "NULL" in caps:
                     continue  # it ends
-                format = format_of(caps)
-                if not self._known.is_set():
+                format = format_from_caps(caps)
+                if not self._caps_known.is_set():
                     self._format = format
                     if format is None:
-                        self._said.append(f"ERROR: it gives {caps}")
-                    self._known.set()
+                        self._messages.append(f"ERROR: it gives {caps}")
+                    self._caps_known.set()
                 elif format != self._format:
                     # Nobody can tell where in the pipe the first picture of the new size begins.
-                    self._said.append(f"from now on it gives {caps}")
+                    self._messages.append(f"from now on it gives {caps}")
                     self._format = None
                     process.terminate()
             elif "ERROR" in line or "WARNING" in line or "erroneous" in line:
-                self._said.append(line)
-        self._known.set()
+                self._messages.append(line)
+        self._caps_known.set()
 
-    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         format = self._format
         if format is None:
             return None
@@ -187,9 +187,10 @@ class Pipeline:
             except OSError:
                 count = 0
             if not count:
-                if self._said:
+                if self._messages:
                     raise SourceLost(
-                        f"{self.name} failed: {shown(self._said[-1].strip())}", "Try it with gst-launch-1.0."
+                        f"{self.name} failed: {redacted(self._messages[-1].strip())}",
+                        "Try it with gst-launch-1.0.",
                     )
                 return None
             got += count
@@ -223,7 +224,7 @@ def _words(text: str) -> list[str]:
         raise UsageError(f"The pipeline has unbalanced quotes: {error}.", "Close them.") from error
 
 
-def stream(pipeline: str, name: str | None = None) -> Stream:
+def stream(pipeline: str, name: str | None = None) -> PictureStream:
     """By the command, which delivers what the pipeline does; by OpenCV, which makes blue, green, red of everything,
     where only that has GStreamer."""
     if shutil.which("gst-launch-1.0") is None:
@@ -233,6 +234,6 @@ def stream(pipeline: str, name: str | None = None) -> Stream:
             if opencv().videoio_registry.hasBackend(opencv().CAP_GSTREAMER):
                 end = "videoconvert ! video/x-raw,format=BGR ! appsink drop=true max-buffers=1 sync=false"
                 return NetworkStream(
-                    f"{pipeline} ! {end}", pipeline=True, name=name or f"gst:{shown(pipeline)}"
+                    f"{pipeline} ! {end}", pipeline=True, name=name or f"gst:{redacted(pipeline)}"
                 )
-    return Pipeline(pipeline, name)
+    return GStreamerPipeline(pipeline, name)

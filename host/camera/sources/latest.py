@@ -11,22 +11,22 @@ import numpy as np
 
 from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, SourceLost
-from arenite.host.camera.sources.memory import Recycled, behind_one_another
-from arenite.host.camera.sources.thin import Thin
+from arenite.host.camera.sources.base import SourceCounters, SourceLost
+from arenite.host.camera.sources.memory import BufferPool, consecutive_planes
+from arenite.host.camera.sources.thin import FrameDecimator
 
 #: For a thread to end; one that waits for its connection to time out is left behind.
 JOIN_S = 5.0
 
 
-class Stream(Protocol):
+class PictureStream(Protocol):
     """A connection. All of it is called by one thread, but ``close``, which makes a waiting ``next`` return."""
 
     name: str
 
     def open(self) -> Format: ...
 
-    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         """The next picture in memory taken from ``memory``; None when the stream has ended. Raises ``SourceLost``."""
         ...
 
@@ -41,16 +41,16 @@ class _Picture:
     time_ns: int
 
 
-class Latest:
-    """A ``Source`` of a ``Stream``. A stream that ends is a camera that is lost."""
+class LatestFrameSource:
+    """A ``Source`` of a ``PictureStream``. A stream that ends is a camera that is lost."""
 
     live = True
 
-    def __init__(self, stream: Stream, *, index: int = 0) -> None:
+    def __init__(self, stream: PictureStream, *, index: int = 0) -> None:
         self.name = stream.name
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self._stream, self._index = stream, index
-        self._memory = Recycled()
+        self._memory = BufferPool()
         self._there = threading.Condition()
         self._newest: _Picture | None = None
         self._problem: SourceLost | None = None
@@ -58,7 +58,7 @@ class Latest:
         self._end = threading.Event()
         self._number = -1  # of the last picture that came
         self._last = -1  # of the last one handed out
-        self._thin = Thin()
+        self._decimator = FrameDecimator()
 
     def open(self) -> Format:
         format = self._stream.open()
@@ -74,18 +74,18 @@ class Latest:
         problem: SourceLost | None = None
         try:
             while not end.is_set():
-                made = self._stream.next(self._memory)
-                if made is None:
+                picture_and_format = self._stream.next(self._memory)
+                if picture_and_format is None:
                     problem = SourceLost(f"{self.name} ended.", "Check that it still sends.")
                     break
                 with self._there:
                     if end is not self._end:
-                        self._memory.back(made[0])
+                        self._memory.back(picture_and_format[0])
                         break
                     self._number += 1
                     if self._newest is not None:
                         self._memory.back(self._newest.memory)
-                    self._newest = _Picture(*made, self._number, time.monotonic_ns())
+                    self._newest = _Picture(*picture_and_format, self._number, time.monotonic_ns())
                     self._there.notify()
         except AreniteError as error:
             problem = error if isinstance(error, SourceLost) else SourceLost(error.problem, error.hint)
@@ -105,7 +105,7 @@ class Latest:
             while True:
                 picture, self._newest = self._newest, None
                 if picture is not None:
-                    if not self._thin.leaves_out(picture.time_ns):
+                    if not self._decimator.drops_frame(picture.time_ns):
                         break
                     # Left out on purpose: neither captured nor dropped.
                     self._memory.back(picture.memory)
@@ -121,7 +121,7 @@ class Latest:
         self.counters.handed_out(missed)
         return Frame(
             picture.format,
-            behind_one_another(picture.format, picture.memory.ctypes.data),
+            consecutive_planes(picture.format, picture.memory.ctypes.data),
             picture.memory,
             picture.number,
             picture.time_ns,
@@ -134,7 +134,7 @@ class Latest:
         """The stream's own rate stays; frames in between are left out."""
         if not 0 < fps <= 1000:
             raise UsageError(f"{fps} frames per second cannot be asked for.", "Give 0.1 to 1000.")
-        self._thin.set(fps)
+        self._decimator.set(fps)
         return fps
 
     def close(self) -> None:

@@ -10,17 +10,17 @@ import numpy as np
 from arenite.host.camera.frame import Format
 
 
-def behind_one_another(format: Format, base: int) -> tuple[int, ...]:
+def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
     """Addresses of the planes where each begins right behind all rows of the one before; those after the first have
     half as many."""
-    made, rows = [base], format.height
+    addresses, rows = [base], format.height
     for stride in format.strides[:-1]:
-        made.append(made[-1] + stride * rows)
+        addresses.append(addresses[-1] + stride * rows)
         rows = format.height // 2
-    return tuple(made)
+    return tuple(addresses)
 
 
-class Recycled:
+class BufferPool:
     """Arrays of one size at a time. There are never more than frames are held at once, and one."""
 
     def __init__(self) -> None:

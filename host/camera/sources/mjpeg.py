@@ -10,25 +10,25 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.memory import Recycled
+from arenite.host.camera.sources.memory import BufferPool
 
 #: Names of simplejpeg, and bytes of a pixel.
 _COLOURS = {"rgb": ("RGB", 3), "bgr": ("BGR", 3), "grey": ("GRAY", 1)}
 #: Bytes at the end in which the marker of the end is looked for: cameras fill up their last packet.
-TAIL = 2048
+END_MARKER_BYTES = 2048
 #: Pixels, where no size was agreed on; and how many times those of the one agreed on a picture's header may claim.
-MOST, TIMES = 1 << 26, 4
+MAX_PIXELS, MAX_SIZE_RATIO = 1 << 26, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedPicture:
     format: Format
     planes: tuple[int, ...]
     owner: np.ndarray
     release: Callable[[], None]
 
 
-class Decoder:
+class MjpegDecoder:
     """``least``: width and height that suffice; the picture is then decoded at a half, a quarter or an eighth of
     its size where that has both, which saves much of the inverse transform and of the memory.
 
@@ -48,14 +48,14 @@ class Decoder:
         self._jpeg = simplejpeg
         self._pixels, (self._colour, self._bytes) = pixels, _COLOURS[pixels]
         self._least = least or (0, 0)
-        self._memory = Recycled()
-        self._most = MOST
+        self._memory = BufferPool()
+        self._most = MAX_PIXELS
         self._format: Format | None = None
 
     def expected(self, format: Format) -> Format:
         """What a picture of ``format``'s size becomes; much larger ones are damaged from now on."""
         width, height = self._size(format.width, format.height)
-        self._most = TIMES * format.width * format.height
+        self._most = MAX_SIZE_RATIO * format.width * format.height
         return Format(self._pixels, width, height, (width * self._bytes,), format.fps)
 
     def _size(self, width: int, height: int) -> tuple[int, int]:
@@ -67,12 +67,12 @@ class Decoder:
                 return wide, high
         return width, height
 
-    def decode(self, address: int, length: int, fps: float) -> Decoded | None:
+    def decode(self, address: int, length: int, fps: float) -> DecodedPicture | None:
         """The JPEG at ``address``; None for one that is damaged."""
         data = memoryview((ctypes.c_uint8 * length).from_address(address)).cast("B")
         # Cameras add stray bytes that a decoder warns of, so that warnings mean little; but what was cut short has no
         # end, and would come out grey below.
-        if bytes(data[-TAIL:]).rfind(b"\xff\xd9") < 0:
+        if bytes(data[-END_MARKER_BYTES:]).rfind(b"\xff\xd9") < 0:
             return None
         try:
             full_height, full_width, _, _ = self._jpeg.decode_jpeg_header(data, 0, 0, 1.0, False)
@@ -86,4 +86,4 @@ class Decoder:
         known = self._format
         if known is None or (known.width, known.height, known.fps) != (width, height, fps):
             known = self._format = Format(self._pixels, width, height, (width * self._bytes,), fps)
-        return Decoded(known, (memory.ctypes.data,), memory, self._memory.release(memory))
+        return DecodedPicture(known, (memory.ctypes.data,), memory, self._memory.release(memory))

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.camera.sources.base import Source
-from arenite.host.camera.sources.shown import shown
+from arenite.host.camera.sources.shown import redacted
 
 if TYPE_CHECKING:
-    from arenite.host.camera.sources.latest import Stream
+    from arenite.host.camera.sources.latest import PictureStream
 
 #: What can be named, for the hint of an error.
-SPECS = (
+SOURCE_HINT = (
     "/dev/videoN, a video file, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, csi:N, photos, synthetic "
     "or auto"
 )
 #: What is made up where nothing is asked for.
 WIDTH, HEIGHT, FPS, PIXELS = 1280, 720, 30.0, "yuyv"
 PACES = ("auto", "live", "file")
-NETWORK = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp://", "tcp://", "srt://")
-VIDEOS = (
+NETWORK_SCHEMES = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp://", "tcp://", "srt://")
+VIDEO_SUFFIXES = (
     ".mp4",
     ".avi",
     ".mkv",
@@ -40,11 +40,11 @@ VIDEOS = (
     ".mjpg",
     ".3gp",
 )
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SourceRequest:
     width: int | None
     height: int | None
     fps: float | None
@@ -54,7 +54,7 @@ class _Asked:
     index: int
     least: tuple[int, int] | None
     buffers: int
-    tell: Callable[[str], None] | None
+    on_message: Callable[[str], None] | None
 
 
 def open_source(
@@ -69,7 +69,7 @@ def open_source(
     index: int = 0,
     least: tuple[int, int] | None = None,
     buffers: int = 4,
-    tell: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
 ) -> Source:
     """The source that ``spec`` names; ``open`` starts it.
 
@@ -78,40 +78,40 @@ def open_source(
     ``file`` for files, else ``live``. ``loop``: a recording starts again at its end. ``index``: which camera, with
     several. ``least``: a width and height that suffice: JPEG may be decoded at a fraction of its size that has them.
     ``buffers``: of a camera; two more than frames that are held at a time.
-    ``tell``: is given a sentence when a camera goes or comes back, and when ``auto`` has chosen.
+    ``on_message``: is given a sentence when a camera goes or comes back, and when ``auto`` has chosen.
 
-    Cameras and streams are opened again when they are lost (``Reconnecting``). Raises ``UsageError`` for what names
+    Cameras and streams are opened again when they are lost (``ReconnectingSource``). Raises ``UsageError`` for what names
     nothing.
     """
     if pace not in PACES:
         raise UsageError(f"There is no pace '{pace}'.", f"Give one of {', '.join(PACES)}.")
-    asked = _Asked(width, height, fps, pixels, pace, loop, index, least, buffers, tell)
+    asked = _SourceRequest(width, height, fps, pixels, pace, loop, index, least, buffers, on_message)
     if spec == "auto":
         return _auto(asked)
     if spec in ("synthetic", "photos"):
         return _made_up(spec, asked)
     if spec.startswith(("gst:", "csi:")):
         return _gstreamer(spec, asked)
-    if spec.startswith(NETWORK):
+    if spec.startswith(NETWORK_SCHEMES):
         from arenite.host.camera.sources.video import NetworkStream
 
-        return _stream(NetworkStream(spec, name=shown(spec)), asked)
+        return _stream(NetworkStream(spec, name=redacted(spec)), asked)
     if spec.startswith("/dev/") or re.fullmatch(r"\d+", spec) or _is_device(spec):
         return _camera(f"/dev/video{spec}" if spec.isdigit() else spec, asked)
     return _file(spec, asked)
 
 
-def _auto(asked: _Asked) -> Source:
+def _auto(asked: _SourceRequest) -> Source:
     """The first camera that captures, else the photographs, else the pattern; says so."""
-    tell = asked.tell or (lambda _: None)
+    on_message = asked.on_message or (lambda _: None)
     why = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []
     if any(name.startswith("video") for name in devices):  # else nothing of V4L2 needs to be imported
-        from arenite.host.camera.sources.v4l2_find import cameras
+        from arenite.host.camera.sources.v4l2_find import list_cameras
 
-        for camera in cameras():
+        for camera in list_cameras():
             if camera.captures:
-                tell(f"The source is {camera}.")
+                on_message(f"The source is {camera}.")
                 return _camera(camera.path, asked)
             why.append(str(camera))
     none = f"no camera ({', '.join(why) or 'no /dev/video*'})"
@@ -119,91 +119,94 @@ def _auto(asked: _Asked) -> Source:
 
     problem = unavailable(asked.pixels or PIXELS, asked.width or WIDTH, asked.height or HEIGHT)
     if problem:
-        tell(
+        on_message(
             f"There is {none}, and the photographs are not there: {problem} The source is a synthetic pattern."
         )
         return _made_up("synthetic", asked)
-    tell(f"There is {none}: the source is photographs, panned and zoomed.")
+    on_message(f"There is {none}: the source is photographs, panned and zoomed.")
     return _made_up("photos", asked)
 
 
-def _made_up(spec: str, asked: _Asked) -> Source:
-    from arenite.host.camera.sources.paced import Maker, Paced
+def _made_up(spec: str, asked: _SourceRequest) -> Source:
+    from arenite.host.camera.sources.paced import FrameGenerator, PacedSource
 
     size = (asked.pixels or PIXELS, asked.width or WIDTH, asked.height or HEIGHT, asked.fps or FPS)
-    maker: Maker
+    maker: FrameGenerator
     if spec == "synthetic":
-        from arenite.host.camera.sources.synthetic import Synthetic
+        from arenite.host.camera.sources.synthetic import SyntheticPattern
 
-        maker = Synthetic(*size)
+        maker = SyntheticPattern(*size)
     else:
-        from arenite.host.camera.sources.photos import Photos
+        from arenite.host.camera.sources.photos import PhotoGenerator
 
-        maker = Photos(*size)
-    return Paced(maker, live=asked.pace != "file", index=asked.index)
+        maker = PhotoGenerator(*size)
+    return PacedSource(maker, live=asked.pace != "file", index=asked.index)
 
 
-def _camera(path: str, asked: _Asked) -> Source:
+def _camera(path: str, asked: _SourceRequest) -> Source:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
-        from arenite.host.camera.sources.v4l2_find import seen
+        from arenite.host.camera.sources.v4l2_find import cameras_sentence
 
         raise UsageError(
-            f"There is no camera {path}.", f"{seen()} `photos` and `synthetic` need none."
+            f"There is no camera {path}.", f"{cameras_sentence()} `photos` and `synthetic` need none."
         ) from error
     if not stat.S_ISCHR(mode):
-        raise UsageError(f"{path} is no device.", f"Give {SPECS}.")
-    from arenite.host.camera.sources.reconnect import Reconnecting
-    from arenite.host.camera.sources.v4l2 import V4l2
-    from arenite.host.camera.sources.v4l2_modes import Wish
+        raise UsageError(f"{path} is no device.", f"Give {SOURCE_HINT}.")
+    from arenite.host.camera.sources.reconnect import ReconnectingSource
+    from arenite.host.camera.sources.v4l2 import V4l2Camera
+    from arenite.host.camera.sources.v4l2_modes import RequestedMode
 
-    wish = Wish(asked.width, asked.height, asked.fps, asked.pixels)
-    return Reconnecting(
-        V4l2(path, wish, buffers=asked.buffers, least=asked.least, index=asked.index), tell=asked.tell
+    wish = RequestedMode(asked.width, asked.height, asked.fps, asked.pixels)
+    return ReconnectingSource(
+        V4l2Camera(path, wish, buffers=asked.buffers, least=asked.least, index=asked.index),
+        on_message=asked.on_message,
     )
 
 
-def _gstreamer(spec: str, asked: _Asked) -> Source:
-    from arenite.host.camera.sources.gst import csi, stream
+def _gstreamer(spec: str, asked: _SourceRequest) -> Source:
+    from arenite.host.camera.sources.gst import csi_pipeline, stream
 
     kind, _, rest = spec.partition(":")
     if kind == "csi":
         if not rest.isdigit():
             raise UsageError(f"'{spec}' names no CSI camera.", "Give csi:0 for the first one.")
         size = (asked.width or WIDTH, asked.height or HEIGHT, asked.fps or FPS)
-        return _stream(stream(csi(int(rest), *size, asked.pixels or "nv12"), spec), asked)
+        return _stream(stream(csi_pipeline(int(rest), *size, asked.pixels or "nv12"), spec), asked)
     if not rest.strip():
         raise UsageError("'gst:' names no pipeline.", "For example: gst:videotestsrc is-live=true")
     return _stream(stream(rest.strip(), None), asked)
 
 
-def _stream(stream: Stream, asked: _Asked) -> Source:
-    from arenite.host.camera.sources.latest import Latest
-    from arenite.host.camera.sources.reconnect import Reconnecting
+def _stream(stream: PictureStream, asked: _SourceRequest) -> Source:
+    from arenite.host.camera.sources.latest import LatestFrameSource
+    from arenite.host.camera.sources.reconnect import ReconnectingSource
 
-    return Reconnecting(Latest(stream, index=asked.index), tell=asked.tell)
+    return ReconnectingSource(LatestFrameSource(stream, index=asked.index), on_message=asked.on_message)
 
 
-def _file(spec: str, asked: _Asked) -> Source:
+def _file(spec: str, asked: _SourceRequest) -> Source:
     live = asked.pace == "live"
     ending = os.path.splitext(spec)[1].lower()
-    if os.path.isfile(spec) and (ending in VIDEOS or ending not in PICTURES):
-        from arenite.host.camera.sources.recording import Recording, open_raw
-        from arenite.host.camera.sources.video import Video
+    if os.path.isfile(spec) and (ending in VIDEO_SUFFIXES or ending not in PICTURE_SUFFIXES):
+        from arenite.host.camera.sources.recording import Recording, map_raw_video
+        from arenite.host.camera.sources.video import VideoFile
 
-        raw = ending in (".avi", ".y4m") and open_raw(spec)[0] is not None
-        return (Recording if raw else Video)(
+        raw = ending in (".avi", ".y4m") and map_raw_video(spec)[0] is not None
+        return (Recording if raw else VideoFile)(
             spec, live=live, loop=asked.loop, fps=asked.fps, index=asked.index
         )
-    from arenite.host.camera.sources.folder import Folder, pictures_of
+    from arenite.host.camera.sources.folder import PictureFolder, pictures_of
 
     if os.path.isdir(spec) or pictures_of(spec):
         pixels = asked.pixels or "rgb"
-        return Folder(spec, live=live, loop=asked.loop, fps=asked.fps, pixels=pixels, index=asked.index)
-    if ending in VIDEOS + PICTURES or any(c in spec for c in "/*?"):
+        return PictureFolder(
+            spec, live=live, loop=asked.loop, fps=asked.fps, pixels=pixels, index=asked.index
+        )
+    if ending in VIDEO_SUFFIXES + PICTURE_SUFFIXES or any(c in spec for c in "/*?"):
         raise UsageError(f"There is no file {spec}.", "Check the path; a pattern must match a picture.")
-    raise UsageError(f"There is no source '{spec}'.", f"Give {SPECS}.")
+    raise UsageError(f"There is no source '{spec}'.", f"Give {SOURCE_HINT}.")
 
 
 def _is_device(spec: str) -> bool:

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters
+from arenite.host.camera.sources.base import SourceCounters
 
 
-class Maker(Protocol):
+class FrameGenerator(Protocol):
     """Makes the picture of any number without knowing those before it."""
 
     name: str
@@ -24,7 +24,7 @@ class Maker(Protocol):
     def close(self) -> None: ...
 
 
-class Pace:
+class FrameClock:
     """Which picture is due. ``live``: picture n is there from n / fps seconds after the first question on; else the
     next one always is."""
 
@@ -66,21 +66,21 @@ class Pace:
         return self._start + int((number - self._first) * 1e9 / self.fps)
 
 
-class Paced:
-    """A ``Source`` of a ``Maker``: ``live``, only the newest picture is handed out; else none is missed."""
+class PacedSource:
+    """A ``Source`` of a ``FrameGenerator``: ``live``, only the newest picture is handed out; else none is missed."""
 
-    def __init__(self, maker: Maker, *, live: bool = True, index: int = 0) -> None:
-        self.name = maker.name
+    def __init__(self, generator: FrameGenerator, *, live: bool = True, index: int = 0) -> None:
+        self.name = generator.name
         self.live = live
-        self.counters = Counters()
-        self._maker = maker
+        self.counters = SourceCounters()
+        self._generator = generator
         self._index = index
         self._format: Format | None = None
-        self._pace = Pace(live)
+        self._pace = FrameClock(live)
         self._last = -1  # the number handed out last
 
     def open(self) -> Format:
-        self._format = self._maker.open()
+        self._format = self._generator.open()
         self._pace.fps = self._pace.fps or self._format.fps or 30.0
         self._pace.restart()
         return self._format
@@ -91,11 +91,11 @@ class Paced:
     def read(self, timeout_s: float) -> Frame | None:
         if self._format is None:
             raise UsageError(f"The source {self.name} is not open.", "Call open first.")
-        found = self._pace.wait(self._last, timeout_s)
-        if found is None:
+        due_picture = self._pace.wait(self._last, timeout_s)
+        if due_picture is None:
             return None
-        number, time_ns = found
-        planes, owner = self._maker.picture(number)
+        number, time_ns = due_picture
+        planes, owner = self._generator.picture(number)
         missed = number - self._last - 1
         self.counters.handed_out(missed)
         self._last = number
@@ -103,4 +103,4 @@ class Paced:
 
     def close(self) -> None:
         self._format = None
-        self._maker.close()
+        self._generator.close()

@@ -18,7 +18,7 @@ PIXELS = {"yuyv": 2, "uyvy": 2, "nv12": 1, "grey": 1, "rgb": 3, "bgr": 3, "rgba"
 _BAND = 32
 
 
-def format_of(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
+def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
     """The format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` for what cannot be made."""
     if pixels not in PIXELS:
         raise UsageError(f"No pixels '{pixels}' are made here.", f"Give one of {', '.join(PIXELS)}.")
@@ -70,7 +70,7 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     return (out.reshape(high, wide * 2),)
 
 
-def enlarged(picture: np.ndarray, width: int, height: int) -> np.ndarray:
+def resize_bilinear(picture: np.ndarray, width: int, height: int) -> np.ndarray:
     """uint8 [rows, columns, 3] at another size, bilinear between the middles of pixels; the same on every computer."""
     x = picture.astype(np.int32)
     for axis, size in ((0, height), (1, width)):

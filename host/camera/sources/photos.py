@@ -16,7 +16,7 @@ import numpy as np
 
 from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.paint import PIXELS, encode, enlarged, format_of
+from arenite.host.camera.sources.paint import PIXELS, encode, resize_bilinear, synthetic_format
 
 #: Frames that one shot lasts.
 SHOT = 60
@@ -47,13 +47,13 @@ SHOTS = (
 )
 
 
-class Photos:
-    """A ``Maker`` of frames out of ``SHOTS``, over and over."""
+class PhotoGenerator:
+    """A ``FrameGenerator`` of frames out of ``SHOTS``, over and over."""
 
     name = "photos"
 
     def __init__(self, pixels: str = "yuyv", width: int = 1280, height: int = 720, fps: float = 30.0) -> None:
-        format_of(pixels, width, height, fps)
+        synthetic_format(pixels, width, height, fps)
         self._asked = (pixels, width, height, fps)
         self._bytes: np.ndarray | None = None
         self._format: Format | None = None
@@ -66,7 +66,7 @@ class Photos:
         sizes = [_size(shot, width, height) for shot in SHOTS]
         stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
         stride += 64 if stride % 1024 == 0 else 0  # or rows would fall on the same lines of a cache
-        self._format = format_of(pixels, width, height, fps, stride)
+        self._format = synthetic_format(pixels, width, height, fps, stride)
         self._at, end = [], 0
         for wide, high in sizes:
             chroma = end + high * stride
@@ -125,7 +125,7 @@ def _file(
     made = np.zeros(total, np.uint8)
     at = 0
     for shot, (wide, high) in zip(SHOTS, sizes, strict=True):
-        for plane in encode(enlarged(photos[shot.photo], wide, high), pixels):
+        for plane in encode(resize_bilinear(photos[shot.photo], wide, high), pixels):
             rows = made[at : at + plane.shape[0] * stride].reshape(-1, stride)
             rows[:, : plane.shape[1]] = plane
             at += rows.size
@@ -142,13 +142,13 @@ def _file(
 
 def _photographs() -> list[np.ndarray]:
     """uint8 [height, width, 3] each. Raises ``ToolError`` without network, ``UsageError`` without a decoder."""
-    from arenite.host.camera.sources.decode import decoded
+    from arenite.host.camera.sources.decode import decode_picture
     from arenite.models.manifest import manifest
     from arenite.models.members import members
 
     files = members(manifest().pictures["photos"], "pictures")
     made = [
-        decoded(data, "rgb", path)
+        decode_picture(data, "rgb", path)
         for data, path in zip(files, manifest().pictures["photos"].paths, strict=True)
     ]
     for picture, size in zip(made, _PHOTOS, strict=True):
@@ -160,7 +160,7 @@ def _photographs() -> list[np.ndarray]:
 def unavailable(pixels: str, width: int, height: int) -> str:
     """Why the photographs cannot be shown, or nothing; fetches and makes them, which takes seconds the first time."""
     try:
-        Photos(pixels, width, height).open()
+        PhotoGenerator(pixels, width, height).open()
     except (ToolError, UsageError) as error:
         return error.problem
     return ""

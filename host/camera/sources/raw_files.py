@@ -32,11 +32,11 @@ class RawVideo:
     offsets: tuple[int, ...]  # of each frame, in bytes from the file's start
 
 
-class Damaged(UsageError):
+class DamagedRecording(UsageError):
     """A file that is of a kind known here, and cut off or malformed."""
 
 
-def read_raw(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     """None when it is no such recording, or one whose frames have to be decoded. Raises ``UsageError``."""
     head = bytes(data[:12])
     reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
@@ -49,7 +49,7 @@ def read_raw(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     try:
         return reader(data, name)
     except (struct.error, ValueError, OverflowError) as error:
-        raise Damaged(f"{name} is damaged: {error}.", "Record it again.") from error
+        raise DamagedRecording(f"{name} is damaged: {error}.", "Record it again.") from error
 
 
 def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
@@ -129,5 +129,7 @@ def _size(pixels: str, width: int, height: int) -> int:
 
 def _checked(video: RawVideo, name: str) -> RawVideo:
     if not video.offsets:
-        raise Damaged(f"{name} has no whole frame of {video.width}x{video.height}.", "Record it again.")
+        raise DamagedRecording(
+            f"{name} has no whole frame of {video.width}x{video.height}.", "Record it again."
+        )
     return video if 0 < video.fps <= 1000 else replace(video, fps=0.0)

@@ -8,35 +8,35 @@ from collections.abc import Callable
 
 from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, Source, SourceLost
+from arenite.host.camera.sources.base import Source, SourceCounters, SourceLost
 
 #: Seconds until the first try, and at most between two; each wait is twice the last one, give or take a quarter.
-FIRST_S, MOST_S, JITTER = 0.25, 10.0, 0.25
+FIRST_DELAY_S, MAX_DELAY_S, JITTER = 0.25, 10.0, 0.25
 #: A live camera that sends nothing for so long is opened anew.
 SILENT_S = 5.0
 
 
-class Reconnecting:
+class ReconnectingSource:
     """A ``Source`` round another one, whose counters go on. ``read`` gives None while the camera is away.
 
     The first ``open`` fails as the camera's own does: what never worked is a mistake, not a loss. A camera is found
     again under the name that it had; of several, links such as /dev/v4l/by-id/… stay with theirs.
 
-    ``tell`` is called with one sentence when the camera goes and when it is back.
+    ``on_message`` is called with one sentence when the camera goes and when it is back.
     """
 
     def __init__(
         self,
         source: Source,
         *,
-        tell: Callable[[str], None] | None = None,
-        first_s: float = FIRST_S,
-        most_s: float = MOST_S,
+        on_message: Callable[[str], None] | None = None,
+        first_s: float = FIRST_DELAY_S,
+        most_s: float = MAX_DELAY_S,
         silent_s: float = SILENT_S,
         seed: int | None = None,
     ) -> None:
         self.inner = source
-        self._tell = tell or (lambda _: None)
+        self._on_message = on_message or (lambda _: None)
         self._first_s, self._most_s, self._silent_s = first_s, most_s, silent_s
         self._random = random.Random(seed)
         self._away = False
@@ -55,7 +55,7 @@ class Reconnecting:
         return self.inner.live
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> SourceCounters:
         return self.inner.counters
 
     def open(self) -> Format:
@@ -91,7 +91,7 @@ class Reconnecting:
         self.inner.close()
         self._away, self._wait_s = True, self._first_s
         self._schedule()
-        self._tell(f"{why} Trying to open it again.")
+        self._on_message(f"{why} Trying to open it again.")
 
     def _schedule(self) -> None:
         wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))
@@ -119,5 +119,5 @@ class Reconnecting:
             self._away, self._heard = False, time.monotonic()
             changed = f" with {found.pixels} {found.width}x{found.height}" if found != self._format else ""
             self._format = found
-            self._tell(f"{self.name} is back{changed}.")
+            self._on_message(f"{self.name} is back{changed}.")
             return True

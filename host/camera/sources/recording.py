@@ -9,9 +9,9 @@ import numpy as np
 from arenite.converters.processing.colour import planes_of
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, EndOfSource
-from arenite.host.camera.sources.paced import Pace
-from arenite.host.camera.sources.raw_files import RawVideo, read_raw
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters
+from arenite.host.camera.sources.paced import FrameClock
+from arenite.host.camera.sources.raw_files import RawVideo, read_raw_video
 
 
 class Recording:
@@ -22,16 +22,16 @@ class Recording:
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
     ) -> None:
         self.name, self.live = path, live
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self._loop, self._asked, self._index = loop, fps, index
-        self._pace = Pace(live)
+        self._pace = FrameClock(live)
         self._last = -1
         self._format: Format | None = None
         self._at: list[tuple[int, ...]] = []  # addresses of the planes of each frame
         self._owner: object = None
 
     def open(self) -> Format:
-        video, owner = open_raw(self.name)
+        video, owner = map_raw_video(self.name)
         if video is None:
             raise UsageError(f"{self.name} is no uncompressed AVI or YUV4MPEG2 file.", "Open it as a video.")
         planes = planes_of(video.pixels, video.width, video.height)
@@ -49,10 +49,10 @@ class Recording:
     def read(self, timeout_s: float) -> Frame | None:
         if self._format is None:
             raise UsageError(f"The recording {self.name} is not open.", "Call open first.")
-        found = self._pace.wait(self._last, timeout_s)
-        if found is None:
+        due_picture = self._pace.wait(self._last, timeout_s)
+        if due_picture is None:
             return None
-        number, time_ns = found
+        number, time_ns = due_picture
         if number >= len(self._at) and not self._loop:
             raise EndOfSource(self.name)
         missed = number - self._last - 1
@@ -71,7 +71,7 @@ class Recording:
         self._at = []
 
 
-def open_raw(path: str) -> tuple[RawVideo | None, mmap.mmap]:
+def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:
     """What the file holds, None when it has to be decoded, and its pages. Raises ``UsageError``."""
     try:
         with open(path, "rb") as file:
@@ -80,4 +80,4 @@ def open_raw(path: str) -> tuple[RawVideo | None, mmap.mmap]:
         raise UsageError(
             f"Cannot read {path}: {error}.", "Check the path; the file must not be empty."
         ) from error
-    return read_raw(pages, path), pages
+    return read_raw_video(pages, path), pages

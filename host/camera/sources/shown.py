@@ -9,7 +9,7 @@ _OPTIONS = re.compile(
 )
 
 
-def shown(text: str) -> str:
+def redacted(text: str) -> str:
     """``text`` without its secrets: what stands between a scheme and the last @ before a path, and the values of
     options that are called so."""
     return _OPTIONS.sub(r"\1…", re.sub(r"//[^/?#\s]*@", "//", text))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.paint import encode, format_of
+from arenite.host.camera.sources.paint import encode, synthetic_format
 
 #: Pictures that are made once and then shown in turn. Each has memory of its own, as a camera's buffers have.
 PICTURES = 8
@@ -15,7 +15,7 @@ PICTURES = 8
 _STEP = 8
 
 
-class Synthetic:
+class SyntheticPattern:
     """A colour gradient that stays, and a bright square that goes round once in ``pictures`` pictures.
 
     The first picture is made by ``open``, each other one when it is first asked for.
@@ -31,7 +31,7 @@ class Synthetic:
         fps: float = 30.0,
         pictures: int = PICTURES,
     ) -> None:
-        self._format = format_of(pixels, width, height, fps)
+        self._format = synthetic_format(pixels, width, height, fps)
         self._base: tuple[np.ndarray, ...] = ()
         self._square: tuple[np.ndarray, ...] = ()
         self._pictures: list[tuple[np.ndarray, ...] | None] = [None] * max(pictures, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 LONG_AGO = -(1 << 62)
 
 
-class Thin:
+class FrameDecimator:
     """Says which frames to leave out, so that the others come at ``fps`` in the mean, and none much too close."""
 
     __slots__ = ("_last_ns", "_next_ns", "_pause_ns")
@@ -19,7 +19,7 @@ class Thin:
         self._pause_ns, self._next_ns = int(1e9 / fps) if fps else 0, LONG_AGO
         self._last_ns = LONG_AGO
 
-    def leaves_out(self, time_ns: int) -> bool:
+    def drops_frame(self, time_ns: int) -> bool:
         """Of the frame with this time stamp; each is asked about once, in their order."""
         pause = self._pause_ns
         if not pause:

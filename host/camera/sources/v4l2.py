@@ -15,9 +15,9 @@ from fcntl import ioctl
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, SourceLost
-from arenite.host.camera.sources.mjpeg import Decoder
-from arenite.host.camera.sources.thin import Thin
+from arenite.host.camera.sources.base import SourceCounters, SourceLost
+from arenite.host.camera.sources.mjpeg import MjpegDecoder
+from arenite.host.camera.sources.thin import FrameDecimator
 from arenite.host.camera.sources.v4l2_api import (
     API,
     EVENT_SOURCE_CHANGE,
@@ -25,21 +25,21 @@ from arenite.host.camera.sources.v4l2_api import (
     FLAG_TIMESTAMP,
     SOURCE_CHANGE_RESOLUTION,
 )
-from arenite.host.camera.sources.v4l2_buffers import Buffers
-from arenite.host.camera.sources.v4l2_errors import lost, opening
+from arenite.host.camera.sources.v4l2_buffers import V4l2Buffers
+from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
 from arenite.host.camera.sources.v4l2_find import stable_name
-from arenite.host.camera.sources.v4l2_modes import Wish
-from arenite.host.camera.sources.v4l2_setup import Agreed, agree, set_interval
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_format, set_interval
 
 #: Two for the driver to fill, two that the loop may hold.
 BUFFERS = 4
 #: A time stamp older than this, or of the future, is not of our clock, whatever the driver says.
-ODD_NS = 10_000_000_000
+MAX_TIMESTAMP_AGE_NS = 10_000_000_000
 #: Intervals: a frame that has waited longer is not the camera's latest, which had to stop for want of a buffer.
-STALE = 1.5
+MAX_AGE_INTERVALS = 1.5
 
 
-class V4l2:
+class V4l2Camera:
     """A ``Source``. ``least``: width and height that suffice where mjpeg is decoded at a fraction of its size."""
 
     live = True
@@ -47,26 +47,26 @@ class V4l2:
     def __init__(
         self,
         path: str,
-        wish: Wish | None = None,
+        wish: RequestedMode | None = None,
         *,
         buffers: int = BUFFERS,
         least: tuple[int, int] | None = None,
         index: int = 0,
     ) -> None:
         self.name = path
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self.card = ""
-        self._wish, self._count, self._least, self._index = wish or Wish(), buffers, least, index
+        self._wish, self._count, self._least, self._index = wish or RequestedMode(), buffers, least, index
         self._device = -1
         self._stable = path
         self._poll = select.poll()
-        self._buffers: Buffers | None = None
-        self._agreed: Agreed | None = None
+        self._buffers: V4l2Buffers | None = None
+        self._agreed: NegotiatedFormat | None = None
         self._format: Format | None = None
-        self._decoder: Decoder | None = None
+        self._decoder: MjpegDecoder | None = None
         self._sequence = -1  # of the last frame handed out
         self._driver = -1  # the driver's number of it; -1 at the start of a stream
-        self._thin = Thin()  # where the driver does not change its rate
+        self._decimator = FrameDecimator()  # where the driver does not change its rate
         self._stale_ns = 0
         self._delay_ns = 0
 
@@ -75,7 +75,7 @@ class V4l2:
             return self._start()
         except OSError as error:
             self.close()
-            raise opening(self.name, error) from error
+            raise open_error(self.name, error) from error
         except BaseException:
             self.close()
             raise
@@ -84,22 +84,22 @@ class V4l2:
         # A camera that comes back may have another number, and another camera its old one.
         self._device = os.open(self._stable, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._stable = stable_name(self._stable)
-        agreed = self._agreed = agree(self._device, self.name, self._wish)
+        agreed = self._agreed = negotiate_format(self._device, self.name, self._wish)
         self.card = agreed.card
         if agreed.format.pixels == "mjpeg":
-            self._decoder = Decoder(self._wish.pixels or "rgb", self._least)
+            self._decoder = MjpegDecoder(self._wish.pixels or "rgb", self._least)
             self._format = self._decoder.expected(agreed.format)
         else:
             self._decoder, self._format = None, agreed.format
         with suppress(OSError):  # few drivers have events
             subscription = API.EventSubscription(type=EVENT_SOURCE_CHANGE)
             ioctl(self._device, API.SUBSCRIBE_EVENT, subscription)
-        self._buffers = Buffers(
+        self._buffers = V4l2Buffers(
             self._device, agreed.kind, self._count, agreed.format, agreed.areas, agreed.used
         )
         self._driver = -1
-        self._thin.set(None)
-        self._stale_ns = int(STALE * 1e9 / (agreed.format.fps or 30.0))
+        self._decimator.set(None)
+        self._stale_ns = int(MAX_AGE_INTERVALS * 1e9 / (agreed.format.fps or 30.0))
         import ctypes
 
         ioctl(self._device, API.STREAMON, ctypes.c_int32(agreed.kind))
@@ -126,9 +126,9 @@ class V4l2:
                     buffers = self._buffers or buffers
                 waited = True
         except OSError as error:
-            raise lost(self.name, error) from error
+            raise lost_error(self.name, error) from error
 
-    def _newest(self, buffers: Buffers, waited: bool) -> Frame | None:
+    def _newest(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
         """Take what is there; the newest whole picture stays, the others go back at once.
 
         A driver stops when all its buffers are full, so that the newest of them grows old before a slow reader; then
@@ -152,8 +152,8 @@ class V4l2:
             now = time.monotonic_ns()
             stamp = now
             if taken.flags & FLAG_TIMESTAMP == FLAG_MONOTONIC:
-                told = taken.timestamp.tv_sec * 1_000_000_000 + taken.timestamp.tv_usec * 1000
-                stamp = told if 0 <= now - told < ODD_NS else now
+                driver_ns = taken.timestamp.tv_sec * 1_000_000_000 + taken.timestamp.tv_usec * 1000
+                stamp = driver_ns if 0 <= now - driver_ns < MAX_TIMESTAMP_AGE_NS else now
         if newest < 0:
             return None
         if waited:
@@ -162,7 +162,7 @@ class V4l2:
         elif now - stamp > self._delay_ns + self._stale_ns:
             buffers.queue(newest)
             return None
-        if self._thin.leaves_out(stamp):
+        if self._decimator.drops_frame(stamp):
             self._driver = sequence
             buffers.queue(newest)
             return None
@@ -191,26 +191,26 @@ class V4l2:
         self.counters.handed_out(missed)
 
     def _decoded(
-        self, buffers: Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
+        self, buffers: V4l2Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
     ) -> Frame | None:
         """From the driver's memory into our own; the buffer goes back before the frame is looked at."""
         assert self._decoder is not None and self._agreed is not None
         try:
-            made = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
+            decoded = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
         finally:
             buffers.queue(index)
-        if made is None:
+        if decoded is None:
             self.counters.errors += 1
             return None
         self._count_frame(sequence, missed)
-        self._format = made.format
+        self._format = decoded.format
         return Frame(
-            made.format,
-            made.planes,
-            made.owner,
+            decoded.format,
+            decoded.planes,
+            decoded.owner,
             self._sequence,
             stamp,
-            made.release,
+            decoded.release,
             None,
             self._index,
             missed,
@@ -240,16 +240,16 @@ class V4l2:
             raise UsageError(f"{fps} frames per second cannot be asked for.", "Give 0.1 to 1000.")
         agreed = self._agreed
         if agreed is None or self._device < 0:
-            self._wish = Wish(self._wish.width, self._wish.height, fps, self._wish.pixels)
+            self._wish = RequestedMode(self._wish.width, self._wish.height, fps, self._wish.pixels)
             return fps
         native = agreed.format.fps
         with suppress(OSError):
             if agreed.card_rate:
                 native = set_interval(self._device, agreed.kind, fps)[0]
         if native and native <= fps * 1.05:
-            self._thin.set(None)
+            self._decimator.set(None)
             return native
-        self._thin.set(fps)
+        self._decimator.set(fps)
         return fps
 
     def close(self) -> None:

@@ -66,10 +66,10 @@ def _ioc(direction: int, number: int, size: int) -> int:
 
 
 def _struct(name: str, fields: list[tuple[str, Any]], *, pack: int = 0) -> Any:
-    made: dict[str, Any] = {"__slots__": ()}
+    attributes: dict[str, Any] = {"__slots__": ()}
     if pack:
-        made["_pack_"] = pack
-    return type(name, (ctypes.Structure,), {**made, "_fields_": fields})
+        attributes["_pack_"] = pack
+    return type(name, (ctypes.Structure,), {**attributes, "_fields_": fields})
 
 
 def _union(name: str, fields: list[tuple[str, Any]]) -> Any:

@@ -12,13 +12,13 @@ from functools import partial
 from weakref import ref
 
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.memory import behind_one_another
+from arenite.host.camera.sources.memory import consecutive_planes
 from arenite.host.camera.sources.v4l2_api import API, CAPTURE_MPLANE, FLAG_ERROR, MAX_PLANES, MMAP
 
 Ioctl = Callable[..., int]
 
 
-class Memory:
+class MappedBuffer:
     """One buffer: mapped, and exported as DMABUF where the driver can. Both last as long as somebody holds this, so
     that a frame stays readable when its camera has gone."""
 
@@ -43,7 +43,7 @@ class Memory:
         self.unmap()
 
 
-class Buffers:
+class V4l2Buffers:
     """``count`` buffers of the open ``device``, all with the driver at first.
 
     ``dequeue`` and ``queue`` are the hot path: one ioctl each on structs made here. They raise what the ioctl does.
@@ -58,7 +58,7 @@ class Buffers:
         self._ioctl: Ioctl = ioctl
         self._device, self._kind, self._used = device, kind, used
         self._format = format
-        self.memory: list[Memory] = []
+        self.memory: list[MappedBuffer] = []
         request = API.RequestBuffers(count=count, type=kind, memory=MMAP)
         ioctl(device, API.REQBUFS, request, True)
         self.count = request.count
@@ -87,7 +87,7 @@ class Buffers:
         #: With the program. Adding and discarding are atomic: frames are released by any thread.
         self._out: set[int] = set()
         self._open = True
-        self._left: list[ref[Memory]] = []
+        self._left: list[ref[MappedBuffer]] = []
         for index in range(self.count):
             self.queue(index)
 
@@ -99,7 +99,7 @@ class Buffers:
             buffer.m.planes, buffer.length = ctypes.addressof(array), MAX_PLANES
         return buffer, array
 
-    def _map(self, index: int, buffer, array, areas: int) -> Memory:  # type: ignore[no-untyped-def]
+    def _map(self, index: int, buffer, array, areas: int) -> MappedBuffer:  # type: ignore[no-untyped-def]
         where = (
             [(array[k].m.mem_offset, array[k].length) for k in range(areas)]
             if areas
@@ -114,12 +114,12 @@ class Buffers:
             except OSError:
                 break  # not every driver can; a plain mapping remains
             fds.append(export.fd)
-        return Memory(maps, fds)
+        return MappedBuffer(maps, fds)
 
     def _addresses(self, index: int) -> tuple[int, ...]:
         """Of the format's planes. Those in one memory lie behind one another."""
         base = [a + o for a, o in zip(self.memory[index].addresses, self._offsets[index], strict=True)]
-        return tuple(base) if len(base) > 1 else behind_one_another(self._format, base[0])
+        return tuple(base) if len(base) > 1 else consecutive_planes(self._format, base[0])
 
     def dequeue(self) -> int:
         """The index of a buffer with a picture; ``taken`` has what the driver says of it. BlockingIOError: none yet."""

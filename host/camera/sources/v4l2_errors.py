@@ -8,7 +8,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.sources.base import SourceLost
 
 
-def lost(path: str, error: OSError) -> SourceLost:
+def lost_error(path: str, error: OSError) -> SourceLost:
     why = {
         errno.ENODEV: "it was unplugged, or its driver was unloaded",
         errno.ENXIO: "it was unplugged",
@@ -21,7 +21,7 @@ def lost(path: str, error: OSError) -> SourceLost:
     )
 
 
-def opening(path: str, error: OSError) -> UsageError | SourceLost:
+def open_error(path: str, error: OSError) -> UsageError | SourceLost:
     if error.errno in (errno.EACCES, errno.EPERM):
         return UsageError(
             f"You may not open the camera {path}.",
@@ -29,4 +29,4 @@ def opening(path: str, error: OSError) -> UsageError | SourceLost:
         )
     if error.errno == errno.ENOTTY:
         return UsageError(f"{path} is no camera.", "Give a device such as /dev/video0.")
-    return lost(path, error)
+    return lost_error(path, error)

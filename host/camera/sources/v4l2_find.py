@@ -11,7 +11,7 @@ from arenite.host.camera.sources.v4l2_setup import capability
 
 
 @dataclass(frozen=True)
-class Camera:
+class CameraDevice:
     path: str
     card: str  # the driver's name of it; "" where it cannot be opened
     captures: bool
@@ -21,7 +21,7 @@ class Camera:
         return f"{self.path} ({self.card or self.problem}{'' if self.captures else ', no pictures'})"
 
 
-def cameras(root: Path = Path("/")) -> list[Camera]:
+def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
     """All /dev/video*, in the order of their numbers; also those that capture nothing, such as a camera's metadata."""
     found = []
     for path in sorted((root / "dev").glob("video*"), key=lambda p: _number(p.name)):
@@ -30,21 +30,21 @@ def cameras(root: Path = Path("/")) -> list[Camera]:
         try:
             device = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            found.append(Camera(str(path), "", False, (error.strerror or str(error)).lower()))
+            found.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
             continue
         try:
             has = capability(device)
-            found.append(Camera(str(path), has.card, bool(has.kind)))
+            found.append(CameraDevice(str(path), has.card, bool(has.kind)))
         except OSError as error:
-            found.append(Camera(str(path), "", False, (error.strerror or str(error)).lower()))
+            found.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
         finally:
             os.close(device)
     return found
 
 
-def seen(root: Path = Path("/")) -> str:
+def cameras_sentence(root: Path = Path("/")) -> str:
     """One sentence for an error: what is there instead."""
-    found = cameras(root)
+    found = list_cameras(root)
     if not found:
         return "This computer has no /dev/video*."
     return f"There {'is' if len(found) == 1 else 'are'} {', '.join(map(str, found))}."

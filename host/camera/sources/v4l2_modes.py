@@ -35,14 +35,14 @@ PREFERENCE = (
         "mjpeg",
     ),
 )
-#: What is looked for where nothing was asked. A rate from ``ENOUGH`` on is as good as the wanted one.
-WIDTH, HEIGHT, FPS, ENOUGH = 1280, 720, 30.0, 0.8
+#: What is looked for where nothing was asked. A rate from ``ENOUGH_RATE`` on is as good as the wanted one.
+WIDTH, HEIGHT, FPS, ENOUGH_RATE = 1280, 720, 30.0, 0.8
 #: Formats that a decoder can make of mjpeg.
 DECODED = ("rgb", "bgr", "grey")
 
 
 @dataclass(frozen=True)
-class Wish:
+class RequestedMode:
     width: int | None = None
     height: int | None = None
     fps: float | None = None
@@ -67,7 +67,7 @@ class Mode:
         return f"{self.pixels} {self.width}x{self.height}{rate}"
 
 
-def choose(modes: list[Mode], wish: Wish) -> Mode:
+def choose_mode(modes: list[Mode], wish: RequestedMode) -> Mode:
     """The mode that serves the wish best. Raises ``UsageError`` where none can."""
     wanted = [m for m in modes if wish.pixels in (None, m.pixels) or _decodable(m, wish)]
     if not wanted:
@@ -79,11 +79,11 @@ def choose(modes: list[Mode], wish: Wish) -> Mode:
     return min(wanted, key=lambda mode: _cost(mode, wish))
 
 
-def _decodable(mode: Mode, wish: Wish) -> bool:
+def _decodable(mode: Mode, wish: RequestedMode) -> bool:
     return mode.pixels == "mjpeg" and wish.pixels in DECODED
 
 
-def _cost(mode: Mode, wish: Wish) -> tuple[float, ...]:
+def _cost(mode: Mode, wish: RequestedMode) -> tuple[float, ...]:
     """A size that was asked for comes before all else; where none was, a smaller picture that comes uncompressed and
     in time is better than a large one that does not. Compression is taken where only it has the size or the rate."""
     wide, high = wish.width or WIDTH, wish.height or HEIGHT
@@ -91,14 +91,14 @@ def _cost(mode: Mode, wish: Wish) -> tuple[float, ...]:
     # A picture that is too small lacks what was asked for; one too large only costs.
     size = sum(-2 * part if part < 0 else part for part in scale)
     rate = wish.fps or FPS
-    slow = max(0.0, ENOUGH - mode.fps / rate) if mode.fps else 0.0
+    slow = max(0.0, ENOUGH_RATE - mode.fps / rate) if mode.fps else 0.0
     packed = float(mode.pixels == "mjpeg")
     asked = wish.width or wish.height
     taste = float(PREFERENCE.index(mode.pixels))
     return (size, slow, packed, taste) if asked else (slow, packed, size, taste)
 
 
-def enumerate_modes(device: int, kind: int, wish: Wish) -> tuple[list[Mode], list[str]]:
+def enumerate_modes(device: int, kind: int, wish: RequestedMode) -> tuple[list[Mode], list[str]]:
     """All modes of the open ``device`` that can be read, and the names of formats that cannot."""
     modes: list[Mode] = []
     unread: list[str] = []
@@ -125,9 +125,9 @@ def _each(device: int, request: int, struct: type, **fields: int) -> Iterator:
         yield item
 
 
-def _sizes(device: int, code: int, wish: Wish) -> list[tuple[int, int]]:
+def _sizes(device: int, code: int, wish: RequestedMode) -> list[tuple[int, int]]:
     wide, high = wish.width or WIDTH, wish.height or HEIGHT
-    found = []
+    listed_sizes = []
     for item in _each(device, API.ENUM_FRAMESIZES, API.FrmSizeEnum, pixel_format=code):
         sizes = getattr(item, "is")
         if item.type != SIZE_DISCRETE:
@@ -139,8 +139,8 @@ def _sizes(device: int, code: int, wish: Wish) -> list[tuple[int, int]]:
                 )
             ]
         if sizes.discrete.width and sizes.discrete.height:  # some cameras list sizes that they have not
-            found.append((sizes.discrete.width, sizes.discrete.height))
-    return found or [(wide, high)]
+            listed_sizes.append((sizes.discrete.width, sizes.discrete.height))
+    return listed_sizes or [(wide, high)]
 
 
 def _stepped(value: int, least: int, most: int, step: int) -> int:

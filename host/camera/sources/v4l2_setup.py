@@ -25,11 +25,11 @@ from arenite.host.camera.sources.v4l2_api import (
     SPLIT_FIELDS,
     fourcc_name,
 )
-from arenite.host.camera.sources.v4l2_modes import Wish, choose, enumerate_modes
+from arenite.host.camera.sources.v4l2_modes import RequestedMode, choose_mode, enumerate_modes
 
 
 @dataclass(frozen=True)
-class Agreed:
+class NegotiatedFormat:
     """``format``: of uncompressed frames; of mjpeg its pixels are ``mjpeg`` and its strides empty. ``areas``: memory
     areas per buffer; ``used``: bytes that a whole picture has in each."""
 
@@ -51,19 +51,24 @@ class Capability:
 
 def capability(device: int) -> Capability:
     """What the open ``device`` is."""
-    found = API.Capability()
-    ioctl(device, API.QUERYCAP, found, True)
-    flags = found.device_caps if found.capabilities & CAP_DEVICE_CAPS else found.capabilities
+    capability_struct = API.Capability()
+    ioctl(device, API.QUERYCAP, capability_struct, True)
+    flags = (
+        capability_struct.device_caps
+        if capability_struct.capabilities & CAP_DEVICE_CAPS
+        else capability_struct.capabilities
+    )
     kind = 0
     if flags & CAP_STREAMING:
         kind = CAPTURE if flags & CAP_CAPTURE else CAPTURE_MPLANE if flags & CAP_CAPTURE_MPLANE else 0
     card, driver, bus = (
-        field.decode("utf-8", "replace") for field in (found.card, found.driver, found.bus_info)
+        field.decode("utf-8", "replace")
+        for field in (capability_struct.card, capability_struct.driver, capability_struct.bus_info)
     )
     return Capability(card, driver, bus, kind)
 
 
-def agree(device: int, path: str, wish: Wish) -> Agreed:
+def negotiate_format(device: int, path: str, wish: RequestedMode) -> NegotiatedFormat:
     """Set the open ``device`` to the mode that serves the wish best.
 
     Raises ``UsageError`` for no camera, or one without a mode that can be read; ``SourceLost`` for one without a
@@ -77,14 +82,14 @@ def agree(device: int, path: str, wish: Wish) -> Agreed:
         )
     signal = _lock_signal(device, path)
     if signal is not None and not wish.width and not wish.height:
-        wish = Wish(*signal, wish.fps, wish.pixels)
+        wish = RequestedMode(*signal, wish.fps, wish.pixels)
     modes, unread = enumerate_modes(device, has.kind, wish)
     if not modes:
         raise UsageError(
             f"{path} ({has.card}) has no format that can be read, only {', '.join(unread) or 'none at all'}.",
             "A sensor without a signal processor needs one: use csi:N on a Jetson, libcamerasrc in gst:PIPELINE.",
         )
-    mode = choose(modes, wish)
+    mode = choose_mode(modes, wish)
     format = API.Format(type=has.kind)
     if has.kind == CAPTURE_MPLANE:
         pix = format.fmt.pix_mp
@@ -102,28 +107,28 @@ def agree(device: int, path: str, wish: Wish) -> Agreed:
     pixels, areas = PIXELS[pix.pixelformat]
     size = (pix.width, pix.height)
     if pixels == "mjpeg":
-        return Agreed(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], can)
+        return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], can)
     # Without gaps a plane has so many bytes per row, and so many rows.
     planes = planes_of(pixels, *size)
-    told = (
+    row_bytes = (
         [pix.plane_fmt[k].bytesperline for k in range(areas)]
         if has.kind == CAPTURE_MPLANE
         else [pix.bytesperline]
     )
-    strides = tuple(_strides([row for row, _ in planes], told))
+    strides = tuple(_strides([row for row, _ in planes], row_bytes))
     # The last row of some drivers ends with its last pixel, not with the stride.
     needed = [s * (n - 1) + row for s, (row, n) in zip(strides, planes, strict=True)]
     if areas < len(planes):
         needed = [sum(s * n for s, (_, n) in zip(strides[:-1], planes[:-1], strict=True)) + needed[-1]]
-    return Agreed(has.card, has.kind, Format(pixels, *size, strides, fps), areas, needed, can)
+    return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, strides, fps), areas, needed, can)
 
 
-def _strides(rows: list[int], told: list[int]) -> list[int]:
+def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
     """Bytes from row to row of each plane. Of planes in one memory the driver tells the first one's; the others are in
     the proportion of their rows. 0 is what drivers without gaps may tell."""
-    if len(told) == len(rows):
-        return [stride or row for stride, row in zip(told, rows, strict=True)]
-    first = told[0] or rows[0]
+    if len(row_bytes) == len(rows):
+        return [stride or row for stride, row in zip(row_bytes, rows, strict=True)]
+    first = row_bytes[0] or rows[0]
     return [first * row // rows[0] for row in rows]
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost
-from arenite.host.camera.sources.memory import Recycled
-from arenite.host.camera.sources.paced import Pace
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters, SourceLost
+from arenite.host.camera.sources.memory import BufferPool
+from arenite.host.camera.sources.paced import FrameClock
 
 #: Of a stream: to connect, and to wait for a picture.
 OPEN_MS, READ_MS = 10_000, 10_000
@@ -37,7 +37,7 @@ def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
     return Format("bgr", width, height, (width * 3,), rate if 0 < rate <= 1000 else 0.0)
 
 
-def _retrieve(capture: Any, memory: Recycled, format: Format) -> tuple[np.ndarray, Format] | None:
+def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndarray, Format] | None:
     """What was grabbed, in memory of ours; with the format that it has, which may have changed."""
     flat = memory.take(format.height * format.strides[0])
     given = flat.reshape(format.height, format.width, 3)
@@ -66,7 +66,7 @@ def _options() -> Iterator[None]:
             del os.environ[name]
 
 
-class Video:
+class VideoFile:
     """A ``Source`` of a file. ``live``: at its own rate (or at ``fps``), and frames that are late are skipped; else
     every frame, as soon as it is asked for."""
 
@@ -74,13 +74,13 @@ class Video:
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
     ) -> None:
         self.name, self.live = path, live
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self._loop, self._asked, self._index = loop, fps, index
-        self._memory = Recycled()
+        self._memory = BufferPool()
         self._capture: Any = None
         self._cv2: Any = None
         self._format: Format | None = None
-        self._pace = Pace(live)
+        self._pace = FrameClock(live)
         self._played = 0  # frames of the file that were grabbed since its start
         self._last = -1
 
@@ -105,20 +105,20 @@ class Video:
     def read(self, timeout_s: float) -> Frame | None:
         if self._format is None:
             raise UsageError(f"The video {self.name} is not open.", "Call open first.")
-        found = self._pace.wait(self._last, timeout_s)
-        if found is None:
+        due_picture = self._pace.wait(self._last, timeout_s)
+        if due_picture is None:
             return None
-        number, time_ns = found
+        number, time_ns = due_picture
         for _ in range(self._last + 1, number + 1):
             self._grab()
-        made = _retrieve(self._capture, self._memory, self._format)
+        decoded = _retrieve(self._capture, self._memory, self._format)
         missed = number - self._last - 1
         self._last = number
         self.counters.handed_out(missed)
-        if made is None:
+        if decoded is None:
             self.counters.damaged()
             return None
-        memory, self._format = made
+        memory, self._format = decoded
         return Frame(
             self._format,
             (memory.ctypes.data,),
@@ -183,14 +183,14 @@ class NetworkStream:
             self._format = Format("bgr", wide, high, (wide * 3,), self._format.fps)
         return self._format
 
-    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         capture, format = self._capture, self._format
         if capture is None or format is None or not capture.grab():
             return None
-        made = _retrieve(capture, memory, format)
-        if made is not None:
-            self._format = made[1]
-        return made
+        decoded = _retrieve(capture, memory, format)
+        if decoded is not None:
+            self._format = decoded[1]
+        return decoded
 
     def close(self) -> None:
         # The thread may be in grab: OpenCV frees the connection when the last holder lets go.

@@ -24,10 +24,10 @@ from arenite.host.energy.sensors.battery import amperes
 
 TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
 #: An answer stands this long: the commands cost more than what they tell changes.
-FRESH_S = 2.0
+MAX_AGE_S = 2.0
 
 
-def command(name: str, *arguments: str, path: str | None = None) -> str:
+def run_command(name: str, *arguments: str, path: str | None = None) -> str:
     """What the command prints. Raises ``DeviceError``: not there, failed, hung, or not allowed."""
     import subprocess
 
@@ -52,7 +52,7 @@ def command(name: str, *arguments: str, path: str | None = None) -> str:
     return text
 
 
-class Answer:
+class CachedReading:
     """A parsed answer that is asked for again when it is old."""
 
     def __init__(self, ask: Callable[[], Any], clock: Callable[[], float]) -> None:
@@ -60,7 +60,7 @@ class Answer:
         self._at, self._value = -math.inf, None
 
     def get(self) -> Any:
-        if self._clock() - self._at >= FRESH_S:
+        if self._clock() - self._at >= MAX_AGE_S:
             self._value = self._ask()
             self._at = self._clock()
         return self._value
@@ -68,7 +68,7 @@ class Answer:
 
 def termux_battery(path: str | None = None) -> dict[str, Any]:
     """The JSON object. Termux:API prints nothing for ever when its app is missing: the time limit tells."""
-    text = command(TERMUX, path=path)
+    text = run_command(TERMUX, path=path)
     try:
         status = json.loads(text)
     except ValueError as error:
@@ -80,7 +80,7 @@ def termux_battery(path: str | None = None) -> dict[str, Any]:
     return status
 
 
-def number(value: object) -> float | None:
+def finite_number(value: object) -> float | None:
     """Of JSON, when it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
@@ -92,7 +92,7 @@ class TermuxBattery:
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "Termux battery"
-        self._answer = Answer(partial(termux_battery, path), clock)
+        self._answer = CachedReading(partial(termux_battery, path), clock)
 
     def read(self, busy: float) -> Power:
         status = self._answer.get()
@@ -102,14 +102,14 @@ class TermuxBattery:
                 f"The battery's state is '{state.lower() or 'unknown'}'.",
                 "Unplug the charger to measure by the battery.",
             )
-        current = number(status.get("current"))
+        current = finite_number(status.get("current"))
         if not current:
-            current = number(status.get("current_average"))
+            current = finite_number(status.get("current_average"))
         if not current:
             raise DeviceError(
                 f"{TERMUX} tells no current.", "This phone has no gauge for it: estimate instead."
             )
-        millivolts = number(status.get("voltage"))
+        millivolts = finite_number(status.get("voltage"))
         name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
         volts = millivolts / 1e3 if millivolts else 3.85
         return Power(plausible(volts * amperes(current), name), MEASURED, name)
@@ -127,7 +127,7 @@ class DumpsysBattery:
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "dumpsys battery"
         self._clock = clock
-        self._answer = Answer(lambda: parse_battery(command(DUMPSYS, "battery", path=path)), clock)
+        self._answer = CachedReading(lambda: parse_battery(run_command(DUMPSYS, "battery", path=path)), clock)
         self._mark: tuple[float, float] | None = None
         self._watts: float | None = None
 
@@ -159,13 +159,13 @@ def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -
     """What the commands on PATH tell; asked once each."""
     found = []
     if shutil.which(TERMUX, path=path):
-        found.append(_tried("Termux battery", TERMUX, TermuxBattery(path, clock)))
+        found.append(_try_meter("Termux battery", TERMUX, TermuxBattery(path, clock)))
     if shutil.which(DUMPSYS, path=path):
-        found.append(_tried("dumpsys battery", f"{DUMPSYS} battery", DumpsysBattery(path, clock)))
+        found.append(_try_meter("dumpsys battery", f"{DUMPSYS} battery", DumpsysBattery(path, clock)))
     return found
 
 
-def _tried(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> Found:
+def _try_meter(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> Found:
     try:
         meter.read(0.0)
     except DeviceError as error:

@@ -13,7 +13,14 @@ from functools import partial
 
 from arenite.errors import DeviceError
 from arenite.host.energy.base import Temperature
-from arenite.host.energy.sensors.android import DUMPSYS, TERMUX, Answer, command, number, termux_battery
+from arenite.host.energy.sensors.android import (
+    DUMPSYS,
+    TERMUX,
+    CachedReading,
+    finite_number,
+    run_command,
+    termux_battery,
+)
 
 #: The framework answers getThermalHeadroom with NaN when asked more often.
 HEADROOM_INTERVAL_S = 1.0
@@ -68,7 +75,9 @@ class AndroidThermometer:
         self.name = "dumpsys thermalservice"
         self._clock = clock
         self._limit = math.inf if limit_c is None else limit_c
-        self._answer = Answer(lambda: parse_thermal(command(DUMPSYS, "thermalservice", path=path)), clock)
+        self._answer = CachedReading(
+            lambda: parse_thermal(run_command(DUMPSYS, "thermalservice", path=path)), clock
+        )
         self._asked = -math.inf
 
     def read(self) -> Temperature:
@@ -110,10 +119,10 @@ class TermuxThermometer:
     ) -> None:
         self.name = "Termux battery temperature"
         self._trip = trip_c
-        self._answer = Answer(partial(termux_battery, path), clock)
+        self._answer = CachedReading(partial(termux_battery, path), clock)
 
     def read(self) -> Temperature:
-        degrees = number(self._answer.get().get("temperature"))
+        degrees = finite_number(self._answer.get().get("temperature"))
         if degrees is None or not -40 <= degrees <= 100:
             raise DeviceError(f"{TERMUX} tells no temperature.", "")
         return Temperature(degrees, "battery", self._trip, (("battery", degrees),))

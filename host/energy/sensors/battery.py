@@ -19,13 +19,13 @@ from arenite.host.energy.files import children, lost, plausible, read_number, re
 from arenite.host.energy.found import DEVICE, Found
 
 #: A device that runs the loop draws more than 20 mA: a smaller "µA" figure is in mA.
-LEAST_MICROAMPERES = 20_000
+MIN_MICROAMPERES = 20_000
 
 
 def amperes(current: float) -> float:
     """A from ``current_now`` of either sign, in µA or (some phones) mA."""
     size = abs(current)
-    return size / 1e6 if size >= LEAST_MICROAMPERES else size / 1e3
+    return size / 1e6 if size >= MIN_MICROAMPERES else size / 1e3
 
 
 class Battery:
@@ -55,7 +55,7 @@ class Battery:
         return Power(total, MEASURED, self.name, tuple(parts) if len(parts) > 1 else ())
 
     def _watts(self, folder: Path) -> float:
-        direct = now(folder)
+        direct = present_watts(folder)
         if direct:
             return direct
         left = joules_left(folder)
@@ -76,7 +76,7 @@ class Battery:
         return self._means[folder]
 
 
-def now(folder: Path) -> float | None:
+def present_watts(folder: Path) -> float | None:
     """W at this moment: by ``power_now``, or volts times amperes; None (or 0) when the gauge does not tell."""
     power = read_number(folder / "power_now")
     if power:
@@ -119,7 +119,7 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]
                 f"state is '{state}': tells the device's power only when discharging",
             )
         ]
-    if all(now(folder) is None and joules_left(folder) is None for folder in folders):
+    if all(present_watts(folder) is None and joules_left(folder) is None for folder in folders):
         return [Found(name, DEVICE, where, None, "tells neither power, current, energy nor charge")]
     return [
         Found(name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery")

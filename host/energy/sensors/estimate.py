@@ -20,7 +20,7 @@ def frequency_ratio(root: Path) -> float:
     return sum(ratios) / len(ratios) if ratios else 1.0
 
 
-class Estimate:
+class ProfileEstimate:
     """idle_w + busy · core_w(f); an accelerator's share is not known and not in it."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
@@ -35,5 +35,5 @@ class Estimate:
 
 def find(root: Path, profile: HostProfile) -> list[Found]:
     """Always one."""
-    meter = Estimate(profile, root)
+    meter = ProfileEstimate(profile, root)
     return [Found(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")]

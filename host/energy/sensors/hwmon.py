@@ -12,11 +12,11 @@ from pathlib import Path
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.files import children, lost, numbered, plausible, read_number, read_text
 from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
-from arenite.host.energy.sensors.ina3221 import TOTALS
+from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
 
 #: What a chip's figure covers when no label says it.
-WHOLE = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
-PACKAGES = ("fam15h_power", "zenpower")
+WHOLE_DEVICE_CHIPS = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
+PACKAGE_CHIPS = ("fam15h_power", "zenpower")
 
 
 class HwmonPower:
@@ -45,9 +45,9 @@ def find(root: Path) -> list[Found]:
             if label == "NC":
                 continue
             name = f"{chip.upper() if chip.startswith('ina') else chip} {label or f'power{channel}'}"
-            if label in TOTALS or (not label and channel == 1 and chip in WHOLE):
+            if label in TOTAL_RAILS or (not label and channel == 1 and chip in WHOLE_DEVICE_CHIPS):
                 scope, note = DEVICE, "the whole device"
-            elif chip in PACKAGES:
+            elif chip in PACKAGE_CHIPS:
                 scope, note = PACKAGE, "the processor package"
             else:
                 scope, note = PART, f"what {chip} measures is a part of the device"

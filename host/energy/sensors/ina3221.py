@@ -18,10 +18,10 @@ from arenite.host.energy.files import children, lost, numbered, plausible, read_
 from arenite.host.energy.found import DEVICE, PART, Found
 
 #: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
-TOTALS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
+TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
 #: Modules without such a rail: these, together, feed everything once (recalled from NVIDIA's guides for AGX Orin, where
 #: VDDQ_VDD2_1V8AO hangs on VIN_SYS_5V0, and AGX Xavier).
-PARTITIONS = (
+SUPPLY_RAIL_SETS = (
     ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),
     ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
 )
@@ -62,11 +62,11 @@ def rails(root: Path) -> list[Rail]:
                 found.append(Rail(name, partial(_hwmon_watts, folder, channel), folder))
     devices = children(root / "sys/bus/iio/devices", "iio:device*")
     devices += children(root / "sys/bus/i2c/drivers/ina3221x", "*/iio:device*")
-    seen = set()
+    visited = set()
     for folder in devices:
-        if folder.resolve() in seen:
+        if folder.resolve() in visited:
             continue
-        seen.add(folder.resolve())
+        visited.add(folder.resolve())
         for channel in numbered(folder, "rail_name_", ""):
             name = read_text(folder / f"rail_name_{channel}")
             if name and name != "NC":
@@ -104,9 +104,9 @@ def find(root: Path) -> list[Found]:
     if not every:
         return []
     by_name = {rail.name: rail for rail in every}
-    whole: list[Rail] = next(([by_name[name]] for name in TOTALS if name in by_name), [])
+    whole: list[Rail] = next(([by_name[name]] for name in TOTAL_RAILS if name in by_name), [])
     if not whole:
-        fits = (names for names in PARTITIONS if all(name in by_name for name in names))
+        fits = (names for names in SUPPLY_RAIL_SETS if all(name in by_name for name in names))
         whole = [by_name[name] for name in next(fits, ())]
     parts = [rail for rail in every if rail not in whole]
     where = str(every[0].where)

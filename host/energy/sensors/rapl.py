@@ -18,7 +18,7 @@ from arenite.host.energy.files import children, forbidden, lost, plausible, read
 from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
 
 #: Shorter than this the counter's own step (1 ms) shows: the last figure stands.
-SHORTEST_S = 0.02
+MIN_INTERVAL_S = 0.02
 
 
 @dataclass(slots=True)
@@ -62,11 +62,11 @@ class Rapl:
     def read(self, busy: float) -> Power:
         now = self._clock()
         elapsed = now - self._last_s
-        if elapsed < SHORTEST_S and self._watts is None:
-            time.sleep(SHORTEST_S)
+        if elapsed < MIN_INTERVAL_S and self._watts is None:
+            time.sleep(MIN_INTERVAL_S)
             now = self._clock()
             elapsed = now - self._last_s
-        if elapsed >= SHORTEST_S:
+        if elapsed >= MIN_INTERVAL_S:
             self._rails = tuple((domain.name, domain.joules() / elapsed) for domain in self._domains)
             self._last_s = now
             self._watts = plausible(sum(watts for _, watts in self._rails), self.name)
@@ -87,18 +87,23 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]
         elif name == "psys":
             platform.append(folder)
         elif folder.name.count(":") > 1:
-            found.append(_found(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
+            found.append(_describe(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
     if packages:
         names = "+".join(read_text(folder / "name") or "" for folder in packages)
         found.insert(
-            0, _found(f"RAPL {names}", PACKAGE, packages, clock, "processors without screen, disk and supply")
+            0,
+            _describe(
+                f"RAPL {names}", PACKAGE, packages, clock, "processors without screen, disk and supply"
+            ),
         )
     for folder in platform:
-        found.insert(0, _found("RAPL psys", DEVICE, [folder], clock, "the platform, as its maker wired it"))
+        found.insert(
+            0, _describe("RAPL psys", DEVICE, [folder], clock, "the platform, as its maker wired it")
+        )
     return found
 
 
-def _found(name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str) -> Found:
+def _describe(name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str) -> Found:
     where = str(folders[0])
     if any(forbidden(folder / "energy_uj") for folder in folders):
         hint = f"permission denied: run as root, or once `sudo chmod a+r {folders[0] / 'energy_uj'}`"

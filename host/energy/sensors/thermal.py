@@ -16,15 +16,15 @@ from arenite.host.energy.base import Temperature
 from arenite.host.energy.files import children, numbered, read_number, read_text
 
 #: Zones that tell nothing: Jetson Nano's PMIC-Die reads 100 °C for ever; an estimate for the fan is no sensor.
-USELESS = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
+IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
 #: Without passive trips: which zones are the chip's.
-CHIP = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
+CHIP_ZONES = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
 #: hwmon chips that are processors, for computers whose thermal zones are of no use.
-CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
+PROCESSOR_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
 #: What a hand feels: where there is such a sensor, a user's limit is meant for it, and not for the chip under it.
-SKIN = ("skin", "shell", "quiet-therm", "case")
+SKIN_ZONES = ("skin", "shell", "quiet-therm", "case")
 #: Another zone takes over when it is this much nearer to its bound: the fitted model follows one zone.
-STICKY_K = 3.0
+HYSTERESIS_K = 3.0
 
 
 def celsius(raw: float) -> float | None:
@@ -64,10 +64,10 @@ def zones(root: Path) -> list[Zone]:
     for folder in children(root / "sys/class/thermal", "thermal_zone*"):
         name = read_text(folder / "type") or folder.name
         zone = Zone(name, folder / "temp", passive_trip(folder))
-        if name not in USELESS and zone.read() is not None:
+        if name not in IGNORED_ZONES and zone.read() is not None:
             every.append(zone)
     throttling = [zone for zone in every if zone.trip is not None]
-    chip = [zone for zone in every if any(part in zone.name.lower() for part in CHIP)]
+    chip = [zone for zone in every if any(part in zone.name.lower() for part in CHIP_ZONES)]
     return throttling or chip or _hwmon(root) or every
 
 
@@ -75,7 +75,7 @@ def _hwmon(root: Path) -> list[Zone]:
     found = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or ""
-        if chip not in CHIPS:
+        if chip not in PROCESSOR_CHIPS:
             continue
         for channel in numbered(folder, "temp", "_input"):
             label = read_text(folder / f"temp{channel}_label") or f"temp{channel}"
@@ -95,7 +95,9 @@ class ThermalZones:
         self, watched: list[Zone], limit_c: float | None = None, trip_c: float | None = None
     ) -> None:
         if limit_c is not None:
-            watched = [zone for zone in watched if any(part in zone.name.lower() for part in SKIN)] or watched
+            watched = [
+                zone for zone in watched if any(part in zone.name.lower() for part in SKIN_ZONES)
+            ] or watched
         self._zones = [zone if zone.trip is not None else replace(zone, trip=trip_c) for zone in watched]
         self._limit = math.inf if limit_c is None else limit_c
         self._current: Zone | None = None
@@ -116,7 +118,7 @@ class ThermalZones:
             for held, now in values:
                 if (
                     held is self._current
-                    and self._headroom(held, now) < self._headroom(zone, value) + STICKY_K
+                    and self._headroom(held, now) < self._headroom(zone, value) + HYSTERESIS_K
                 ):
                     zone, value = held, now
         self._current = zone

@@ -16,9 +16,9 @@ from arenite.converters.processing.colour import HALVED, order_of, planes_of, to
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import FORMATS, PAIRS
-from arenite.host.camera.feed import Feed
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.feed import FramePreprocessor
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.runtimes.base import TensorMemory
 
 SCALES = {"float32": (0.0, 0), "int8": (0.5, -3), "uint8": (1.0, 0), "int16": (0.01, 7)}
 GUARD = 64
@@ -28,7 +28,7 @@ GUARD = 64
 class Case:
     spec: Preprocessing
     format: Format
-    window: Window | None
+    window: CropWindow | None
     dtype: str
     planar: bool
     size: tuple[int, int, int]  # of the tensor: height, width, channels
@@ -54,7 +54,7 @@ def random_case(rng: np.random.Generator) -> Case:
     if rng.integers(2):
         left, top = int(rng.integers(0, width)), int(rng.integers(0, height))
         seen = (int(rng.integers(1, width - left + 1)), int(rng.integers(1, height - top + 1)))
-        window = Window(left, top, *seen)
+        window = CropWindow(left, top, *seen)
     trained = str(rng.choice(["rgb", "bgr", "grey"]))
     convention = str(rng.choice(list(PAIRS)))
     method = str(rng.choice(PAIRS[convention]))
@@ -75,12 +75,12 @@ def random_case(rng: np.random.Generator) -> Case:
     return Case(spec, format, window, str(rng.choice(list(SCALES))), planar, size, together)
 
 
-def memory_for(case: Case, address: int) -> Memory:
+def memory_for(case: Case, address: int) -> TensorMemory:
     height, width, channels = case.size
     shape = (1, channels, height, width) if case.planar else (1, height, width, channels)
     scale, zero = SCALES[case.dtype]
     nbytes = height * width * channels * np.dtype(case.dtype).itemsize
-    return Memory("input", shape, case.dtype, address, nbytes, scale, zero)
+    return TensorMemory("input", shape, case.dtype, address, nbytes, scale, zero)
 
 
 def plane_sizes(case: Case) -> list[int]:
@@ -94,7 +94,7 @@ def plane_sizes(case: Case) -> list[int]:
     return [stride * (rows - 1) + row for stride, (row, rows) in zip(strides, planes, strict=True)]
 
 
-def expected(case: Case, planes: list[np.ndarray], memory: Memory) -> bytes:
+def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> bytes:
     """By NumPy, each step for the whole picture: ``planes`` as they lie, uint8 with their gaps."""
     format = case.format
     sizes = planes_of(format.pixels, format.width, format.height)
@@ -135,7 +135,7 @@ def check(case: Case, rng: np.random.Generator) -> str:
     room = rng.integers(0, 256, nbytes + 2 * GUARD, np.uint8)
     before = room.copy()
     memory = memory_for(case, room.ctypes.data + GUARD)
-    feed = Feed(case.spec, case.format, memory, case.window)
+    feed = FramePreprocessor(case.spec, case.format, memory, case.window)
     feed.run(Frame(case.format, tuple(p.ctypes.data for p in planes), planes, 0, 0))
     assert feed.bytes_written == nbytes
     assert room[GUARD:-GUARD].tobytes() == expected(case, planes, memory)
@@ -144,7 +144,7 @@ def check(case: Case, rng: np.random.Generator) -> str:
     return feed.code
 
 
-class Cliff:
+class GuardedMemory:
     """Memory that ends, or begins, with a page that nobody may touch."""
 
     _libc = ctypes.CDLL(None, use_errno=True)
@@ -160,19 +160,19 @@ class Cliff:
         self.bytes = np.frombuffer(memoryview((ctypes.c_uint8 * nbytes).from_address(self.address)), np.uint8)
 
 
-def walk_the_cliff(cases: int, seed: int) -> set[str]:
+def check_guarded_memory(cases: int, seed: int) -> set[str]:
     """Every plane and the tensor end, or begin, at a forbidden page. Returns which code ran."""
     ran = set()
     rng = np.random.default_rng(seed)
     for _ in range(cases):
         case = random_case(rng)
         at_end = bool(rng.integers(2))
-        planes = [Cliff(size, at_end) for size in plane_sizes(case)]
+        planes = [GuardedMemory(size, at_end) for size in plane_sizes(case)]
         for plane in planes:
             plane.bytes[:] = rng.integers(0, 256, len(plane.bytes), np.uint8)
-        room = Cliff(memory_for(case, 0).bytes, at_end)
+        room = GuardedMemory(memory_for(case, 0).bytes, at_end)
         memory = memory_for(case, room.address)
-        feed = Feed(case.spec, case.format, memory, case.window)
+        feed = FramePreprocessor(case.spec, case.format, memory, case.window)
         feed.run(Frame(case.format, tuple(p.address for p in planes), planes, 0, 0))
         assert room.bytes.tobytes() == expected(case, [p.bytes for p in planes], memory), case
         ran.add(feed.code)
@@ -180,4 +180,4 @@ def walk_the_cliff(cases: int, seed: int) -> set[str]:
 
 
 if __name__ == "__main__":
-    print(*walk_the_cliff(int(sys.argv[1]), int(sys.argv[2])))
+    print(*check_guarded_memory(int(sys.argv[1]), int(sys.argv[2])))

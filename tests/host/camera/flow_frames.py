@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import AreniteError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.sources.paint import encode, enlarged, format_of
+from arenite.host.camera.sources.paint import encode, resize_bilinear, synthetic_format
 from arenite.host.camera.sources.photos import _photographs
 
 SECOND = 1_000_000_000
@@ -32,7 +32,7 @@ def photograph(which: int, width: int = 640, height: int = 360) -> np.ndarray:
     rgb = photos[which]
     scale = max(width / rgb.shape[1], height / rgb.shape[0])
     wide, high = -(-rgb.shape[1] * scale // 2) * 2, -(-rgb.shape[0] * scale // 2) * 2
-    return enlarged(rgb, int(wide), int(high))[:height, :width]
+    return resize_bilinear(rgb, int(wide), int(high))[:height, :width]
 
 
 def frame_of(
@@ -45,7 +45,7 @@ def frame_of(
 ) -> Frame:
     height, width = rgb.shape[:2]
     planes = tuple(np.ascontiguousarray(plane) for plane in encode(rgb, pixels))
-    format = format_of(pixels, width, height, 30.0)
+    format = synthetic_format(pixels, width, height, 30.0)
     assert tuple(plane.strides[0] for plane in planes) == format.strides
     addresses = tuple(plane.ctypes.data for plane in planes)
     return Frame(format, addresses, planes, sequence, time_ns, release, source=source)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from arenite.host.camera.assembly import Assembler, FrameSet
+from arenite.host.camera.assembly import FrameSet, FrameSetAssembler
 from arenite.host.camera.frame import Format, Frame
 
 FORMAT = Format("grey", 2, 2, (2,))
@@ -36,11 +36,11 @@ class Made:
 class Rig:
     def __init__(self, cameras: int, jitter: int, timeout: int, depth: int = 2) -> None:
         self.made = Made()
-        self.assembler = Assembler(cameras, jitter * MS, timeout * MS, depth)
+        self.assembler = FrameSetAssembler(cameras, jitter * MS, timeout * MS, depth)
 
-    def arrive(self, camera: int, captured: int, now: int | None = None) -> None:
+    def add_frame(self, camera: int, captured: int, now: int | None = None) -> None:
         at = captured if now is None else now
-        self.assembler.arrive(camera, self.made.frame(camera, captured * MS), at * MS)
+        self.assembler.add_frame(camera, self.made.frame(camera, captured * MS), at * MS)
 
     def take(self, now: int) -> tuple[list[int | None], tuple[bool, ...]] | None:
         found = self.assembler.take(now * MS)
@@ -52,30 +52,30 @@ class Rig:
 
 def test_a_set_is_there_with_its_last_frame() -> None:
     rig = Rig(3, jitter=5, timeout=30)
-    rig.arrive(0, 100)
-    rig.arrive(1, 103)
+    rig.add_frame(0, 100)
+    rig.add_frame(1, 103)
     assert rig.take(104) is None
-    rig.arrive(2, 105)
+    rig.add_frame(2, 105)
     assert rig.take(105) == ([100, 103, 105], (True, True, True))
     assert rig.take(105) is None
 
 
 def test_frames_that_are_too_far_apart_make_no_set() -> None:
     rig = Rig(2, jitter=5, timeout=30)
-    rig.arrive(0, 100)
-    rig.arrive(1, 106)
+    rig.add_frame(0, 100)
+    rig.add_frame(1, 106)
     assert rig.take(106) is None
-    rig.arrive(0, 108)
+    rig.add_frame(0, 108)
     assert rig.take(108) == ([108, 106], (True, True))
     assert rig.assembler.counters[0].dropped == 1
 
 
 def test_at_the_timeout_the_previous_frame_stands_in() -> None:
     rig = Rig(2, jitter=5, timeout=30)
-    rig.arrive(0, 100)
-    rig.arrive(1, 100)
+    rig.add_frame(0, 100)
+    rig.add_frame(1, 100)
     assert rig.take(100) == ([100, 100], (True, True))
-    rig.arrive(0, 133)
+    rig.add_frame(0, 133)
     assert rig.assembler.deadline_ns == 163 * MS
     assert rig.take(162) is None
     assert rig.take(163) == ([133, 100], (True, False))
@@ -84,30 +84,30 @@ def test_at_the_timeout_the_previous_frame_stands_in() -> None:
 
 def test_a_camera_that_never_began_is_missing() -> None:
     rig = Rig(2, jitter=5, timeout=30)
-    rig.arrive(1, 100)
+    rig.add_frame(1, 100)
     assert rig.take(130) == ([None, 100], (False, True))
     assert rig.assembler.counters[0].missing == 1
 
 
 def test_a_late_frame_stands_in_later_but_is_in_no_set() -> None:
     rig = Rig(2, jitter=5, timeout=30)
-    rig.arrive(0, 100)
-    rig.arrive(1, 100)
+    rig.add_frame(0, 100)
+    rig.add_frame(1, 100)
     rig.take(100)
-    rig.arrive(0, 133)
+    rig.add_frame(0, 133)
     assert rig.take(163) == ([133, 100], (True, False))
-    rig.arrive(1, 132, now=165)
+    rig.add_frame(1, 132, now=165)
     assert rig.take(165) is None
     assert rig.assembler.counters[1].late == 1
-    rig.arrive(0, 166)
+    rig.add_frame(0, 166)
     assert rig.take(196) == ([166, 132], (True, False))
 
 
 def test_a_slow_loop_gets_the_newest_set() -> None:
     rig = Rig(2, jitter=5, timeout=30)
     for captured in (100, 133, 166, 200):
-        rig.arrive(0, captured)
-        rig.arrive(1, captured + 2)
+        rig.add_frame(0, captured)
+        rig.add_frame(1, captured + 2)
     assert rig.take(300) == ([200, 202], (True, True))
     assert rig.take(300) is None
     assert [c.dropped for c in rig.assembler.counters] == [3, 3]
@@ -115,58 +115,58 @@ def test_a_slow_loop_gets_the_newest_set() -> None:
 
 def test_one_camera_is_a_set_at_once() -> None:
     rig = Rig(1, jitter=0, timeout=30)
-    rig.arrive(0, 7)
+    rig.add_frame(0, 7)
     assert rig.take(7) == ([7], (True,))
 
 
 def test_a_dead_camera_is_not_waited_for_after_a_while() -> None:
     rig = Rig(2, jitter=5, timeout=20)
-    rig.arrive(1, 90)
-    rig.arrive(0, 90)
+    rig.add_frame(1, 90)
+    rig.add_frame(0, 90)
     rig.take(90)
     waited = []
     for number in range(8):
         captured = 100 + 33 * number
-        rig.arrive(0, captured)
+        rig.add_frame(0, captured)
         found_at = next(now for now in range(captured, captured + 40) if rig.take(now) is not None)
         waited.append(found_at - captured)
     assert waited == [20, 20, 20, 0, 0, 0, 0, 0]
-    rig.arrive(1, 400)
-    rig.arrive(0, 401)
+    rig.add_frame(1, 400)
+    rig.add_frame(0, 401)
     assert rig.take(401) == ([401, 400], (True, True))
-    rig.arrive(0, 434)
+    rig.add_frame(0, 434)
     assert rig.take(434) is None, "it is awaited again"
 
 
 def test_a_camera_known_to_be_away_is_not_waited_for() -> None:
     rig = Rig(2, jitter=5, timeout=20)
-    rig.assembler.away(1)
-    rig.arrive(0, 100)
+    rig.assembler.mark_absent(1)
+    rig.add_frame(0, 100)
     assert rig.take(100) == ([100, None], (True, False))
 
 
 def test_the_timeout_holds_while_new_frames_push_out_old_ones() -> None:
     rig = Rig(2, jitter=5, timeout=100, depth=2)
     for captured in range(100, 200, 10):
-        rig.arrive(0, captured)
+        rig.add_frame(0, captured)
         assert rig.take(captured) is None
     assert rig.take(200) == ([190, None], (True, False))
 
 
 def test_a_driver_that_repeats_frames() -> None:
     rig = Rig(1, jitter=0, timeout=30)
-    rig.arrive(0, 100)
-    rig.arrive(0, 100)
-    rig.arrive(0, 90)
+    rig.add_frame(0, 100)
+    rig.add_frame(0, 100)
+    rig.add_frame(0, 90)
     assert rig.take(100) == ([100], (True,))
-    rig.arrive(0, 100)
+    rig.add_frame(0, 100)
     assert rig.take(200) is None
     assert rig.assembler.counters[0].dropped == 3
 
 
 def test_frames_are_held_by_the_assembler_and_the_set() -> None:
     rig = Rig(1, jitter=0, timeout=30)
-    rig.arrive(0, 100)
+    rig.add_frame(0, 100)
     held = rig.assembler.take(100 * MS)
     assert held is not None
     rig.assembler.close()
@@ -210,7 +210,7 @@ def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]
     events: list[tuple[int, Arrival | None]] = [(a.now, a) for a in arrivals] + [(now, None) for now in polls]
     for now, arrival in sorted(events, key=lambda each: each[0]):
         if arrival is not None:
-            rig.arrive(arrival.camera, arrival.captured, arrival.now)
+            rig.add_frame(arrival.camera, arrival.captured, arrival.now)
         if arrival is not None and not eager:
             continue
         made = rig.assembler.take(now * MS)
@@ -262,7 +262,7 @@ def test_cameras_in_step_lose_nothing(cameras: int, data: st.DataObject) -> None
         found = None
         for now, camera, time in arrivals:
             assert found is None
-            rig.arrive(camera, time, now)
+            rig.add_frame(camera, time, now)
             found = rig.take(now)
         assert found == (captured, (True,) * cameras)
 
@@ -270,11 +270,11 @@ def test_cameras_in_step_lose_nothing(cameras: int, data: st.DataObject) -> None
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_buffers_that_are_held_are_bounded(depth: int) -> None:
     rig = Rig(2, jitter=1, timeout=10**6, depth=depth)
-    rig.arrive(0, 50)
-    rig.arrive(1, 50)
+    rig.add_frame(0, 50)
+    rig.add_frame(1, 50)
     in_hand = rig.assembler.take(50 * MS)
     for captured in range(100, 400, 10):
-        rig.arrive(0, captured)
+        rig.add_frame(0, captured)
     held = sum(count == 0 for (camera, _), count in rig.made.releases.items() if camera == 0)
     assert held == depth + 1
     assert in_hand is not None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arenite.errors import UsageError
 from arenite.host.camera.budget import parse_address, parse_budget, parse_processors, parse_window
-from arenite.host.camera.frame import Window
+from arenite.host.camera.frame import CropWindow
 from arenite.host.governor.base import Limits
 
 
@@ -71,7 +71,7 @@ def test_addresses() -> None:
 
 
 def test_windows() -> None:
-    assert parse_window("1,2,30,40") == Window(1, 2, 30, 40)
+    assert parse_window("1,2,30,40") == CropWindow(1, 2, 30, 40)
     for text in ("1,2,3", "a,b,c,d", "0,0,0,4", "-1,0,4,4"):
         with pytest.raises(UsageError):
             parse_window(text)

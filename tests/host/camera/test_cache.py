@@ -76,7 +76,7 @@ def test_least_recently_used_goes_first() -> None:
 
 
 def test_bytes_are_bounded() -> None:
-    cache = ResultCache(entries=100, most_bytes=3 * SIZE + 10)
+    cache = ResultCache(entries=100, max_bytes=3 * SIZE + 10)
     for seed in range(10):
         for _ in range(2):
             serve(cache, picture(seed))
@@ -145,7 +145,7 @@ def test_cleared() -> None:
 @settings(max_examples=150, deadline=None)
 def test_never_a_wrong_answer(frames: list[tuple[int, int, str]], entries: int, size: int) -> None:
     """Inputs that differ in one byte, or in nothing, in any order, under any bound."""
-    cache = ResultCache(entries, most_bytes=2 * size)
+    cache = ResultCache(entries, max_bytes=2 * size)
     for seed, change, key in frames:
         prepared = picture(seed, size)
         prepared[(change * 331) % size] ^= change

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.cascade import Cascade, Stage
-from arenite.host.camera.cascade_rules import Seen, Unsure
-from arenite.host.camera.frame import Frame, Window
+from arenite.host.camera.cascade import Cascade, CascadeStage
+from arenite.host.camera.cascade_rules import LabelRule, LowConfidenceRule
+from arenite.host.camera.frame import CropWindow, Frame
 from tests.host.camera.flow_frames import frame_of, photograph
 from tests.host.camera.servers import server_of
 from tests.shared import shared_model
@@ -22,7 +22,10 @@ def no_face() -> Frame:
 
 def test_the_costly_model_looks_only_where_the_cheap_one_saw_something() -> None:
     cascade = Cascade(
-        [Stage(server_of("blazeface"), Seen((("face", 0.6),))), Stage(server_of("efficientnet_lite0"))]
+        [
+            CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),))),
+            CascadeStage(server_of("efficientnet_lite0")),
+        ]
     )
     without, seen = cascade.serve(no_face()), cascade.serve(face())
     assert without.answer is not None and seen.answer is not None
@@ -48,7 +51,10 @@ def test_the_costly_model_looks_only_where_the_cheap_one_saw_something() -> None
 def test_the_answer_is_that_of_the_model_alone() -> None:
     alone = server_of("efficientnet_lite0")
     cascade = Cascade(
-        [Stage(server_of("blazeface"), Seen((("face", 0.6),))), Stage(server_of("efficientnet_lite0"))]
+        [
+            CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),))),
+            CascadeStage(server_of("efficientnet_lite0")),
+        ]
     )
     assert cascade.serve(face()).answer == alone.serve(face()).answer
     assert cascade.bytes_written > alone.bytes_written
@@ -62,8 +68,8 @@ def test_a_crop_finds_the_same_face_and_places_it_in_the_frame() -> None:
     whole = alone.serve(face()).answer
     assert whole is not None
     first = whole.boxes[0]
-    rule = Seen((("face", 0.5),), margin=2.0)
-    cascade = Cascade([Stage(server_of("blazeface"), rule), Stage(alone)])
+    rule = LabelRule((("face", 0.5),), margin=2.0)
+    cascade = Cascade([CascadeStage(server_of("blazeface"), rule), CascadeStage(alone)])
     found = cascade.serve(face()).answer
     assert found is not None
     second = found.boxes[0]
@@ -84,7 +90,7 @@ def test_an_unsure_quantised_model_asks_its_float_twin() -> None:
     confidences = sorted(sure.serve(frame).answer.confidence for frame in frames)  # type: ignore[union-attr]
     below = (confidences[1] + confidences[2]) / 2
     assert confidences[1] < below < confidences[2], "the test needs answers of different confidence"
-    cascade = Cascade([Stage(sure, Unsure(below)), Stage(twin)])
+    cascade = Cascade([CascadeStage(sure, LowConfidenceRule(below)), CascadeStage(twin)])
     answers = [cascade.serve(frame) for frame in frames]
     assert [each.model for each in answers].count(twin.name) == 2
     for frame, each in zip(frames, answers, strict=True):
@@ -97,9 +103,9 @@ def test_an_unsure_quantised_model_asks_its_float_twin() -> None:
 
 def test_three_in_a_row_end_at_the_first_that_says_no() -> None:
     stages = [
-        Stage(server_of("visual_wake_words"), Seen((("", 0.01),))),
-        Stage(server_of("blazeface"), Seen((("face", 0.6),), 1.5)),
-        Stage(server_of("efficientnet_lite0")),
+        CascadeStage(server_of("visual_wake_words"), LabelRule((("", 0.01),))),
+        CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),), 1.5)),
+        CascadeStage(server_of("efficientnet_lite0")),
     ]
     cascade = Cascade(stages)
     assert cascade.serve(no_face()).model == "face_detection_short_range"
@@ -112,11 +118,11 @@ def test_three_in_a_row_end_at_the_first_that_says_no() -> None:
 def test_a_rule_that_can_never_hold_is_refused() -> None:
     first, second = server_of("blazeface"), server_of("efficientnet_lite0")
     with pytest.raises(UsageError, match="never answers 'person'"):
-        Cascade([Stage(first, Seen((("person", 0.5),))), Stage(second)])
+        Cascade([CascadeStage(first, LabelRule((("person", 0.5),))), CascadeStage(second)])
     with pytest.raises(UsageError, match="at least two"):
-        Cascade([Stage(first)])
+        Cascade([CascadeStage(first)])
     with pytest.raises(UsageError, match="a rule for each"):
-        Cascade([Stage(first), Stage(second)])
+        Cascade([CascadeStage(first), CascadeStage(second)])
     first.close()
     second.close()
 
@@ -124,8 +130,13 @@ def test_a_rule_that_can_never_hold_is_refused() -> None:
 def test_the_window_is_what_every_stage_without_a_crop_sees() -> None:
     alone, frame = server_of("blazeface"), face()
     side = frame.format.height // 2 * 2
-    window = Window((frame.format.width - side) // 2, 0, side, side)
+    window = CropWindow((frame.format.width - side) // 2, 0, side, side)
     seen = alone.serve(frame, 0, window).answer
     assert seen is not None and seen.boxes and seen != alone.serve(frame).answer
-    cascade = Cascade([Stage(server_of("blazeface"), Seen((("face", 0.6),))), Stage(server_of("blazeface"))])
+    cascade = Cascade(
+        [
+            CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),))),
+            CascadeStage(server_of("blazeface")),
+        ]
+    )
     assert cascade.serve(frame, 0, window).answer == seen

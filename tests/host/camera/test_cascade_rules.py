@@ -4,7 +4,14 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer, Box, Class
-from arenite.host.camera.cascade_rules import MARGIN, Seen, StagePlan, Unsure, parse_cascade, parse_rerun
+from arenite.host.camera.cascade_rules import (
+    DEFAULT_CROP_MARGIN,
+    LabelRule,
+    LowConfidenceRule,
+    StageSpec,
+    parse_cascade,
+    parse_rerun,
+)
 
 PERSON = Answer("classes", classes=(Class(0, "person", 0.7), Class(1, "cat", 0.2)))
 FACES = Answer("boxes", boxes=(Box(0, 0, 0.1, 0.1, 0.6, 0, "face"), Box(0.5, 0.5, 1, 1, 0.9, 0, "face")))
@@ -16,27 +23,27 @@ NOTHING = Answer("boxes")
     [
         (
             "vww01.tflite:person>=0.6 -> blazeface",
-            (StagePlan("vww01.tflite", Seen((("person", 0.6),))), StagePlan("blazeface")),
+            (StageSpec("vww01.tflite", LabelRule((("person", 0.6),))), StageSpec("blazeface")),
         ),
         (
             "blazeface:face>=.5 crop 1.4->mesh.tflite",
-            (StagePlan("blazeface", Seen((("face", 0.5),), 1.4)), StagePlan("mesh.tflite")),
+            (StageSpec("blazeface", LabelRule((("face", 0.5),), 1.4)), StageSpec("mesh.tflite")),
         ),
         (
             "a:traffic light >= 0.5|cat>=1 crop -> b:>=0.3 -> c",
             (
-                StagePlan("a", Seen((("traffic light", 0.5), ("cat", 1.0)), MARGIN)),
-                StagePlan("b", Seen((("", 0.3),))),
-                StagePlan("c"),
+                StageSpec("a", LabelRule((("traffic light", 0.5), ("cat", 1.0)), DEFAULT_CROP_MARGIN)),
+                StageSpec("b", LabelRule((("", 0.3),))),
+                StageSpec("c"),
             ),
         ),
         (
             "/models/v:2/vww.tflite:person>=0.6 -> blazeface",
-            (StagePlan("/models/v:2/vww.tflite", Seen((("person", 0.6),))), StagePlan("blazeface")),
+            (StageSpec("/models/v:2/vww.tflite", LabelRule((("person", 0.6),))), StageSpec("blazeface")),
         ),
     ],
 )
-def test_cascades_are_read(text: str, stages: tuple[StagePlan, ...]) -> None:
+def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
     assert parse_cascade(text) == stages
 
 
@@ -78,33 +85,33 @@ def test_what_is_no_rerun(text: str) -> None:
 
 
 def test_seen() -> None:
-    assert Seen((("person", 0.7),)).look(PERSON) is not None
-    assert Seen((("person", 0.71),)).look(PERSON) is None
-    assert Seen((("cat", 0.2),)).look(PERSON) is not None
-    assert Seen((("", 0.6),)).look(PERSON) is not None
-    assert Seen((("dog", 0.1),)).look(PERSON) is None
-    assert Seen((("dog", 0.1), ("cat", 0.1))).look(PERSON) is not None
-    assert Seen((("", 0.1),)).look(NOTHING) is None
-    assert Seen((("", 0.5),)).look(Answer("score", score=0.6)) is not None
+    assert LabelRule((("person", 0.7),)).look(PERSON) is not None
+    assert LabelRule((("person", 0.71),)).look(PERSON) is None
+    assert LabelRule((("cat", 0.2),)).look(PERSON) is not None
+    assert LabelRule((("", 0.6),)).look(PERSON) is not None
+    assert LabelRule((("dog", 0.1),)).look(PERSON) is None
+    assert LabelRule((("dog", 0.1), ("cat", 0.1))).look(PERSON) is not None
+    assert LabelRule((("", 0.1),)).look(NOTHING) is None
+    assert LabelRule((("", 0.5),)).look(Answer("score", score=0.6)) is not None
 
 
 def test_the_best_box_is_looked_at() -> None:
-    found = Seen((("face", 0.5),)).look(FACES)
+    found = LabelRule((("face", 0.5),)).look(FACES)
     assert found is not None
     assert found.box is FACES.boxes[1]
 
 
 def test_unsure() -> None:
-    assert Unsure(0.8).look(PERSON) is not None
-    assert Unsure(0.7).look(PERSON) is None
-    assert Unsure(0.65).look(FACES) is not None, "boxes come best first; here the first has 0.6"
-    assert Unsure(0.9).look(NOTHING) is None
+    assert LowConfidenceRule(0.8).look(PERSON) is not None
+    assert LowConfidenceRule(0.7).look(PERSON) is None
+    assert LowConfidenceRule(0.65).look(FACES) is not None, "boxes come best first; here the first has 0.6"
+    assert LowConfidenceRule(0.9).look(NOTHING) is None
 
 
 def test_labels_are_checked() -> None:
     with pytest.raises(UsageError, match="vww never answers 'dog': its labels are person, cat"):
-        Seen((("dog", 0.5),)).check(("person", "cat"), "vww")
+        LabelRule((("dog", 0.5),)).check(("person", "cat"), "vww")
     with pytest.raises(UsageError, match="it has no labels"):
-        Seen((("dog", 0.5),)).check((), "vww")
-    Seen((("", 0.5),)).check((), "vww")
-    Seen((("cat", 0.5),)).check(("person", "cat"), "vww")
+        LabelRule((("dog", 0.5),)).check((), "vww")
+    LabelRule((("", 0.5),)).check((), "vww")
+    LabelRule((("cat", 0.5),)).check(("person", "cat"), "vww")

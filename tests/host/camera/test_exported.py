@@ -20,9 +20,9 @@ from arenite.converters.processing.steps_detect import Detections, Yolo
 from arenite.converters.processing.steps_image import Letterbox
 from arenite.converters.processing.steps_post import Nms, TopK
 from arenite.errors import AreniteError, UsageError
-from arenite.host.camera.answers.reader import Reader
+from arenite.host.camera.answers.reader import AnswerReader
 from arenite.host.camera.model import CameraModel, open_model
-from arenite.host.camera.runtimes.base import Slot
+from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.running import memory
 from tests.host.camera.runtimes.models import _part, _value, _whole
 from tests.host.camera.test_model import model
@@ -113,8 +113,8 @@ def test_tflite_has_fractions(name: str, write: Any, tmp_path: Path) -> None:
     assert found.postprocessing.steps[0] == Yolo(classes=3, unit="fractions")
     output = np.zeros((1, 7, 126), np.float32)
     output[0, :, 40] = 0.5, 0.25, 0.2, 0.1, 0.0, 0.0, 0.75
-    slot = Slot((), (memory(found.outputs[0], output),))
-    (box,) = Reader(found.postprocessing, slot, found.labels).read().boxes
+    slot = TensorSlot((), (memory(found.outputs[0], output),))
+    (box,) = AnswerReader(found.postprocessing, slot, found.labels).read().boxes
     assert (box.label, box.score) == ("car", pytest.approx(0.75))
     assert (box.left, box.top, box.right, box.bottom) == pytest.approx((0.4, 0.2, 0.6, 0.3), abs=1e-4)
 

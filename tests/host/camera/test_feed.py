@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from arenite.converters.processing import native
 from arenite.converters.processing.spec import Preprocessing
 from arenite.errors import UsageError
-from arenite.host.camera.feed import Feed
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.runtimes.base import Memory
+from arenite.host.camera.feed import FramePreprocessor
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.runtimes.base import TensorMemory
 from tests.host.camera.feeds import check, random_case
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,10 +58,10 @@ def model(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
 RESIZE = {"do": "resize", "width": 16, "height": 12, "convention": "opencv"}
 
 
-def tensor(shape: tuple[int, ...] = (1, 12, 16, 3), dtype: str = "uint8", scale: float = 1.0) -> Memory:
+def tensor(shape: tuple[int, ...] = (1, 12, 16, 3), dtype: str = "uint8", scale: float = 1.0) -> TensorMemory:
     room = np.zeros(shape, dtype)
     tensor.rooms.append(room)  # type: ignore[attr-defined]
-    return Memory("pixels", shape, dtype, room.ctypes.data, room.nbytes, scale, 0)
+    return TensorMemory("pixels", shape, dtype, room.ctypes.data, room.nbytes, scale, 0)
 
 
 tensor.rooms = []  # type: ignore[attr-defined]
@@ -83,15 +83,15 @@ YUYV = Format("yuyv", 64, 48, (128,))
         ([RESIZE], Format("yuyv", 64, 48, (127,)), tensor(), None, "stride is 127"),
         ([RESIZE], Format("yuyv", 63, 48, (128,)), tensor(), None, "even sides"),
         ([RESIZE], Format("nv12", 64, 48, (64, 64, 64)), tensor(), None, "2 planes, not 3"),
-        ([RESIZE], YUYV, tensor(), Window(60, 0, 8, 8), "does not lie in frames"),
+        ([RESIZE], YUYV, tensor(), CropWindow(60, 0, 8, 8), "does not lie in frames"),
         ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop wants 80x20"),
     ],
 )
 def test_what_does_not_fit_is_said(
-    steps: list[dict[str, Any]], format: Format, memory: Memory, window: Window | None, says: str
+    steps: list[dict[str, Any]], format: Format, memory: TensorMemory, window: CropWindow | None, says: str
 ) -> None:
     with pytest.raises(UsageError, match=says) as found:
-        Feed(model(steps), format, memory, window)
+        FramePreprocessor(model(steps), format, memory, window)
     assert found.value.hint
 
 
@@ -105,7 +105,7 @@ def test_sound_is_no_picture() -> None:
         ],
     }
     with pytest.raises(UsageError, match="not pictures"):
-        Feed(Preprocessing.from_json(record), YUYV, tensor())
+        FramePreprocessor(Preprocessing.from_json(record), YUYV, tensor())
 
 
 def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
@@ -114,7 +114,7 @@ def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
 
 
 def test_frames_of_another_format_are_refused() -> None:
-    feed = Feed(model([RESIZE]), YUYV, tensor())
+    feed = FramePreprocessor(model([RESIZE]), YUYV, tensor())
     frame, _ = frame_of(Format("yuyv", 64, 40, (128,)))
     with pytest.raises(UsageError, match="another feed"):
         feed.run(frame)
@@ -124,7 +124,7 @@ def test_frames_of_another_format_are_refused() -> None:
 
 def test_a_plane_is_missing() -> None:
     format = Format("yu12", 64, 48, (64,))
-    feed = Feed(model([RESIZE]), format, tensor())
+    feed = FramePreprocessor(model([RESIZE]), format, tensor())
     data = np.zeros(64 * 72, np.uint8)
     with pytest.raises(UsageError, match="2 planes, yu12 has 3"):
         feed.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
@@ -134,9 +134,9 @@ def test_a_tensor_without_scale_takes_that_of_the_steps() -> None:
     quantise = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
     memory = tensor(scale=0.0)
     frame, _ = frame_of(YUYV)
-    Feed(model([RESIZE, quantise]), YUYV, memory).run(frame)
+    FramePreprocessor(model([RESIZE, quantise]), YUYV, memory).run(frame)
     whole = tensor()
-    Feed(model([RESIZE]), YUYV, whole).run(frame)
+    FramePreprocessor(model([RESIZE]), YUYV, whole).run(frame)
     want = np.floor(whole.array() / 2.0 + 0.5) + 3
     assert (memory.array() == want).all()
 
@@ -144,7 +144,7 @@ def test_a_tensor_without_scale_takes_that_of_the_steps() -> None:
 def test_letterboxed_margins_are_the_fill() -> None:
     step = {"do": "letterbox", "width": 16, "height": 16, "fill": [7], "convention": "opencv"}
     memory = tensor((1, 16, 16, 3))
-    feed = Feed(model([step]), YUYV, memory)
+    feed = FramePreprocessor(model([step]), YUYV, memory)
     feed.run(frame_of(YUYV)[0])
     made = memory.array()[0]
     assert (made[:2] == 7).all() and (made[-2:] == 7).all() and (made[2:-2] != 7).any()
@@ -157,7 +157,7 @@ def test_the_interpreter_runs_on_meanwhile() -> None:
         pytest.skip(native.reason())
     step = {"do": "resize", "width": 512, "height": 512, "convention": "pil"}
     format = Format("rgb", 1600, 1200, (4800,))
-    feed = Feed(model([step]), format, tensor((1, 512, 512, 3)))
+    feed = FramePreprocessor(model([step]), format, tensor((1, 512, 512, 3)))
     frame, _ = frame_of(format)
     counted, running = [0], threading.Event()
 

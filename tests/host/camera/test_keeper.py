@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.camera import keeper as module
-from arenite.host.camera.keeper import Busy, Instruments, Keeper
-from arenite.host.camera.served import Served
-from arenite.host.camera.sources.base import Counters
+from arenite.host.camera import supervisor as module
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.sources.base import SourceCounters
 from arenite.host.camera.statistics import Statistics
+from arenite.host.camera.supervisor import CpuLoad, Instruments, Supervisor
 from arenite.host.energy.base import Power
 from arenite.host.energy.open import open_power
-from arenite.host.governor.base import Action, Seen
+from arenite.host.governor.base import Action, Observation
 
 
 class _Ran:
-    """A loop that has nothing to do: its figures are what the keeper reads."""
+    """A loop that has nothing to do: its figures are what the supervisor reads."""
 
     def __init__(self) -> None:
         self.statistics = Statistics()
         self.served = self.late = self.fresh = self.bytes_written = 0
         self.began_ns = time.monotonic_ns()
         self.source = self
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self.stopped = False
 
     @property
@@ -51,14 +51,14 @@ class Log:
         self.states.append(dict(state))
 
 
-class Deciding:
+class GovernorProtocol:
     def __init__(self) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[Observation] = []
 
     def begin(self, t_s: float = 0.0) -> list[Action]:
         return []
 
-    def step(self, seen: Seen) -> list[Action]:
+    def step(self, seen: Observation) -> list[Action]:
         self.seen.append(seen)
         return [Action(seen.t_s, "fps", 30, 24, "too hot")]
 
@@ -68,7 +68,7 @@ class Deciding:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch) -> None:
-    monkeypatch.setattr(module, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(module, "SENSE_INTERVAL_S", 0.02)
 
 
 def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
@@ -85,26 +85,26 @@ def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
     return folder
 
 
-def run(keeper: Keeper, seconds: float = 0.3) -> None:
-    keeper.first()
-    keeper.start()
+def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
+    supervisor.first()
+    supervisor.start()
     time.sleep(seconds)
-    keeper.stop()
+    supervisor.stop()
 
 
 def test_energy_is_what_the_sensor_says_over_the_time(tmp_path: Path) -> None:
     ina3221(tmp_path, 5000, 1200)
     log = Log()
-    keeper = Keeper(
+    supervisor = Supervisor(
         ran(),
         {"model": {"name": "m"}},
         instruments=lambda: Instruments(open_power(tmp_path)),
         watchers=[log],
         root=tmp_path,
     )
-    run(keeper)
-    assert keeper.energy is not None
-    energy = keeper.energy.total()
+    run(supervisor)
+    assert supervisor.energy is not None
+    energy = supervisor.energy.total()
     assert energy.kind == "measured" and energy.seconds > 0.2
     assert energy.mean_w == pytest.approx(6.0)
     assert log.states[-1]["power"]["value"] == pytest.approx(6.0)
@@ -115,15 +115,15 @@ def test_energy_is_what_the_sensor_says_over_the_time(tmp_path: Path) -> None:
 
 def test_the_governor_is_asked_and_its_actions_are_kept(tmp_path: Path) -> None:
     ina3221(tmp_path, 5000, 1000)
-    governor = Deciding()
-    keeper = Keeper(
+    governor = GovernorProtocol()
+    supervisor = Supervisor(
         ran(), {}, instruments=lambda: Instruments(open_power(tmp_path), None, governor), root=tmp_path
     )
-    run(keeper)
-    assert governor.seen and len(keeper.actions) == len(governor.seen)
+    run(supervisor)
+    assert governor.seen and len(supervisor.actions) == len(governor.seen)
     assert governor.seen[-1].power_w == pytest.approx(5.0)
     assert governor.seen[-1].latency_ms is None, "no frame was served"
-    assert keeper.state()["governor"] == governor.state()
+    assert supervisor.state()["governor"] == governor.state()
 
 
 def test_the_rate_is_over_the_time_that_a_step_took() -> None:
@@ -138,19 +138,19 @@ def test_the_rate_is_over_the_time_that_a_step_took() -> None:
             time.sleep(0.1)
             return Temperature(40.0, "slow", None)
 
-    loop, governor = ran(), Deciding()
+    loop, governor = ran(), GovernorProtocol()
     sink = threading.Event()
 
     def frames() -> None:
         number = 0
         while not sink.wait(0.01):
             now = time.monotonic_ns()
-            loop.statistics.add(Served(number, 0, number, now, {"invoke": (now, now + 1)}, None))
+            loop.statistics.add(ServedFrame(number, 0, number, now, {"invoke": (now, now + 1)}, None))
             number += 1
 
     thread = threading.Thread(target=frames)
     thread.start()
-    run(Keeper(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)), 1.5)
+    run(Supervisor(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)), 1.5)
     sink.set()
     thread.join()
     rates = [seen.fps for seen in governor.seen[1:]]
@@ -166,9 +166,9 @@ def test_power_that_is_an_estimate_all_at_once_is_told(tmp_path: Path) -> None:
             self.calls += 1
             return Power(5.0, "measured", "rapl") if self.calls < 5 else Power(9.0, "estimated", "profile")
 
-    keeper = Keeper(ran(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
-    run(keeper)
-    assert keeper.notes == ["rapl no longer answers: power is estimated from then on."]
+    supervisor = Supervisor(ran(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
+    run(supervisor)
+    assert supervisor.notes == ["rapl no longer answers: power is estimated from then on."]
 
 
 def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
@@ -185,10 +185,10 @@ def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
             return Temperature(40.0 + self.calls, "zone", 70.0)
 
     loop = ran()
-    keeper = Keeper(loop, {}, instruments=lambda: Instruments(None, Dying()))
-    run(keeper)
-    assert len(keeper.notes) == 1 and "zone is gone" in keeper.notes[0]
-    assert keeper.temperatures == [41.0, 43.0, 43.0]
+    supervisor = Supervisor(loop, {}, instruments=lambda: Instruments(None, Dying()))
+    run(supervisor)
+    assert len(supervisor.notes) == 1 and "zone is gone" in supervisor.notes[0]
+    assert supervisor.temperatures == [41.0, 43.0, 43.0]
     assert not loop.stopped
 
 
@@ -197,9 +197,9 @@ def test_instruments_that_cannot_be_had_end_the_loop_with_their_reason() -> None
         raise UsageError("No power source 'x' can be used here.", "")
 
     loop = ran()
-    keeper = Keeper(loop, {}, instruments=refuse)
+    supervisor = Supervisor(loop, {}, instruments=refuse)
     with pytest.raises(UsageError, match="No power source"):
-        run(keeper, 0.05)
+        run(supervisor, 0.05)
     assert loop.stopped
 
 
@@ -210,7 +210,7 @@ def test_busy_cores_by_proc_stat(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     stat = tmp_path / "proc/stat"
     stat.write_text("cpu  100 0 100 1000 50 0 0 0 0 0\ncpu0 ...\n")
-    busy = Busy(tmp_path)
+    busy = CpuLoad(tmp_path)
     stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
     time.sleep(0.1)
     assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work within a little more than 0.1 s
@@ -228,13 +228,13 @@ def test_a_capped_frequency_is_put_back(tmp_path: Path) -> None:
     limit.write_text("1800000\n")
     lever, seen = CpufreqLever(tmp_path), []
 
-    class Capping(Deciding):
-        def step(self, now: Seen) -> list[Action]:
+    class Capping(GovernorProtocol):
+        def step(self, now: Observation) -> list[Action]:
             lever.move(2)
             seen.append(limit.read_text().strip())
             return super().step(now)
 
     instruments = Instruments(None, None, Capping(), (lever.restore,))
-    run(Keeper(ran(), {}, instruments=lambda: instruments, root=tmp_path))
+    run(Supervisor(ran(), {}, instruments=lambda: instruments, root=tmp_path))
     assert seen and set(seen) == {"600000"}
     assert limit.read_text().strip() == "1800000"

@@ -7,8 +7,8 @@ import pytest
 
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.frame import Frame
-from arenite.host.camera.ladder import Ladder, Rung
-from arenite.host.camera.ladder_lever import LadderLever
+from arenite.host.camera.ladder import ModelVariant, VariantServer
+from arenite.host.camera.ladder_lever import VariantLever
 from arenite.host.camera.serving import ModelServer
 from arenite.host.camera.warm import warm_up
 from tests.host.camera.flow_frames import frame_of, photograph
@@ -29,8 +29,8 @@ class Loader:
         self.go.set()
         self.fail: Exception | None = None
 
-    def rung(self, name: str, cost: float) -> Rung:
-        return Rung(name, cost, lambda: self.load(name))
+    def variant(self, name: str, cost: float) -> ModelVariant:
+        return ModelVariant(name, cost, lambda: self.load(name))
 
     def load(self, name: str) -> ModelServer:
         self.go.wait(20)
@@ -49,8 +49,10 @@ class Loader:
         made.close = close  # type: ignore[method-assign]
         return made
 
-    def ladder(self, keep: int = 2) -> Ladder:
-        return Ladder([self.rung(name, cost) for name, cost in zip(CLASSIFIERS, COSTS, strict=True)], keep)
+    def ladder(self, keep: int = 2) -> VariantServer:
+        return VariantServer(
+            [self.variant(name, cost) for name, cost in zip(CLASSIFIERS, COSTS, strict=True)], keep
+        )
 
 
 @pytest.fixture
@@ -186,7 +188,7 @@ def test_a_model_that_does_not_load_changes_nothing(loader: Loader) -> None:
 
 def test_a_model_with_too_few_slots_is_refused(loader: Loader) -> None:
     two = Loader(slots=2)
-    ladder = Ladder([two.rung(CLASSIFIERS[1], 2.0), loader.rung(CLASSIFIERS[2], 1.0)])
+    ladder = VariantServer([two.variant(CLASSIFIERS[1], 2.0), loader.variant(CLASSIFIERS[2], 1.0)])
     ladder.move(1)
     assert ladder.wait(20)
     with pytest.raises(UsageError, match="has 1 slots, 2 are in use"):
@@ -197,7 +199,7 @@ def test_a_model_with_too_few_slots_is_refused(loader: Loader) -> None:
 
 def test_costs_are_declared_then_measured(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
-    lever = LadderLever(ladder)
+    lever = VariantLever(ladder)
     assert (lever.name, lever.levels, lever.level) == ("resolution", 3, 0)
     assert lever.cost(0) == 1.0
     assert lever.cost(1) == COSTS[1] / COSTS[0]
@@ -216,9 +218,9 @@ def test_costs_are_declared_then_measured(loader: Loader) -> None:
 
 def test_what_is_no_ladder(loader: Loader) -> None:
     with pytest.raises(UsageError, match="at least two"):
-        Ladder([loader.rung(CLASSIFIERS[0], 1.0)])
+        VariantServer([loader.variant(CLASSIFIERS[0], 1.0)])
     with pytest.raises(UsageError, match="costs more"):
-        Ladder([loader.rung(CLASSIFIERS[2], 1.0), loader.rung(CLASSIFIERS[0], 2.0)])
+        VariantServer([loader.variant(CLASSIFIERS[2], 1.0), loader.variant(CLASSIFIERS[0], 2.0)])
     ladder = loader.ladder()
     with pytest.raises(UsageError, match="no level 3"):
         ladder.move(3)

@@ -5,12 +5,12 @@ import pytest
 
 from arenite.converters.processing.colour import PIXEL_BYTES, PLANES, buffer_bytes, unpack
 from arenite.errors import DeviceError
-from arenite.host.camera.frame import Format, Frame, Window
-from arenite.host.camera.library import MOST_FRAMES, collect, copied
-from arenite.host.camera.region import cut
+from arenite.host.camera.frame import CropWindow, Format, Frame
+from arenite.host.camera.library import MAX_FRAMES, collect_frames, copy_frame
+from arenite.host.camera.region import crop_frame
 from arenite.host.camera.sources.base import EndOfSource
-from arenite.host.camera.sources.paced import Paced
-from arenite.host.camera.sources.synthetic import Synthetic
+from arenite.host.camera.sources.paced import PacedSource
+from arenite.host.camera.sources.synthetic import SyntheticPattern
 
 
 def content(frame: Frame) -> bytes:
@@ -23,8 +23,8 @@ def test_a_copy_has_the_pixels_and_nothing_else(pixels: str) -> None:
     memory = np.random.default_rng(0).integers(0, 256, buffer_bytes(pixels, 32, 24), np.uint8)
     row = 32 if pixels in PLANES else 32 * PIXEL_BYTES[pixels]
     whole = Frame(Format(pixels, 32, 24, (row,)), (memory.ctypes.data,), memory, 5, 7)
-    assert content(copied(whole)) == memory.tobytes()
-    part = copied(cut(whole, Window(4, 6, 16, 12)))
+    assert content(copy_frame(whole)) == memory.tobytes()
+    part = copy_frame(crop_frame(whole, CropWindow(4, 6, 16, 12)))
     wanted = unpack(memory, pixels, 32, 24)[6:18, 4:20].copy()
     memory[:] = 0
     assert len(content(part)) == buffer_bytes(pixels, 16, 12)
@@ -33,29 +33,29 @@ def test_a_copy_has_the_pixels_and_nothing_else(pixels: str) -> None:
 
 
 def test_as_many_as_there_are() -> None:
-    source = Paced(Synthetic("yuyv", 64, 48), live=False)
+    source = PacedSource(SyntheticPattern("yuyv", 64, 48), live=False)
     source.open()
-    frames = collect(source)
-    assert [frame.sequence for frame in frames] == list(range(MOST_FRAMES))
+    frames = collect_frames(source)
+    assert [frame.sequence for frame in frames] == list(range(MAX_FRAMES))
     assert len({content(frame) for frame in frames}) == 8, "the square goes round in eight pictures"
 
-    class Short(Paced):
+    class Short(PacedSource):
         def read(self, timeout_s: float) -> Frame | None:
             if self.counters.captured == 3:
                 raise EndOfSource
             return super().read(timeout_s)
 
-    short = Short(Synthetic("yuyv", 64, 48), live=False)
+    short = Short(SyntheticPattern("yuyv", 64, 48), live=False)
     short.open()
-    assert len(collect(short)) == 3
+    assert len(collect_frames(short)) == 3
 
 
 def test_a_source_that_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arenite.host.camera.library.PATIENCE_S", 0.01)
+    monkeypatch.setattr("arenite.host.camera.library.FRAME_WAIT_S", 0.01)
 
-    class Nothing(Paced):
+    class Nothing(PacedSource):
         def read(self, timeout_s: float) -> Frame | None:
             return None
 
     with pytest.raises(DeviceError, match="gave no frame"):
-        collect(Nothing(Synthetic()))
+        collect_frames(Nothing(SyntheticPattern()))

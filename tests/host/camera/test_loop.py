@@ -14,9 +14,9 @@ from arenite.host.camera.loop import Loop
 from arenite.host.camera.model import open_model
 from arenite.host.camera.motion import MotionGate, MotionSettings
 from arenite.host.camera.runtimes.open import open_runtime
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.serving import ModelServer
-from arenite.host.camera.sources.base import Counters, EndOfSource
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters
 from tests.host.camera.flow_frames import photograph
 
 
@@ -30,7 +30,7 @@ class Recorded:
         height, width = pictures[0].shape[:2]
         self.format = Format("rgb", width, height, (3 * width,), fps)
         self.pictures = pictures
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self.held = 0
         self.most_held = 0
 
@@ -61,9 +61,9 @@ class Kept:
     """A sink that remembers."""
 
     def __init__(self) -> None:
-        self.served: list[Served] = []
+        self.served: list[ServedFrame] = []
 
-    def take(self, served: Served, frame: Frame | None) -> None:
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
         self.served.append(served)
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ def test_ends_after_as_many_frames_as_asked_for(server, overlap: bool) -> None:
 @pytest.mark.parametrize("overlap", [False, True])
 def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bool) -> None:
     class Broken(Kept):
-        def take(self, served: Served, frame: Frame | None) -> None:
+        def take(self, served: ServedFrame, frame: Frame | None) -> None:
             super().take(served, frame)
             if len(self.served) == 3:
                 raise OSError("disk full")
@@ -149,7 +149,7 @@ def test_a_slow_answer_builds_no_queue(server) -> None:
     from arenite.host.camera.sources.open import open_source
 
     class Slow(Kept):
-        def take(self, served: Served, frame: Frame | None) -> None:
+        def take(self, served: ServedFrame, frame: Frame | None) -> None:
             super().take(served, frame)
             time.sleep(0.05)
 
@@ -173,8 +173,8 @@ def test_late_is_later_than_the_limit(server) -> None:
 
 def test_identical_frames_are_answered_from_the_cache_alike(server) -> None:
     same = pictures(1)[0]
-    plain: list[Served] = []
-    cached: list[Served] = []
+    plain: list[ServedFrame] = []
+    cached: list[ServedFrame] = []
     for sink_list, cache in ((plain, None), (cached, ResultCache())):
         sink = Kept()
         Loop(Recorded([same] * 6), server, sinks=[sink], cache=cache).run()
@@ -242,18 +242,18 @@ def test_what_did_not_move_gets_the_answer_of_the_frame_before_it_also_overlappe
 
 def test_what_serves_whole_sees_the_window_and_rests_behind_the_gate(server) -> None:
     """A cascade or a panel of models is told the window, and asked only when something moved."""
-    from arenite.host.camera.frame import Window
-    from arenite.host.camera.pooled import Panel
+    from arenite.host.camera.frame import CropWindow
+    from arenite.host.camera.pooled import ModelGroup
 
     photo = np.ascontiguousarray(photograph(0))
     source = Recorded([photo] * 6)
-    window = Window(photo.shape[1] // 8, 0, photo.shape[1] * 3 // 4, photo.shape[0])
+    window = CropWindow(photo.shape[1] // 8, 0, photo.shape[1] * 3 // 4, photo.shape[0])
     alone = Kept()
     Loop(source, server, sinks=[alone], frames=1, window=window).run()
     assert alone.served[0].answer is not None and alone.served[0].answer.boxes
     sink = Kept()
     gate = MotionSettings(hold_s=0.0, refresh_s=1e6)
-    loop = Loop(source, Panel([server]), sinks=[sink], window=window, motion=lambda: MotionGate(gate))
+    loop = Loop(source, ModelGroup([server]), sinks=[sink], window=window, motion=lambda: MotionGate(gate))
     loop.run()
     assert [each.by for each in sink.served] == ["model"] + ["motion"] * 4
     assert all(each.answer == alone.served[0].answer for each in sink.served)
@@ -263,12 +263,12 @@ def test_what_serves_whole_sees_the_window_and_rests_behind_the_gate(server) -> 
 
 def test_an_answer_that_holds_is_of_the_model_that_gave_it(server) -> None:
     """A cascade ends at another model from frame to frame; its own name is none of theirs."""
-    from arenite.host.camera.cascade import Cascade, Stage
-    from arenite.host.camera.cascade_rules import Seen
+    from arenite.host.camera.cascade import Cascade, CascadeStage
+    from arenite.host.camera.cascade_rules import LabelRule
     from tests.host.camera.servers import server_of
 
     behind = server_of("visual_wake_words")
-    cascade = Cascade([Stage(server, Seen((("face", 0.5),))), Stage(behind)])
+    cascade = Cascade([CascadeStage(server, LabelRule((("face", 0.5),))), CascadeStage(behind)])
     sink, gate = Kept(), MotionSettings(hold_s=0.0, refresh_s=1e6)
     source = Recorded([np.ascontiguousarray(photograph(0))] * 3)
     Loop(source, cascade, sinks=[sink], motion=lambda: MotionGate(gate)).run()
@@ -314,7 +314,7 @@ def test_a_buffer_that_cannot_be_given_back_ends_the_overlapped_loop(server) -> 
 
 def test_rests_when_asked(server) -> None:
     rests = iter([0.0, 0.1, 0.0])
-    loop = Loop(Recorded(pictures(3)), server, rested=lambda: next(rests, 0.0))
+    loop = Loop(Recorded(pictures(3)), server, rest_before_frame=lambda: next(rests, 0.0))
     loop.run()
     assert loop.seconds >= 0.1
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.host.camera.metrics import BUCKETS, Metrics
-from arenite.host.camera.metrics_text import Family, render
-from arenite.host.camera.served import STAGES, Served
+from arenite.host.camera.metrics_text import MetricFamily, render
+from arenite.host.camera.served import STAGES, ServedFrame
 from tests.host.camera.dashboard.feeder import MS, face, served_of, state_at
 
 parser = pytest.importorskip("prometheus_client.parser", reason="no prometheus_client to read metrics with")
@@ -39,11 +39,11 @@ def spans(*ms: float) -> dict[str, tuple[int, int]]:
 
 def test_counters_and_histograms() -> None:
     metrics = Metrics()
-    metrics.take(Served(0, 0, 0, 4 * MS, spans(0.02, 0.3, 1.0, 0.05), None))
-    metrics.take(Served(1, 0, 1, 4 * MS, spans(0.02, 0.3, 3000.0, 0.05), None, late=True, missed=2))
-    metrics.take(Served(2, 0, 2, 4 * MS, spans(0.02), None, by="cache"))
-    metrics.take(Served(3, 0, 3, 4 * MS, {}, None, by="stand-in"))
-    metrics.take(Served(4, 0, 4, 4 * MS, {"gate": (MS, 2 * MS)}, None, by="motion"))
+    metrics.take(ServedFrame(0, 0, 0, 4 * MS, spans(0.02, 0.3, 1.0, 0.05), None))
+    metrics.take(ServedFrame(1, 0, 1, 4 * MS, spans(0.02, 0.3, 3000.0, 0.05), None, late=True, missed=2))
+    metrics.take(ServedFrame(2, 0, 2, 4 * MS, spans(0.02), None, by="cache"))
+    metrics.take(ServedFrame(3, 0, 3, 4 * MS, {}, None, by="stand-in"))
+    metrics.take(ServedFrame(4, 0, 4, 4 * MS, {"gate": (MS, 2 * MS)}, None, by="motion"))
     found = read(metrics.text())
     served = samples(found["arenite_camera_frames_served"])
     name = "arenite_camera_frames_served_total"
@@ -75,7 +75,7 @@ def test_counters_and_histograms() -> None:
 def test_buckets_are_what_counting_gives(spent: list[int]) -> None:
     metrics = Metrics()
     for k, ns in enumerate(spent):
-        metrics.take(Served(k, 0, k, 0, {"invoke": (1, 1 + ns)}, None))
+        metrics.take(ServedFrame(k, 0, k, 0, {"invoke": (1, 1 + ns)}, None))
     found = samples(read(metrics.text())["arenite_camera_stage_seconds"])
     for bound in BUCKETS:
         got = found[("arenite_camera_stage_seconds_bucket", (("le", repr(bound)), ("stage", "invoke")))]
@@ -150,7 +150,7 @@ def test_names_help_and_types() -> None:
 @given(st.text(), st.text(), st.floats(allow_nan=True))
 def test_any_label_and_value_comes_back(label: str, about: str, value: float) -> None:
     # The parser strips and splits the HELP line as text; labels are what has to survive.
-    text = render([Family("a_b", "gauge", about, [({"x": label}, value)])])
+    text = render([MetricFamily("a_b", "gauge", about, [({"x": label}, value)])])
     body = text.split("\n", 1)[1] if "\r" in about or not about.isprintable() else text
     (family,) = list(parser.text_string_to_metric_families(body))
     (sample,) = family.samples

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from arenite.errors import UsageError
 from arenite.host.camera.pool import ModelPool
-from arenite.host.camera.runtimes.base import Runtime, Slot
+from arenite.host.camera.runtimes.base import Runtime, TensorSlot
 from arenite.host.camera.runtimes.open import open_runtime
 from tests.host.camera.runtimes.models import heavy_net, saved
 
@@ -25,7 +25,7 @@ class Sized:
     """Holds nothing, and says that it holds so much."""
 
     notes: tuple[str, ...] = ()
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[TensorSlot, ...] = ()
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.resident_bytes, self.closed = name, size, False

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from arenite.host.camera import realtime
-from arenite.host.camera.realtime import Granted
+from arenite.host.camera.realtime import RequestOutcome
 from arenite.host.camera.runtimes.open import open_runtime
 from tests.host.camera.runtimes.models import heavy_net, saved
 
@@ -48,7 +48,7 @@ def test_pinning_is_inherited_by_later_threads() -> None:
         thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
         thread.start()
         thread.join()
-        return granted == Granted("pin", True, f"on processor {target}.") and seen == [{target}]
+        return granted == RequestOutcome("pin", True, f"on processor {target}.") and seen == [{target}]
 
     in_child(work)
 
@@ -118,7 +118,7 @@ def test_priority_with_the_right_to_it() -> None:
             os.setuid(65534)  # the limit alone gives the right; elsewhere it is root's
         granted = realtime.raise_priority()
         own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
-        raised = granted == Granted("priority", True, "SCHED_FIFO 20.")
+        raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")
         raised &= own == os.SCHED_FIFO and os.sched_getparam(0).sched_priority == 20
         child = os.fork()
         if child == 0:
@@ -189,7 +189,7 @@ def test_warming_up_runs_every_slot(tmp_path: Path) -> None:
 
 def test_settled_objects_are_not_looked_at_again() -> None:
     try:
-        realtime.settle_garbage()
+        realtime.freeze_garbage_collector()
         assert gc.get_freeze_count() > 1000
     finally:
         gc.unfreeze()

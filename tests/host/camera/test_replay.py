@@ -18,14 +18,14 @@ from tests.host.camera.replay import replayed
 
 def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
     """Plans that random frames lead to, pixels, and what NumPy makes of them."""
-    from arenite.host.camera.feed_plan import adapted
+    from arenite.host.camera.feed_plan import steps_for_frame
 
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(count):
         case = random_case(rng)
         f = case.format
-        spec = adapted(case.spec, f, memory_for(case, 0), case.window)
+        spec = steps_for_frame(case.spec, f, memory_for(case, 0), case.window)
         data = rng.integers(0, 256, buffer_bytes(f.pixels, f.width, f.height), np.uint8)
         want = preprocess_image(spec, unpack(data, f.pixels, f.width, f.height), order_of(f.pixels))
         made.append((plan_image(spec, f.pixels, f.width, f.height), data, want.tobytes()))

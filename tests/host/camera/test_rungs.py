@@ -9,9 +9,9 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.model import open_model
 from arenite.host.camera.options import CameraOptions
-from arenite.host.camera.rungs import parse_rung, resized
-from arenite.host.camera.servers import Servers
-from arenite.host.camera.session import Session
+from arenite.host.camera.rungs import parse_variant, with_input_size
+from arenite.host.camera.servers import ModelServers
+from arenite.host.camera.session import CameraSession
 from tests.host.camera.runtimes.models import onnx_mean
 
 PREPROCESSING = """
@@ -37,7 +37,7 @@ def free(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_labels() -> None:
-    assert parse_rung("a/b.onnx@160x96@onnx-cpu").label == "b.onnx 160x96 onnx-cpu"
+    assert parse_variant("a/b.onnx@160x96@onnx-cpu").label == "b.onnx 160x96 onnx-cpu"
 
 
 def test_channels_first(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_channels_first(tmp_path: Path) -> None:
     path.write_bytes(onnx_mean(64, 80))
     model = open_model(str(path))
     assert model.inputs[0].shape == (1, 3, 64, 80) and not model.free
-    assert resized(model, (40, 32)).inputs[0].shape == (1, 3, 32, 40)
+    assert with_input_size(model, (40, 32)).inputs[0].shape == (1, 3, 32, 40)
     last = open_model("vww")
-    assert resized(last, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
+    assert with_input_size(last, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
 
 
 def test_a_model_of_any_size_has_the_one_of_its_preprocessing(free: tuple[Path, Path]) -> None:
@@ -64,7 +64,7 @@ def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
         sources=("synthetic",), model=f"{free[0]}{at}", ladder=(f"{free[0]}@32x24",), preprocessing=free[1],
         width=64, height=64, frames=3, overlap=True,
     )  # fmt: skip
-    with Session(options) as session:
+    with CameraSession(options) as session:
         ladder = session.servers.server
         shapes = set()
         for rung in ladder.rungs:  # type: ignore[attr-defined]
@@ -81,4 +81,4 @@ def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
 
 def test_a_size_that_the_answers_do_not_suit_is_refused_at_once() -> None:
     with pytest.raises(UsageError):
-        Servers(CameraOptions(model="blazeface", ladder=("blazeface@64x64",)), 1)
+        ModelServers(CameraOptions(model="blazeface", ladder=("blazeface@64x64",)), 1)

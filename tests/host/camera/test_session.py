@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from arenite.host.camera.frame import Frame, Window
+from arenite.host.camera.frame import CropWindow, Frame
 from arenite.host.camera.model import CameraModel, open_model
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.realtime import normal_priority
-from arenite.host.camera.served import Served
-from arenite.host.camera.session import Session
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.session import CameraSession
 
 
 def least(models: list[CameraModel], crops: bool = False, **options) -> tuple[int, int] | None:
-    session = Session(CameraOptions(**options))
+    session = CameraSession(CameraOptions(**options))
     session.servers = SimpleNamespace(models=models, crops=crops)  # type: ignore[assignment]
     return session._least()
 
@@ -37,7 +37,7 @@ def test_jpeg_is_decoded_large_enough_for_every_model(model: CameraModel) -> Non
 
 def test_jpeg_is_decoded_whole_where_a_model_sees_a_part(model: CameraModel) -> None:
     assert least([model], crops=True) is None
-    assert least([model], window=Window(0, 0, 64, 64)) is None
+    assert least([model], window=CropWindow(0, 0, 64, 64)) is None
 
 
 @pytest.mark.parametrize(("overlap", "slots"), [(None, 1), (True, 2)])
@@ -45,7 +45,7 @@ def test_a_runtime_that_would_copy_has_one_slot_unless_frames_overlap(
     overlap: bool | None, slots: int
 ) -> None:
     options = CameraOptions(sources=("synthetic",), runtime="litert-interpreter", overlap=overlap, frames=3)
-    with Session(options) as session:
+    with CameraSession(options) as session:
         made = session.run()
     assert session.servers.server.slots == slots
     assert any("copied once each" in note for note in made["notes"]) == (slots == 2)
@@ -58,7 +58,7 @@ def test_a_camera_that_comes_and_goes_is_told_at_once_and_does_not_fill_the_memo
         pytest.skip("gst-launch-1.0 is not installed")
     said: list[str] = []
     options = CameraOptions(sources=("gst:videotestsrc num-buffers=6",), frames=10)
-    with Session(options, said.append) as session:
+    with CameraSession(options, said.append) as session:
         made = session.run()
         assert said[:2] == [note for note in made["notes"] if "again" in note or "back" in note][:2] != []
         for number in range(1000):
@@ -72,7 +72,7 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
     threads: dict[int, int] = {}
 
     class Look:
-        def take(self, served: Served, frame: Frame | None) -> None:
+        def take(self, served: ServedFrame, frame: Frame | None) -> None:
             for each in threading.enumerate():
                 if each.native_id is not None:
                     threads[each.native_id] = os.sched_getscheduler(each.native_id) & ~os.SCHED_RESET_ON_FORK
@@ -85,7 +85,7 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
     before = os.sched_getscheduler(0)
     options = CameraOptions(sources=("synthetic",), realtime=5, overlap=True, frames=3)
     try:
-        with Session(options) as session:
+        with CameraSession(options) as session:
             if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_FIFO:
                 pytest.skip("SCHED_FIFO is not granted here")
             session.loop.sinks.append(Look())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 from arenite.host.camera.soak import Soak, clock_mhz
 from arenite.host.camera.soak_result import SoakResult
 from arenite.host.camera.statistics import Statistics
@@ -29,7 +29,7 @@ def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = T
         invoke = 20e-3 * 2000 / mhz
         at = START + round(t * 1e9)
         spans = {"preprocess": (at, at + 10**6), "invoke": (at + 10**6, at + 10**6 + round(invoke * 1e9))}
-        statistics.add(Served(number, 0, number, at, spans, None))
+        statistics.add(ServedFrame(number, 0, number, at, spans, None))
         number += 1
         watts = 2.0 + 3.0 * mhz / 2000
         step = max(1 / 30, invoke + 1e-3)
@@ -109,7 +109,7 @@ def test_estimates_are_labelled(tmp_path: Path) -> None:
     for step in range(1, 241):
         t = step / 2
         at = START + round(t * 1e9)
-        statistics.add(Served(step, 0, step, at, {"invoke": (at, at + 10**7)}, None))
+        statistics.add(ServedFrame(step, 0, step, at, {"invoke": (at, at + 10**7)}, None))
         soak.update({"t_s": t, "power": {"value": 4.0, "kind": "estimated"}, "energy_j": 4.0 * t})
     result = soak.result()
     assert result.to_json()["minute_1"]["power_kind"] == "estimated"

@@ -5,14 +5,14 @@ import threading
 import numpy as np
 import pytest
 
-from arenite.host.camera.served import Served
-from arenite.host.camera.statistics import Statistics, Window
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.statistics import Statistics, StatisticsWindow
 
 MS = 1_000_000
 START = 5_000 * 1000 * MS
 
 
-def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> Served:
+def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> ServedFrame:
     """Captured 1 ms before it is in hand; 1 ms of preprocessing, the invoke, half a millisecond behind it."""
     begun = at_ns + MS
     spans = {
@@ -20,7 +20,7 @@ def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> S
         "invoke": (begun + MS, begun + MS + invoke_ns),
         "postprocess": (begun + MS + invoke_ns, begun + MS + invoke_ns + MS // 2),
     }
-    return Served(number, 0, number, at_ns, spans, None, model="vww", **more)  # type: ignore[arg-type]
+    return ServedFrame(number, 0, number, at_ns, spans, None, model="vww", **more)  # type: ignore[arg-type]
 
 
 def run(times_ns: list[int], invokes: list[int] | None = None, **settings: float) -> Statistics:
@@ -74,7 +74,7 @@ def test_how_frames_were_answered() -> None:
 
 def test_frames_without_any_stage_are_counted_only() -> None:
     made = Statistics()
-    made.add(Served(0, 0, 0, START, {}, None, by="stand-in"))
+    made.add(ServedFrame(0, 0, 0, START, {}, None, by="stand-in"))
     assert made.summary()["served"] == 1
     assert made.summary()["stage_ms"] == {}
     assert made.window("all").percentile_ms("invoke", 50) is None
@@ -121,7 +121,7 @@ def test_named_windows() -> None:
 
 def test_windows_merge() -> None:
     made = run([i * 10 * MS for i in range(50)])
-    both = Window(100)
+    both = StatisticsWindow(100)
     both.merge(made.window("all"))
     both.merge(made.window("all"))
     assert both.served == 100

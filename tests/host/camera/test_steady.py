@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.host.camera.steady import BATCHES, LEAST, mser, steady
+from arenite.host.camera.steady import BATCHES, MIN_VALUES, find_steady_state, mser
 
 
-@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=LEAST + 1, max_size=BATCHES - 1))
+@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=MIN_VALUES + 1, max_size=BATCHES - 1))
 @settings(max_examples=100, deadline=None)
 def test_mser_by_its_definition(values: list[float]) -> None:
     """Short series have batches of one."""
     x = np.array(values)
     errors = [
-        float(((x[d:] - x[d:].mean()) ** 2).sum() / (len(x) - d) ** 2) for d in range(len(x) - LEAST + 1)
+        float(((x[d:] - x[d:].mean()) ** 2).sum() / (len(x) - d) ** 2) for d in range(len(x) - MIN_VALUES + 1)
     ]
     half = min(errors[: len(x) // 2 + 1])
     found = mser(values)
@@ -31,7 +31,7 @@ def warming(parts: int, settle: float, rise: float, noise: float, seed: int) -> 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_device_that_warms_up_is_steady_when_it_is_warm(seed: int) -> None:
     values = warming(120, 12.0, 30.0, 0.2, seed)
-    found = steady({"temperature": values}, {"temperature": 1.5})
+    found = find_steady_state({"temperature": values}, {"temperature": 1.5})
     assert found.begin is not None
     assert 24 <= found.begin <= 60, "after two to five time constants"
     assert np.mean(values[found.begin :]) == pytest.approx(70.0, abs=0.7)
@@ -39,7 +39,7 @@ def test_a_device_that_warms_up_is_steady_when_it_is_warm(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_that_still_warms_up_is_not(seed: int) -> None:
-    found = steady({"temperature": warming(120, 100.0, 30.0, 0.2, seed)}, {"temperature": 1.5})
+    found = find_steady_state({"temperature": warming(120, 100.0, 30.0, 0.2, seed)}, {"temperature": 1.5})
     assert found.begin is None
     assert found.unsettled == ("temperature",)
 
@@ -49,30 +49,30 @@ def test_a_step_is_found(seed: int) -> None:
     """It throttles at part 40 of 120."""
     random = np.random.default_rng(seed)
     values = list(np.where(np.arange(120) < 40, 30.0, 21.0) + random.normal(0, 0.1, 120))
-    begin = steady({"fps": values}, {"fps": 0.02 * 21}).begin
+    begin = find_steady_state({"fps": values}, {"fps": 0.02 * 21}).begin
     assert begin is not None
     assert 40 <= begin <= 60, "not before it; after it every cut of the first half will do"
 
 
 def test_a_late_step_is_not_steady() -> None:
     values = [30.0] * 90 + [21.0] * 30
-    assert steady({"fps": values}, {"fps": 0.5}).begin is None
+    assert find_steady_state({"fps": values}, {"fps": 0.5}).begin is None
 
 
 def test_the_slowest_series_decides() -> None:
     series = {"fps": [30.0] * 100, "temperature": warming(100, 8.0, 20.0, 0.1, 0)}
-    alone = steady({"temperature": series["temperature"]}, {}).begin
-    assert steady(series, {}).begin == alone
+    alone = find_steady_state({"temperature": series["temperature"]}, {}).begin
+    assert find_steady_state(series, {}).begin == alone
     assert alone is not None and alone >= 10
 
 
 def test_what_does_not_matter_does_not_count() -> None:
     values = [50.0 + 0.005 * k for k in range(100)]
-    assert steady({"temperature": values}, {"temperature": 0.0}).begin is None
-    assert steady({"temperature": values}, {"temperature": 2.0}).begin == 0
+    assert find_steady_state({"temperature": values}, {"temperature": 0.0}).begin is None
+    assert find_steady_state({"temperature": values}, {"temperature": 2.0}).begin == 0
 
 
 def test_a_constant_is_steady_from_the_start_and_few_values_are_not() -> None:
-    assert steady({"fps": [30.0] * 20}, {}).begin == 0
-    assert steady({"fps": [30.0] * (2 * LEAST - 1)}, {}).unsettled == ("fps",)
-    assert steady({}, {}).begin is None
+    assert find_steady_state({"fps": [30.0] * 20}, {}).begin == 0
+    assert find_steady_state({"fps": [30.0] * (2 * MIN_VALUES - 1)}, {}).unsettled == ("fps",)
+    assert find_steady_state({}, {}).begin is None

@@ -10,20 +10,20 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.camera.assembly import FrameSet
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceLost
-from arenite.host.camera.sources.paced import Paced
-from arenite.host.camera.sources.synthetic import Synthetic
+from arenite.host.camera.sources.paced import PacedSource
+from arenite.host.camera.sources.synthetic import SyntheticPattern
 from arenite.host.camera.sync import FrameSets
 
 FPS = 30
 PERIOD_S = 1 / FPS
 
 
-class Camera(Paced):
+class Camera(PacedSource):
     """A synthetic camera that counts the buffers it lent, and can be told to misbehave."""
 
     def __init__(self, start_ns: int | None = None) -> None:
         """``start_ns``: when its first picture was due; None: when it is first asked for one."""
-        super().__init__(Synthetic("grey", 64, 48, FPS), live=True)
+        super().__init__(SyntheticPattern("grey", 64, 48, FPS), live=True)
         self._start_ns = start_ns
         self.lent = 0
         self.held: set[int] = set()

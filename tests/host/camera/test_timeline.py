@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.served import STAGES, Served
+from arenite.host.camera.served import STAGES, ServedFrame
 from arenite.host.camera.timeline import Timeline
 from tests.host.camera.dashboard.feeder import MS, face, served_of, state_at
 from tests.host.camera.trace_events import read
@@ -30,7 +30,9 @@ for number in itertools.count():
 """
 
 
-def run_of(path: Path, frames: list[Served], *states: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+def run_of(
+    path: Path, frames: list[ServedFrame], *states: dict[str, Any], **more: Any
+) -> list[dict[str, Any]]:
     timeline = Timeline(path, **more)
     for served in frames:
         timeline.take(served, None)
@@ -41,7 +43,7 @@ def run_of(path: Path, frames: list[Served], *states: dict[str, Any], **more: An
     return read(path.read_text())
 
 
-def frames(count: int, **more: Any) -> list[Served]:
+def frames(count: int, **more: Any) -> list[ServedFrame]:
     begin = time.monotonic_ns() + MS
     return [served_of(k, face(k), began_ns=begin + 33 * MS * k, **more) for k in range(count)]
 
@@ -68,7 +70,7 @@ def test_overlapped_frames_and_several_cameras(tmp_path: Path) -> None:
     for k in range(6):
         at = begin + k * MS
         spans = {name: (at + n * MS, at + n * MS + MS) for n, name in enumerate(STAGES)}
-        made.append(Served(k, k % 2, k, at, spans, None))
+        made.append(ServedFrame(k, k % 2, k, at, spans, None))
     events = run_of(tmp_path / "t.json", made)
     names = [e["args"]["name"] for e in events if e["name"] == "thread_name"]
     assert "invoke" in names and "camera 1: invoke" in names
@@ -77,7 +79,7 @@ def test_overlapped_frames_and_several_cameras(tmp_path: Path) -> None:
 def test_what_went_wrong_and_what_was_saved(tmp_path: Path) -> None:
     odd = frames(3)
     odd[0].missed, odd[1].late, odd[2].by = 3, True, "cache"
-    events = run_of(tmp_path / "t.json", [*odd, Served(9, 0, 9, 0, {}, None, by="stand-in")])
+    events = run_of(tmp_path / "t.json", [*odd, ServedFrame(9, 0, 9, 0, {}, None, by="stand-in")])
     instants = [(e["name"], e["cat"]) for e in events if e["ph"] == "i"]
     assert instants == [
         ("dropped 3", "drop"),

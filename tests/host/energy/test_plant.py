@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from arenite.host.energy.open import open_power, open_thermometer
-from arenite.host.energy.plant import Plant, Work
-from arenite.host.energy.throttling import throttling
+from arenite.host.energy.plant import FrameWork, SimulatedDevice
+from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import detect_host, host_names, load_host
 
-BUSY = Work(0.003, core_s=0.4, threads=4, accelerator_s=0.02)
+BUSY = FrameWork(0.003, core_s=0.4, threads=4, accelerator_s=0.02)
 
 
 @pytest.mark.parametrize("name", host_names())
 def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -> None:
     profile = load_host(name)
-    plant = Plant(profile, BUSY, tmp_path, ambient_c=30)
+    plant = SimulatedDevice(profile, BUSY, tmp_path, ambient_c=30)
     if profile.models or name == "phone":
         assert detect_host(tmp_path) == profile
     meter = open_power(tmp_path, profile, clock=plant.clock)
@@ -35,24 +35,28 @@ def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -
 
 
 def test_it_settles_where_resistance_and_power_say(tmp_path: Path) -> None:
-    plant = Plant(load_host("jetson_nano"), Work(0.006, accelerator_s=0.06), tmp_path, ambient_c=25, fps=5)
+    plant = SimulatedDevice(
+        load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path, ambient_c=25, fps=5
+    )
     plant.run(3 * 3600)
     assert plant.junction_c == pytest.approx(25 + 7.2 * plant.watts, abs=0.5)
     assert plant.throttled_s == 0
 
 
 def test_too_hot_it_throttles_in_steps_and_stays_near_the_trip_point(tmp_path: Path) -> None:
-    plant = Plant(load_host("jetson_nano"), Work(0.006, accelerator_s=0.061), tmp_path, ambient_c=65)
+    plant = SimulatedDevice(
+        load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.061), tmp_path, ambient_c=65
+    )
     first, _, _ = plant.run(30)
     plant.run(1800)
     last, _, _ = plant.run(60)
     assert last < 0.9 * first
     assert plant.junction_c == pytest.approx(97, abs=3)
-    assert throttling(tmp_path).now and "cpu-balanced" in throttling(tmp_path).evidence[0]
+    assert read_throttling(tmp_path).now and "cpu-balanced" in read_throttling(tmp_path).evidence[0]
 
 
 def test_a_phone_falls_to_its_cap_and_comes_back_when_cool(tmp_path: Path) -> None:
-    plant = Plant(load_host("phone"), Work(0.003, 0.12, 4), tmp_path, ambient_c=35)
+    plant = SimulatedDevice(load_host("phone"), FrameWork(0.003, 0.12, 4), tmp_path, ambient_c=35)
     full, _, _ = plant.run(10)
     plant.run(900)
     hot, _, _ = plant.run(10)
@@ -65,7 +69,7 @@ def test_a_phone_falls_to_its_cap_and_comes_back_when_cool(tmp_path: Path) -> No
 
 
 def test_resting_saves_what_the_host_saves(tmp_path: Path) -> None:
-    plant = Plant(load_host("laptop"), Work(0.005, 0.02, 4), tmp_path, fps=20)
+    plant = SimulatedDevice(load_host("laptop"), FrameWork(0.005, 0.02, 4), tmp_path, fps=20)
     plant.load.duty, plant.load.saves_w = 0.5, 4.0
     rate, watts, _ = plant.run(40)
     assert rate == pytest.approx(10, rel=0.02)

@@ -8,7 +8,7 @@ import pytest
 
 from arenite.errors import DeviceError
 from arenite.host.energy.open import open_thermometer
-from arenite.host.energy.throttling import throttling
+from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import load_host
 from tests.host.energy.trees import put
 
@@ -90,7 +90,7 @@ def test_throttling_is_told_with_its_evidence(tmp_path: Path) -> None:
     cooling = "sys/class/thermal/cooling_device"
     put(tmp_path, {f"{cooling}0/type": "cpu-balanced", f"{cooling}0/cur_state": 0, f"{cooling}0/max_state": 10,
                    f"{cooling}1/type": "pwm-fan", f"{cooling}1/cur_state": 3})  # fmt: skip
-    assert not throttling(tmp_path).now
+    assert not read_throttling(tmp_path).now
     policy = "sys/devices/system/cpu/cpu0/cpufreq"
     put(
         tmp_path,
@@ -101,9 +101,9 @@ def test_throttling_is_told_with_its_evidence(tmp_path: Path) -> None:
             "sys/devices/platform/soc/soc:firmware/get_throttled": "50005",
         },
     )
-    state = throttling(tmp_path)
+    state = read_throttling(tmp_path)
     assert state.now and state.evidence == (
         "cpu-balanced at state 4 of 10", "CPU capped at 900 of 1479 MHz", "firmware: under-voltage",
         "firmware: throttled",
     )  # fmt: skip
-    assert "CPU capped" not in " ".join(throttling(tmp_path, own_cap_khz=900000).evidence)
+    assert "CPU capped" not in " ".join(read_throttling(tmp_path, own_cap_khz=900000).evidence)

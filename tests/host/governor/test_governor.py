@@ -11,27 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import DeviceError
-from arenite.host.governor.base import Limits, Seen
+from arenite.host.governor.base import Limits, Observation
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.levers import StepLever, rest_lever
-from tests.host.governor.toy import Toy, drive, governed
+from tests.host.governor.toy import ToyDevice, drive, governor_for
 
 
 def test_without_a_limit_nothing_is_done() -> None:
-    toy = Toy()
-    assert drive(toy, governed(toy, Limits()), 120) == []
+    toy = ToyDevice()
+    assert drive(toy, governor_for(toy, Limits()), 120) == []
 
 
 def test_a_budget_that_is_enough_ends_at_full_quality() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=9.0), idle_w=2.0, most_w=6.0)
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=9.0), idle_w=2.0, most_w=6.0)
     drive(toy, governor, 120)
     assert [lever.level for lever in governor.levers] == [0, 0, 0]
 
 
 def test_a_budget_is_used_to_within_three_percent_and_never_exceeded() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=3.5), idle_w=2.0, most_w=6.0)
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, most_w=6.0)
     drive(toy, governor, 90)
     seen = []
     for second in range(91, 400):
@@ -42,22 +42,22 @@ def test_a_budget_is_used_to_within_three_percent_and_never_exceeded() -> None:
 
 
 def test_the_frame_rate_pays_first() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=4.7), idle_w=2.0)
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=4.7), idle_w=2.0)
     drive(toy, governor, 240)
     assert toy.fps < 30 and toy.factors == {"resolution": 1.0, "precision": 1.0}
 
 
 def test_the_next_levers_follow_rather_than_a_slide_show() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=2.6), idle_w=2.0)
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=2.6), idle_w=2.0)
     drive(toy, governor, 300)
     assert toy.rate > 12 and toy.factors["precision"] < 1
 
 
 def test_latency_is_kept_by_less_work_not_by_fewer_frames() -> None:
-    toy = Toy(frame_s=0.060)
-    governor = governed(toy, Limits(latency_ms=50))
+    toy = ToyDevice(frame_s=0.060)
+    governor = governor_for(toy, Limits(latency_ms=50))
     actions = drive(toy, governor, 60)
     assert toy.see(61.0).latency_ms <= 50  # type: ignore[operator]
     assert {action.lever for action in actions if action.before != action.after} & {"resolution", "precision"}
@@ -65,8 +65,8 @@ def test_latency_is_kept_by_less_work_not_by_fewer_frames() -> None:
 
 
 def test_quality_comes_back_when_there_is_room_again() -> None:
-    toy = Toy(joules=0.2)
-    governor = governed(toy, Limits(power_w=4.0), idle_w=2.0)
+    toy = ToyDevice(joules=0.2)
+    governor = governor_for(toy, Limits(power_w=4.0), idle_w=2.0)
     drive(toy, governor, 200)
     poor = dict(toy.factors)
     assert min(poor.values()) < 1
@@ -83,10 +83,10 @@ def test_quality_comes_back_when_there_is_room_again() -> None:
 def test_constant_conditions_mean_calm(
     idle: float, joules: float, frame: float, share: float, noise: float
 ) -> None:
-    toy = Toy(idle, joules, frame, noise)
+    toy = ToyDevice(idle, joules, frame, noise)
     full = joules * min(30.0, 1 / frame)
     limits = Limits(power_w=idle + share * full)
-    governor = governed(toy, limits, idle_w=idle, most_w=idle + 1.5 * full)
+    governor = governor_for(toy, limits, idle_w=idle, most_w=idle + 1.5 * full)
     drive(toy, governor, 400)
     times = [action.t_s for action in governor.log]
     busiest = max((sum(t <= u < t + 60 for u in times) for t in times), default=0)
@@ -102,17 +102,17 @@ MAYBE = st.one_of(st.none(), ANY)
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(ANY, MAYBE, MAYBE, MAYBE), max_size=40))
 def test_nonsense_from_sensors_is_no_reason_to_fall(rows: list[tuple[float, float, float, float]]) -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(4.0, 70.0, 50.0))
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(4.0, 70.0, 50.0))
     for second, (fps, latency, power, heat) in enumerate(rows, 1):
-        governor.step(Seen(float(second), fps, latency, power, heat, heat))
+        governor.step(Observation(float(second), fps, latency, power, heat, heat))
         json.dumps(governor.state(), allow_nan=False)
     assert all(0 <= lever.level < lever.levels for lever in governor.levers)
 
 
 def test_a_lost_power_sensor_keeps_the_last_safe_setting_and_says_so() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=3.5), idle_w=2.0)
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0)
     drive(toy, governor, 150)
     before = [lever.level for lever in governor.levers]
     rate = toy.rate
@@ -126,8 +126,8 @@ def test_a_lost_power_sensor_keeps_the_last_safe_setting_and_says_so() -> None:
 
 
 def test_a_lost_thermometer_raises_nothing() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(temperature_c=60.0))
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(temperature_c=60.0))
     for second in range(1, 60):
         governor.step(replace(toy.see(float(second)), temperature_c=40 + 0.35 * second))
     before = [lever.level for lever in governor.levers]
@@ -140,7 +140,7 @@ def test_a_lost_thermometer_raises_nothing() -> None:
 
 
 def test_a_lever_that_refuses_is_left_alone_and_the_limit_kept_by_the_others() -> None:
-    toy = Toy(joules=0.3, frame_s=0.02)
+    toy = ToyDevice(joules=0.3, frame_s=0.02)
 
     def refuse(label: object) -> None:
         raise DeviceError("the delegate does not take int8.", "Use float16.")
@@ -157,8 +157,8 @@ def test_a_lever_that_refuses_is_left_alone_and_the_limit_kept_by_the_others() -
 
 
 def test_a_limit_that_cannot_be_kept_is_told_at_the_cheapest_setting() -> None:
-    toy = Toy(idle=5.0)
-    governor = governed(toy, Limits(power_w=4.0))
+    toy = ToyDevice(idle=5.0)
+    governor = governor_for(toy, Limits(power_w=4.0))
     drive(toy, governor, 60)
     assert toy.fps == 1.0 and "no setting keeps the limits" in governor.state()["note"]
 
@@ -167,7 +167,7 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
     """A host of 1.8 W awake and 0.3 W asleep: by bursts and rests more frames than by few frames in a row."""
 
     def frames(saves: float) -> tuple[float, float, float]:
-        toy, duty = Toy(idle=1.8, joules=0.03, frame_s=0.02), [1.0]
+        toy, duty = ToyDevice(idle=1.8, joules=0.03, frame_s=0.02), [1.0]
         levers = toy.levers(("fps",))
         levers.append(rest_lever(lambda label: duty.__setitem__(0, float(label)), saves, cycle_s=5.0))
         governor = Governor(Limits(power_w=1.95), levers, idle_w=1.8, most_w=3.0)
@@ -176,7 +176,7 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
         for second in range(1, 600):
             seen = toy.see(float(second))
             power = duty[0] * toy.watts + (1 - duty[0]) * (1.8 - saves)
-            governor.step(Seen(float(second), duty[0] * toy.rate, 20.0, power))
+            governor.step(Observation(float(second), duty[0] * toy.rate, 20.0, power))
             if second > 200:
                 total += duty[0] * toy.rate
                 joules += power
@@ -190,8 +190,8 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
 
 
 def test_the_log_says_why_and_the_state_is_json() -> None:
-    toy = Toy()
-    governor = governed(toy, Limits(power_w=3.0, temperature_c=80.0))
+    toy = ToyDevice()
+    governor = governor_for(toy, Limits(power_w=3.0, temperature_c=80.0))
     for second in range(1, 120):
         governor.step(replace(toy.see(float(second)), temperature_c=45.0, trip_c=95.0))
     assert governor.log and all(action.reason for action in governor.log)

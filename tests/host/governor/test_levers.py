@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.plant import Plant, Work
+from arenite.host.energy.plant import FrameWork, SimulatedDevice
 from arenite.host.governor.levers import (
     CpufreqLever,
     DevfreqLever,
@@ -69,7 +69,7 @@ def test_a_ladder_that_makes_no_sense_is_refused(labels: list[int], costs: list[
 
 
 def test_the_plant_slows_down_by_what_the_levers_write(tmp_path: Path) -> None:
-    plant = Plant(load_host("jetson_nano"), Work(0.006, accelerator_s=0.06), tmp_path)
+    plant = SimulatedDevice(load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path)
     fast = plant.frame_s()
     lever = DevfreqLever(tmp_path)
     assert lever.label(0) == 921.6 and lever.levels <= 12
@@ -89,7 +89,7 @@ def test_cpufreq_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
         CpufreqLever(tmp_path)
     with pytest.raises(UsageError, match="no devfreq device"):
         DevfreqLever(tmp_path)
-    Plant(load_host("phone"), Work(0.003, 0.1, 4), tmp_path)
+    SimulatedDevice(load_host("phone"), FrameWork(0.003, 0.1, 4), tmp_path)
     lever = CpufreqLever(tmp_path)
     file = tmp_path / "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
     file.unlink()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from arenite.host.governor.base import Action, Lever, Limits, Seen
+from arenite.host.governor.base import Action, Lever, Limits, Observation
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.levers import StepLever, fps_lever
 
 
-class Toy:
+class ToyDevice:
     """Power = idle + energy per frame x rate; a frame takes ``frame_s`` of full quality; no heat."""
 
     def __init__(
@@ -36,16 +36,16 @@ class Toy:
     def _setter(self, kind: str, costs: dict[str, float]):  # type: ignore[no-untyped-def]
         return lambda label: self.factors.__setitem__(kind, costs[str(label)])
 
-    def see(self, t_s: float) -> Seen:
+    def see(self, t_s: float) -> Observation:
         factor = self.factors["resolution"] * self.factors["precision"]
         self.rate = min(self.fps, 1 / (self.frame_s * factor))
         self.watts = self.idle + self.joules * factor * self.rate
-        return Seen(
+        return Observation(
             t_s, self.rate, self.frame_s * factor * 1e3, self.watts * (1 + self._dice.gauss(0, self.noise))
         )
 
 
-def drive(toy: Toy, governor: Governor, seconds: int, start: int = 0) -> list[Action]:
+def drive(toy: ToyDevice, governor: Governor, seconds: int, start: int = 0) -> list[Action]:
     """Steps from ``start``; the actions."""
     actions = list(governor.begin()) if start == 0 else []
     for second in range(start + 1, start + seconds + 1):
@@ -53,5 +53,5 @@ def drive(toy: Toy, governor: Governor, seconds: int, start: int = 0) -> list[Ac
     return actions
 
 
-def governed(toy: Toy, limits: Limits, **options: float) -> Governor:
+def governor_for(toy: ToyDevice, limits: Limits, **options: float) -> Governor:
     return Governor(limits, toy.levers(), **options)

@@ -12,7 +12,7 @@ import pytest
 from arenite.converters.graph import Tensor
 from arenite.errors import ToolError
 from arenite.host.camera.model import CameraModel, open_model
-from arenite.host.camera.runtimes.base import Memory, Slot
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 
 @cache
@@ -63,9 +63,9 @@ def _members(name: str) -> tuple[tuple[str, ...], list[bytes]]:
         pytest.skip(error.problem)
 
 
-def memory(tensor: Tensor, array: np.ndarray) -> Memory:
+def memory(tensor: Tensor, array: np.ndarray) -> TensorMemory:
     scale, zero = (tensor.scale, tensor.zero_point) if tensor.quant is not None else (0.0, 0)
-    return Memory(tensor.name, tensor.shape, tensor.dtype, array.ctypes.data, array.nbytes, scale, zero)
+    return TensorMemory(tensor.name, tensor.shape, tensor.dtype, array.ctypes.data, array.nbytes, scale, zero)
 
 
 class Running:
@@ -79,7 +79,7 @@ class Running:
         self.inputs, self.outputs = (
             [np.zeros(t.shape, t.dtype) for t in side] for side in (model.inputs, model.outputs)
         )
-        self.slot = Slot(
+        self.slot = TensorSlot(
             tuple(map(memory, model.inputs, self.inputs)), tuple(map(memory, model.outputs, self.outputs))
         )
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.answers.reader import Reader
-from arenite.host.camera.feed import Feed
+from arenite.host.camera.answers.reader import AnswerReader
+from arenite.host.camera.feed import FramePreprocessor
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.model import CameraModel
 from tests.host.camera.answers.running import Running, photographs, small_faces, zoo_model
@@ -32,11 +32,11 @@ class Ours:
         picture = np.ascontiguousarray(picture)
         height, width, _ = picture.shape
         format = Format("rgb", width, height, (3 * width,))
-        feed = Feed(self._model.preprocessing, format, self._running.slot.inputs[0])
+        feed = FramePreprocessor(self._model.preprocessing, format, self._running.slot.inputs[0])
         feed.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
         self._running.invoke()
         slot, geometry = self._running.slot, feed.geometry
-        return Reader(self._model.postprocessing, slot, self._model.labels, geometry).read()
+        return AnswerReader(self._model.postprocessing, slot, self._model.labels, geometry).read()
 
 
 def sampled(picture: np.ndarray, width: int, height: int) -> np.ndarray:

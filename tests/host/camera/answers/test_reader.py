@@ -14,30 +14,30 @@ from arenite.converters.processing import native
 from arenite.converters.processing.steps_post import Postprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.answers.reader import Reader
+from arenite.host.camera.answers.reader import AnswerReader
 from arenite.host.camera.geometry import Geometry
-from arenite.host.camera.runtimes.base import Memory, Slot
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 from tests.host.camera.answers.running import memory
 
 PICTURE = np.zeros((1, 160, 320, 3), np.uint8)
 
 
-def float_memory(array: np.ndarray) -> Memory:
+def float_memory(array: np.ndarray) -> TensorMemory:
     return memory(Tensor(0, "t", array.shape, array.dtype.name), array)
 
 
-def slot(*outputs: np.ndarray, given: np.ndarray = PICTURE) -> Slot:
-    return Slot((float_memory(given),), tuple(map(float_memory, outputs)))
+def slot(*outputs: np.ndarray, given: np.ndarray = PICTURE) -> TensorSlot:
+    return TensorSlot((float_memory(given),), tuple(map(float_memory, outputs)))
 
 
 def reader(
     steps: list[dict[str, Any]] | None,
-    where: Slot,
+    where: TensorSlot,
     labels: tuple[str, ...] = (),
     place: Geometry | None = None,
-) -> Reader:
+) -> AnswerReader:
     spec = None if steps is None else Postprocessing.from_json({"steps": steps})
-    return Reader(spec, where, labels, place)
+    return AnswerReader(spec, where, labels, place)
 
 
 def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
@@ -110,7 +110,7 @@ def test_quantised_objectness_is_a_product_of_what_is_stored() -> None:
     stored -= 128
     output = stored.astype(np.int8)
     tensor = Tensor(0, "t", output.shape, "int8", Quantization((1 / 255,), (-128,)))
-    where = Slot((float_memory(PICTURE),), (memory(tensor, output),))
+    where = TensorSlot((float_memory(PICTURE),), (memory(tensor, output),))
     steps: list[dict[str, Any]] = [{"do": "yolo", "objectness": True, "unit": "fractions"}, {"do": "nms"}]
     assert np.allclose(shown(reader(steps, where).read()), wanted, atol=0.006)
 
@@ -166,7 +166,7 @@ def test_outputs_that_nobody_described() -> None:
     assert reader(None, two).read().values == (1.0, 2.0, 3.0, 4.5)
     stored = np.array([[10, 60, 20]], np.uint8)
     tensor = Tensor(0, "t", stored.shape, "uint8", Quantization((0.1,), (10,)))
-    answer = reader(None, Slot((), (memory(tensor, stored),))).read()
+    answer = reader(None, TensorSlot((), (memory(tensor, stored),))).read()
     logits = np.exp([0.0, 5.0, 1.0])
     assert answer.classes[0].score == pytest.approx(logits[1] / logits.sum(), abs=1e-4)
 

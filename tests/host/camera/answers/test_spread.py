@@ -8,9 +8,9 @@ import pytest
 from arenite.converters.graph import Tensor
 from arenite.converters.processing.steps_post import Postprocessing
 from arenite.converters.processing.steps_spread import Mask
-from arenite.host.camera.answers.reader import Reader
+from arenite.host.camera.answers.reader import AnswerReader
 from arenite.host.camera.geometry import Geometry
-from arenite.host.camera.runtimes.base import Slot
+from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.running import Running, memory, photographs, zoo_model
 from tests.host.camera.answers.test_pictures import Ours
 
@@ -48,7 +48,7 @@ def test_points_are_the_floats_of_the_output() -> None:
     running.outputs[0][...] = rng.normal(100, 60, (1, 195))
     running.outputs[1][...] = 0.75
     place = Geometry(-0.25, 0.1, 1.5, 0.8)
-    answer = Reader(model.postprocessing, running.slot, model.labels, place).read()
+    answer = AnswerReader(model.postprocessing, running.slot, model.labels, place).read()
     rows = running.outputs[0].reshape(39, 5).astype(np.float64)
     want = np.stack(
         [-0.25 + 1.5 * rows[:, 0] / 256, 0.1 + 0.8 * rows[:, 1] / 256, 1 / (1 + np.exp(-rows[:, 3]))], axis=1
@@ -56,7 +56,7 @@ def test_points_are_the_floats_of_the_output() -> None:
     assert np.allclose(np.array(answer.points), want, atol=6e-5)
     assert answer.score == pytest.approx(0.75)
     running.outputs[1][...] = 0.49
-    assert Reader(model.postprocessing, running.slot, model.labels, place).read().points == ()
+    assert AnswerReader(model.postprocessing, running.slot, model.labels, place).read().points == ()
 
 
 def test_a_person_stands_out_from_the_background() -> None:
@@ -82,14 +82,14 @@ def test_every_pixel_gets_its_class() -> None:
         assert np.isin(mask, (0, wanted)).mean() > 0.9
     running = Running(model)
     running.outputs[0][...] = np.random.default_rng(3).normal(0, 1, (1, 257, 257, 21))
-    mask = Reader(model.postprocessing, running.slot, model.labels).read().mask
+    mask = AnswerReader(model.postprocessing, running.slot, model.labels).read().mask
     assert np.array_equal(mask, running.outputs[0][0].argmax(axis=-1))  # type: ignore[arg-type]
 
 
 def test_a_mask_outlives_the_next_frame() -> None:
     model = zoo_model("selfie")
     running = Running(model)
-    reader = Reader(model.postprocessing, running.slot, model.labels, Geometry(0.0, -0.5, 1.0, 2.0))
+    reader = AnswerReader(model.postprocessing, running.slot, model.labels, Geometry(0.0, -0.5, 1.0, 2.0))
     running.outputs[0][...] = np.random.default_rng(1).random((1, 256, 256, 1))
     first = reader.read()
     want = running.outputs[0][0, :, :, 0] >= 0.5
@@ -102,5 +102,5 @@ def test_a_mask_outlives_the_next_frame() -> None:
 def test_a_mask_of_classes() -> None:
     classes = np.random.default_rng(2).integers(0, 21, (1, 9, 7))
     output = memory(Tensor(0, "t", classes.shape, "int64"), classes)
-    answer = Reader(Postprocessing((Mask(),)), Slot((), (output,))).read()
+    answer = AnswerReader(Postprocessing((Mask(),)), TensorSlot((), (output,))).read()
     assert np.array_equal(answer.mask, classes[0])  # type: ignore[arg-type]

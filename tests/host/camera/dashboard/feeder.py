@@ -13,7 +13,7 @@ import numpy as np
 from arenite.host.camera.answers.base import Answer, Box, Class
 from arenite.host.camera.dashboard.server import Dashboard
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.served import Served
+from arenite.host.camera.served import ServedFrame
 
 MS = 1_000_000
 BOX = (0.30, 0.25, 0.55, 0.75)
@@ -44,7 +44,7 @@ def frame_of(memory: np.ndarray, format: Format, number: int = 0, released: list
 
 def served_of(
     number: int, answer: Answer | None = None, *, began_ns: int | None = None, **more: Any
-) -> Served:
+) -> ServedFrame:
     """One with stages of 0.12, 0.31, 1.08 and 0.05 ms, some varying."""
     at = time.monotonic_ns() if began_ns is None else began_ns
     spans = {}
@@ -59,7 +59,7 @@ def served_of(
         spans[stage] = (at, end)
         at = end
     first = spans["capture"][0]
-    return Served(
+    return ServedFrame(
         number, 0, number, first - 4 * MS, spans, answer, model="blazeface", width=1280, height=720, **more
     )
 

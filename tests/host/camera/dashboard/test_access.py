@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard.access import Access, Verdict, is_loopback
+from arenite.host.camera.dashboard.access import Access, AccessDecision, is_loopback
 
 TOKEN = "sand-and-pressure"
 
@@ -21,7 +21,7 @@ def ask(
     given: str | None = None,
     cookie: str | None = None,
     **more: str,
-) -> Verdict:
+) -> AccessDecision:
     headers = {"Host": host, **{k.replace("_", "-"): v for k, v in more.items()}}
     return access.check(lambda name: headers.get(name), given, cookie)
 
@@ -90,9 +90,9 @@ def test_ways_to_show_the_token() -> None:
     shown = ask(access, given=TOKEN)
     assert shown.status == HTTPStatus.OK and shown.cookie and TOKEN not in shown.cookie
     by_cookie = ask(access, cookie=shown.cookie)
-    assert by_cookie == Verdict(HTTPStatus.OK)
-    assert ask(access, Authorization=f"Bearer {TOKEN}") == Verdict(HTTPStatus.OK)
-    assert ask(access, Authorization=f"bearer  {TOKEN} ") == Verdict(HTTPStatus.OK)
+    assert by_cookie == AccessDecision(HTTPStatus.OK)
+    assert ask(access, Authorization=f"Bearer {TOKEN}") == AccessDecision(HTTPStatus.OK)
+    assert ask(access, Authorization=f"bearer  {TOKEN} ") == AccessDecision(HTTPStatus.OK)
     # After a restart with the same token the cookie still counts; with another it does not.
     assert ask(Access("0.0.0.0", TOKEN), cookie=shown.cookie).status == HTTPStatus.OK
     assert ask(Access("0.0.0.0", TOKEN + "2"), cookie=shown.cookie).status == HTTPStatus.UNAUTHORIZED

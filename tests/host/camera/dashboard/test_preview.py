@@ -16,7 +16,7 @@ from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.spec import ImageSource, Preprocessing, Quantise, Resize
 from arenite.converters.processing.steps_image import Colour
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, Shrink, pack
+from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
 from arenite.host.camera.frame import Format, Frame
 from tests.host.camera.dashboard.feeder import face, frame_of, served_of, yuyv
 
@@ -43,7 +43,7 @@ def test_every_format_as_the_reference(pixels: str, gap: int, size: tuple[int, i
     memory = np.pad(tight, ((0, 0), (0, gap)), constant_values=255)
     strides = (row + gap,) * (2 if pixels == "nv12" else 1)
     format = Format(pixels, width, height, strides)
-    made = Shrink(format).run(frame_of(memory, format))
+    made = PreviewScaler(format).run(frame_of(memory, format))
     wide = min(width, WIDTH)
     high = round(height * wide / width)
     steps = (

@@ -259,7 +259,7 @@ def test_a_body_is_not_taken_for_another_request(dashboard: Dashboard) -> None:
 
 def test_a_request_has_to_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, each of them in time, a few clients would have all connections."""
-    monkeypatch.setattr(bounded, "HEAD_S", 0.3)
+    monkeypatch.setattr(bounded, "REQUEST_TIMEOUT_S", 0.3)
     made = Dashboard(max_clients=1)
     made.start()
     port = urlsplit(made.url).port or 0

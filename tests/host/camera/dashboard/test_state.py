@@ -10,7 +10,7 @@ from arenite.host.camera.dashboard.history import History
 from arenite.host.camera.dashboard.state import GovernorState, LeverState
 from arenite.host.camera.metrics import Metrics
 from arenite.host.camera.timeline import Timeline
-from arenite.host.governor.base import Limits, Seen
+from arenite.host.governor.base import Limits, Observation
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.levers import fps_lever
 from tests.host.camera.trace_events import read
@@ -24,7 +24,7 @@ def governed() -> dict[str, Any]:
     )
     for t in range(30):
         watts = 2.0 + (rates[-1] if rates else 30.0) / 3
-        governor.step(Seen(float(t), rates[-1] if rates else 30.0, 20.0, watts, 50.0 + t / 10, 80.0))
+        governor.step(Observation(float(t), rates[-1] if rates else 30.0, 20.0, watts, 50.0 + t / 10, 80.0))
     return governor.state()
 
 

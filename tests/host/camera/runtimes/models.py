@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Signature
-from arenite.host.camera.runtimes.base import Slot
+from arenite.host.camera.runtimes.base import TensorSlot
 from tests.converters.small_models import Net
 
 
@@ -91,7 +91,7 @@ def by_the_interpreter(path: Path, inputs: list[np.ndarray], threads: int = 1) -
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
 
 
-def feed(slot: Slot, seed: int) -> list[np.ndarray]:
+def feed(slot: TensorSlot, seed: int) -> list[np.ndarray]:
     """Random inputs, written into the slot."""
     rng = np.random.default_rng(seed)
     made = []
@@ -106,7 +106,7 @@ def feed(slot: Slot, seed: int) -> list[np.ndarray]:
     return made
 
 
-def outputs(slot: Slot) -> list[np.ndarray]:
+def outputs(slot: TensorSlot) -> list[np.ndarray]:
     return [memory.array().copy() for memory in slot.outputs]
 
 

@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.host.camera.runtimes.choice import GAIN, Choice, Measured, difference, pick
+from arenite.host.camera.runtimes.choice import (
+    MIN_GAIN,
+    CandidateResult,
+    RuntimeChoice,
+    choose_candidate,
+    difference,
+)
 
 _ROW = st.builds(
-    Measured,
+    CandidateResult,
     name=st.sampled_from(["a", "b", "c"]),
     threads=st.integers(1, 4),
     median_ms=st.none() | st.floats(0.01, 100),
@@ -23,43 +29,43 @@ _ROW = st.builds(
 
 
 @given(st.lists(_ROW, max_size=8))
-def test_never_a_broken_one_and_never_much_worse_than_the_best(rows: list[Measured]) -> None:
+def test_never_a_broken_one_and_never_much_worse_than_the_best(rows: list[CandidateResult]) -> None:
     usable = [row for row in rows if not row.problem and row.median_ms is not None]
-    picked = pick(rows)
+    picked = choose_candidate(rows)
     assert (picked is None) == (not usable)
     if picked is not None:
         row, reason = picked
         assert row in usable
         assert row.median_ms is not None
         assert row.label in reason
-        assert row.median_ms <= min(each.median_ms or 0 for each in usable) / (1 - GAIN) + 1e-12
+        assert row.median_ms <= min(each.median_ms or 0 for each in usable) / (1 - MIN_GAIN) + 1e-12
 
 
 def test_a_small_gain_is_not_worth_it() -> None:
-    one = Measured("litert-cpu", 1, 1.0)
-    assert pick([one, Measured("litert-cpu", 2, 0.95)]) is not None
-    row, reason = pick([one, Measured("litert-cpu", 2, 0.95)]) or (None, "")
+    one = CandidateResult("litert-cpu", 1, 1.0)
+    assert choose_candidate([one, CandidateResult("litert-cpu", 2, 0.95)]) is not None
+    row, reason = choose_candidate([one, CandidateResult("litert-cpu", 2, 0.95)]) or (None, "")
     assert row == one
     assert reason == "litert-cpu: none of 1 others is 10 % better."
-    row, reason = pick([one, Measured("litert-gpu", 1, 0.5)]) or (None, "")
+    row, reason = choose_candidate([one, CandidateResult("litert-gpu", 1, 0.5)]) or (None, "")
     assert row is not None
     assert row.name == "litert-gpu"
     assert reason == "litert-gpu: 0.500 ms, 2.00 times better than litert-cpu (1.000 ms)."
-    assert pick([one]) == (one, "litert-cpu: the only one.")
+    assert choose_candidate([one]) == (one, "litert-cpu: the only one.")
 
 
 def test_by_energy_the_frugal_one_wins() -> None:
     fast, frugal = (
-        Measured("litert-gpu", 1, 1.0, energy_mj=9.0),
-        Measured("litert-npu", 1, 2.0, energy_mj=3.0),
+        CandidateResult("litert-gpu", 1, 1.0, energy_mj=9.0),
+        CandidateResult("litert-npu", 1, 2.0, energy_mj=3.0),
     )
-    assert (pick([fast, frugal]) or [None])[0] == fast
-    row, reason = pick([fast, frugal], "energy") or (None, "")
+    assert (choose_candidate([fast, frugal]) or [None])[0] == fast
+    row, reason = choose_candidate([fast, frugal], "energy") or (None, "")
     assert row == frugal
     assert "mJ" in reason
     # Without a meter time decides.
     bare = [replace(fast, energy_mj=None), replace(frugal, energy_mj=None)]
-    assert (pick(bare, "energy") or [None])[0] == bare[0]
+    assert (choose_candidate(bare, "energy") or [None])[0] == bare[0]
 
 
 def test_difference() -> None:
@@ -79,11 +85,11 @@ def test_difference() -> None:
 
 def test_there_and_back_through_json() -> None:
     rows = (
-        Measured("litert-cpu", 1, 1.0, 1.1, None, 5, 0.0, "", ("a note",)),
-        Measured("x", 2, problem="hung."),
+        CandidateResult("litert-cpu", 1, 1.0, 1.1, None, 5, 0.0, "", ("a note",)),
+        CandidateResult("x", 2, problem="hung."),
     )
-    choice = Choice("litert-cpu", 1, rows, "because")
-    assert Choice.from_json(json.loads(json.dumps(choice.to_json()))) == choice
+    choice = RuntimeChoice("litert-cpu", 1, rows, "because")
+    assert RuntimeChoice.from_json(json.loads(json.dumps(choice.to_json()))) == choice
     assert choice.rows() == [
         ("litert-cpu", "1.000", "-", "taken; a note"),
         ("x, 2 threads", "-", "-", "hung."),

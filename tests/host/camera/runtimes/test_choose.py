@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import ModelError, ToolError
-from arenite.host.camera.runtimes.choose import choose
+from arenite.host.camera.runtimes.choose import choose_runtime
 from arenite.host.camera.runtimes.open import open_runtime
 from arenite.host.camera.runtimes.probing import joules
 from arenite.host.camera.runtimes.remembered import remembered
@@ -39,7 +39,7 @@ def misbehaving(tmp_path: Path):  # type: ignore[no-untyped-def]
 def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     delegates = [misbehaving("CRASH"), misbehaving("IDLE")]
     path = saved(picture_net(32), tmp_path)
-    choice = choose(path, names=["litert-cpu"], threads=[1], delegates=delegates, seconds=0.05)
+    choice = choose_runtime(path, names=["litert-cpu"], threads=[1], delegates=delegates, seconds=0.05)
     assert (choice.name, choice.threads) == ("litert-cpu", 1)
     good, crashed, wrong = choice.measured
     assert good.median_ms is not None
@@ -59,7 +59,7 @@ def test_a_delegate_that_hangs_is_out(misbehaving, tmp_path: Path) -> None:  # t
     path = saved(picture_net(), tmp_path)
     hung = misbehaving("HANG")
     with pytest.raises(ModelError, match=r"hung: no answer within 2 s"):
-        choose(path, names=[], delegates=[hung], threads=[1], seconds=0.05, timeout_s=2)
+        choose_runtime(path, names=[], delegates=[hung], threads=[1], seconds=0.05, timeout_s=2)
     assert remembered(path) is None
 
 
@@ -76,7 +76,7 @@ def test_the_decision_is_kept_for_this_file_and_these_options(tmp_path: Path) ->
     path = saved(picture_net(), tmp_path)
     assert remembered(path) is None
     assert open_runtime(path).name == "litert-cpu"
-    choice = choose(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
+    choice = choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
     again = remembered(path)
     assert again is not None
     assert again.remembered
@@ -93,7 +93,7 @@ def test_the_decision_is_kept_for_this_file_and_these_options(tmp_path: Path) ->
 
 def test_a_choice_that_is_gone_gives_way_to_the_processor(tmp_path: Path) -> None:
     path = saved(picture_net(), tmp_path)
-    choose(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
+    choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
     (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
     kept.write_text(kept.read_text().replace("litert-interpreter", "delegate:libunplugged.so"))
     runtime = open_runtime(path)
@@ -135,7 +135,7 @@ def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
     joules = itertools.count(0.0, 2.0)  # 2 J between the two readings of each candidate
     path = saved(picture_net(), tmp_path)
-    choice = choose(
+    choice = choose_runtime(
         path, names=["litert-cpu"], threads=[1], seconds=0.05, meter=lambda: next(joules), by="energy"
     )
     (row,) = choice.measured
@@ -168,6 +168,6 @@ def test_joules_of_a_power_meter(kind: str) -> None:
 def test_a_model_that_nothing_runs(tmp_path: Path) -> None:
     path = saved(custom_operator(), tmp_path)
     with pytest.raises(ModelError) as error:
-        choose(path, names=["litert-cpu", "litert-interpreter"], threads=[1], seconds=0.02)
+        choose_runtime(path, names=["litert-cpu", "litert-interpreter"], threads=[1], seconds=0.02)
     assert error.value.problem.count("Frobnicate") >= 2
     assert "litert-interpreter:" in error.value.problem

@@ -210,22 +210,22 @@ def test_what_others_say_meanwhile_is_not_lost(capfd: pytest.CaptureFixture[str]
         os.write(2, b"INFO: chatter\nfrom another thread\nWARNING: of LiteRT\n")
         return 5
 
-    assert library.quietly(work) == (5, "WARNING: of LiteRT")
+    assert library.with_captured_log(work) == (5, "WARNING: of LiteRT")
     assert capfd.readouterr().err == "from another thread\n"
 
     def fail() -> None:
         os.write(2, b"INFO: chatter\nERROR: no such tensor\n")
-        raise library.LiteRtFailed("LiteRtRunCompiledModel", 3)
+        raise library.LiteRtError("LiteRtRunCompiledModel", 3)
 
-    with pytest.raises(library.LiteRtFailed) as error:
-        library.quietly(fail)
+    with pytest.raises(library.LiteRtError) as error:
+        library.with_captured_log(fail)
     assert error.value.said == "runtime failure (LiteRtRunCompiledModel): no such tensor"
     assert capfd.readouterr().err == ""
 
 
 def test_threads_that_load_at_once_leave_standard_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
     def load() -> None:
-        library.quietly(lambda: time.sleep(0.005))
+        library.with_captured_log(lambda: time.sleep(0.005))
 
     threads = [threading.Thread(target=load) for _ in range(8)]
     for thread in threads:

@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import AreniteError, ModelError
 from arenite.host.camera.runtimes.litert import CompiledModel
-from arenite.host.camera.runtimes.verified import check_tflite
+from arenite.host.camera.runtimes.verified import check_tflite_file
 from tests.converters.small_models import conv_net, elementwise, with_state
 from tests.host.camera.runtimes.models import picture_net, saved
 
@@ -19,7 +19,7 @@ _RAN, _REFUSED = 0, 2
 
 def test_sound_files_pass(tmp_path: Path) -> None:
     for make in (conv_net, elementwise, with_state, picture_net):
-        check_tflite(saved(make(), tmp_path))
+        check_tflite_file(saved(make(), tmp_path))
 
 
 @pytest.mark.parametrize("part", [0.0, 0.001, 0.1, 0.5, 0.9, 0.999])
@@ -27,12 +27,12 @@ def test_cut_files_are_refused(part: float, tmp_path: Path) -> None:
     path = saved(conv_net(), tmp_path)
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
     with pytest.raises(ModelError, match=str(path)):
-        check_tflite(path)
+        check_tflite_file(path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="Cannot read"):
-        check_tflite(tmp_path / "none.tflite")
+        check_tflite_file(tmp_path / "none.tflite")
 
 
 def _run_in_a_child(path: Path) -> int:
@@ -42,7 +42,7 @@ def _run_in_a_child(path: Path) -> int:
         status = 1
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            check_tflite(path)
+            check_tflite_file(path)
             runtime = CompiledModel(path, "litert-cpu", 1, 1, {})
             runtime.invoke()
             status = _RAN

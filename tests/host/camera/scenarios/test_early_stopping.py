@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from arenite.host.camera.scenarios.early_stopping import binomial, estimate, fewest_queries, most_late
+from arenite.host.camera.scenarios.early_stopping import (
+    binomial_cdf,
+    estimate_percentile,
+    max_late_queries,
+    min_queries,
+)
 
 PERCENTILES = st.sampled_from([50.0, 90.0, 95.0, 97.0, 99.0, 99.9])
 
@@ -17,14 +22,14 @@ def test_the_binomial_distribution_is_that_of_scipy(trials: int, percentile: flo
     chance = 1 - percentile / 100
     most = min(trials, 200)
     assert np.allclose(
-        binomial(most, trials, chance), binom.cdf(np.arange(most + 1), trials, chance), atol=1e-10
+        binomial_cdf(most, trials, chance), binom.cdf(np.arange(most + 1), trials, chance), atol=1e-10
     )
 
 
 @given(st.integers(1, 200_000), PERCENTILES)
 @settings(max_examples=60, deadline=None)
 def test_one_more_late_query_is_one_too_many(queries: int, percentile: float) -> None:
-    late, chance = most_late(queries, percentile), 1 - percentile / 100
+    late, chance = max_late_queries(queries, percentile), 1 - percentile / 100
     if late >= 0:
         assert binom.cdf(late, queries, chance) <= 0.01 + 1e-9
     assert binom.cdf(late + 1, queries, chance) > 0.01 - 1e-9
@@ -33,9 +38,9 @@ def test_one_more_late_query_is_one_too_many(queries: int, percentile: float) ->
 @given(st.integers(0, 500), PERCENTILES)
 @settings(max_examples=60, deadline=None)
 def test_the_fewest_queries_are_just_enough(late: int, percentile: float) -> None:
-    queries = fewest_queries(late, percentile)
-    assert most_late(queries, percentile) >= late
-    assert most_late(queries - 1, percentile) < late
+    queries = min_queries(late, percentile)
+    assert max_late_queries(queries, percentile) >= late
+    assert max_late_queries(queries - 1, percentile) < late
 
 
 @pytest.mark.parametrize(
@@ -43,13 +48,13 @@ def test_the_fewest_queries_are_just_enough(late: int, percentile: float) -> Non
 )
 def test_minimum_counts_of_the_rules(percentile: float, queries: int) -> None:
     """662 stands in LoadGen's mlperf.conf for multi-stream; 64 is what LoadGen asks of single-stream."""
-    assert fewest_queries(1, percentile) == queries
+    assert min_queries(1, percentile) == queries
 
 
 def test_the_slowest_but_for_those_that_may_be_slower() -> None:
     ordered = np.arange(1, 1001)
-    found = estimate(ordered, 90.0)
-    late = most_late(1000, 90.0)
+    found = estimate_percentile(ordered, 90.0)
+    late = max_late_queries(1000, 90.0)
     assert found.value == 1000 - late + 1
     assert found.discarded == late - 1
     assert 900 < found.value < 930, "more than the plain percentile: fewer queries than that needs"
@@ -57,7 +62,7 @@ def test_the_slowest_but_for_those_that_may_be_slower() -> None:
 
 @pytest.mark.parametrize("queries", [0, 1, 63])
 def test_too_few_for_an_estimate(queries: int) -> None:
-    found = estimate(np.arange(queries), 90.0)
+    found = estimate_percentile(np.arange(queries), 90.0)
     assert found.value is None
     assert found.needed == 64
 
@@ -67,7 +72,7 @@ def test_with_more_queries_the_estimate_comes_near_the_percentile() -> None:
     ratios = []
     for count in (100, 1000, 10_000, 100_000):
         ordered = np.sort(random.exponential(1e6, count)).astype(np.int64)
-        found = estimate(ordered, 90.0)
+        found = estimate_percentile(ordered, 90.0)
         assert found.value is not None
         ratios.append((found.discarded + 1) / count)
     assert ratios == sorted(ratios)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.host.camera.scenarios.arrivals import arrivals
-from arenite.host.camera.scenarios.early_stopping import estimate, fewest_queries
-from arenite.host.camera.scenarios.result import judge_offline, judge_server, judge_stream
+from arenite.host.camera.scenarios.arrivals import poisson_arrivals
+from arenite.host.camera.scenarios.early_stopping import estimate_percentile, min_queries
+from arenite.host.camera.scenarios.result import evaluate_offline, evaluate_server, evaluate_stream
 from arenite.host.camera.scenarios.rules import RULES
 from tests.host.camera.flow_frames import photograph
 
@@ -80,7 +80,7 @@ def check_latencies(found: Run, described: dict[str, float]) -> None:
 def test_single_stream(tmp_path: Path) -> None:
     found = run("single-stream", tmp_path)
     rules = replace(RULES["single-stream"], least_s=SECONDS)
-    ours = judge_stream(rules, found.latencies, 2 * SECONDS, 2 * SECONDS)
+    ours = evaluate_stream(rules, found.latencies, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
     assert round(ours.value * 1e6) == found.number("Early stopping 90.0th percentile estimate")
     assert ours.stopping is not None
@@ -89,7 +89,7 @@ def test_single_stream(tmp_path: Path) -> None:
     assert found.said("Result is") == "VALID"
     assert ours.valid
     check_latencies(found, ours.latency_ms())
-    other = estimate(np.sort(found.latencies), 99.0)
+    other = estimate_percentile(np.sort(found.latencies), 99.0)
     if other.value is not None:
         assert other.value == found.number("Early stopping 99.0th percentile estimate")
 
@@ -98,7 +98,7 @@ def test_multi_stream(tmp_path: Path) -> None:
     found = run("multi-stream", tmp_path)
     queries = np.array([found.latencies[found.query == number].max() for number in np.unique(found.query)])
     assert set(np.bincount(found.query)) == {8}
-    ours = judge_stream(replace(RULES["multi-stream"], least_s=SECONDS), queries, 2 * SECONDS, 2 * SECONDS)
+    ours = evaluate_stream(replace(RULES["multi-stream"], least_s=SECONDS), queries, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
     assert round(ours.value * 1e6) == found.number("Early stopping 99.0th percentile estimate")
     assert ours.valid
@@ -109,7 +109,7 @@ def test_multi_stream(tmp_path: Path) -> None:
 def test_offline(tmp_path: Path) -> None:
     found = run("offline", tmp_path, rate=500.0)
     assert len(found.latencies) == 275, "a tenth more than the expected rate makes in the time"
-    ours = judge_offline(RULES["offline"], len(found.latencies), found.latencies.max() / 1e9)
+    ours = evaluate_offline(RULES["offline"], len(found.latencies), found.latencies.max() / 1e9)
     assert ours.value == pytest.approx(found.number("Samples per second"), rel=1e-4)
 
 
@@ -119,14 +119,14 @@ def test_server(tmp_path: Path, limit_ms: float) -> None:
     rate = 600.0
     found = run("server", tmp_path, rate, limit_ms)
     count = len(found.due)
-    schedule = list(islice(arrivals(rate), count))
+    schedule = list(islice(poisson_arrivals(rate), count))
     assert schedule == found.due.tolist(), "the same arrivals, to the nanosecond"
     assert schedule[-2] < SECONDS * 1e9 <= schedule[-1]
     rules = replace(RULES["server"], least_s=SECONDS)
-    ours = judge_server(rules, found.latencies, SECONDS, schedule[-1] / 1e9, rate, limit_ms)
+    ours = evaluate_server(rules, found.latencies, SECONDS, schedule[-1] / 1e9, rate, limit_ms)
     assert found.said("Result is") == ("VALID" if ours.valid else "INVALID")
     check_latencies(found, ours.latency_ms())
     if not ours.valid:
         assert ours.late is not None
-        more = fewest_queries(ours.late, 99.0) - count
+        more = min_queries(ours.late, 99.0) - count
         assert f"Would need to run at least {more} more queries" in found.summary

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.scenarios.arrivals import arrivals, samples
-from arenite.host.camera.scenarios.early_stopping import most_late
+from arenite.host.camera.scenarios.arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.early_stopping import max_late_queries
 from arenite.host.camera.scenarios.rules import RULES
-from arenite.host.camera.scenarios.run import offline, run_scenario, server_run, stream
-from arenite.host.camera.scenarios.search import find_rate
+from arenite.host.camera.scenarios.run import offline_run, run_scenario, server_run, stream_run
+from arenite.host.camera.scenarios.search import find_max_rate
 from arenite.host.camera.scenarios.system import FrameSystem
 from arenite.host.camera.serving import ModelServer
 from arenite.host.camera.statistics import Statistics
@@ -29,7 +29,7 @@ def one_in(every: int, slow: int, fast: int = 10 * MS):
 
 def test_single_stream_at_full_length_is_valid() -> None:
     clock = VirtualClock()
-    result = stream(RULES["single-stream"], Timed(clock, one_in(20, 30 * MS)), clock, 600.0)
+    result = stream_run(RULES["single-stream"], Timed(clock, one_in(20, 30 * MS)), clock, 600.0)
     assert result.valid
     assert result.value == 10.0, "a twentieth is slow: the 90th percentile is fast"
     assert 600.0 <= result.duration_s < 600.1
@@ -39,13 +39,13 @@ def test_single_stream_at_full_length_is_valid() -> None:
 
 def test_one_slow_query_in_nine_is_seen() -> None:
     clock = VirtualClock()
-    result = stream(RULES["single-stream"], Timed(clock, one_in(9, 30 * MS)), clock, 600.0)
+    result = stream_run(RULES["single-stream"], Timed(clock, one_in(9, 30 * MS)), clock, 600.0)
     assert result.value == 30.0
 
 
 def test_a_short_run_is_never_valid_and_says_why() -> None:
     clock = VirtualClock()
-    result = stream(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert not result.valid
     assert result.reasons == ("60.0 s long, the rules ask for 600 s",)
     assert result.to_json()["valid"] is False
@@ -53,7 +53,7 @@ def test_a_short_run_is_never_valid_and_says_why() -> None:
 
 def test_what_people_are_told() -> None:
     clock = VirtualClock()
-    short = stream(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    short = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert short.sentence() == (
         "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules ask for 600 s."
     )
@@ -62,7 +62,7 @@ def test_what_people_are_told() -> None:
     rows = dict(late.rows())
     assert rows["later than 15 ms"] == "0"
     assert rows["p50 ms"] == "1.000"
-    none = stream(
+    none = stream_run(
         replace(RULES["single-stream"], least_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
     )
     assert none.value is None
@@ -72,7 +72,7 @@ def test_what_people_are_told() -> None:
 
 def test_a_slow_system_goes_on_until_there_are_queries_enough() -> None:
     clock = VirtualClock()
-    result = stream(RULES["single-stream"], Timed(clock, lambda n: 20_000 * MS), clock, 600.0)
+    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 20_000 * MS), clock, 600.0)
     assert result.valid
     assert result.queries == 64
     assert result.duration_s == 64 * 20.0
@@ -81,7 +81,7 @@ def test_a_slow_system_goes_on_until_there_are_queries_enough() -> None:
 def test_multi_stream_takes_eight_neighbours_a_query() -> None:
     clock = VirtualClock()
     system = Timed(clock, one_in(8 * 50, 100 * MS), samples=30)
-    result = stream(RULES["multi-stream"], system, clock, 600.0)
+    result = stream_run(RULES["multi-stream"], system, clock, 600.0)
     assert result.valid
     assert all(query == [(query[0] + k) % 30 for k in range(8)] for query in system.queries)
     assert len({query[0] for query in system.queries}) == 30
@@ -92,7 +92,7 @@ def test_multi_stream_takes_eight_neighbours_a_query() -> None:
 
 def test_offline_is_one_query_of_enough_samples() -> None:
     clock = VirtualClock()
-    result = offline(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 600.0)
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 600.0)
     assert result.valid
     assert result.value == pytest.approx(200.0)
     assert (result.queries, result.samples) == (1, 132_000)
@@ -101,14 +101,14 @@ def test_offline_is_one_query_of_enough_samples() -> None:
 
 def test_offline_of_a_slow_system_takes_as_long_as_its_samples_need() -> None:
     clock = VirtualClock()
-    result = offline(RULES["offline"], Timed(clock, lambda n: 100 * MS), clock, 600.0)
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 100 * MS), clock, 600.0)
     assert result.valid
     assert result.samples == 24_576
 
 
 def test_a_short_offline_run_lacks_both() -> None:
     clock = VirtualClock()
-    result = offline(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 10.0)
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 10.0)
     assert [reason.split(",")[0] for reason in result.reasons] == ["11.0 s long", "only 2"]
 
 
@@ -142,7 +142,7 @@ def test_server_goes_on_while_a_few_more_queries_could_settle_it() -> None:
     assert result.late is not None and result.late >= 3
     assert result.queries > 900, "1.5 a second for 600 s are too few for so many late ones"
     assert result.valid
-    assert most_late(result.queries, 99.0) >= result.late > most_late(result.queries - 1, 99.0)
+    assert max_late_queries(result.queries, 99.0) >= result.late > max_late_queries(result.queries - 1, 99.0)
 
 
 def test_a_hopeless_rate_is_broken_off() -> None:
@@ -158,7 +158,7 @@ SHORT = replace(RULES["server"], least_s=60.0)
 @pytest.mark.parametrize(("served", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
 def test_the_highest_rate_is_found(served: int, limit: float) -> None:
     clock = VirtualClock()
-    result = find_rate(SHORT, Timed(clock, lambda n: served), clock, 60.0, limit)
+    result = find_max_rate(SHORT, Timed(clock, lambda n: served), clock, 60.0, limit)
     assert result.valid
     assert result.value is not None
     above = server_run(SHORT, Timed(clock, lambda n: served), clock, 60.0, result.value * 1.35, limit)
@@ -169,22 +169,22 @@ def test_the_highest_rate_is_found(served: int, limit: float) -> None:
 
 def test_a_system_that_never_keeps_the_bound() -> None:
     clock = VirtualClock()
-    result = find_rate(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
+    result = find_max_rate(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
     assert not result.valid
     assert not any(each["good"] for each in result.trials)
 
 
 def test_arrivals_are_poisson() -> None:
     """Mean and deviation of the gaps are equal, and gaps do not depend on each other."""
-    gaps = np.diff(list(islice(arrivals(250.0), 40_000))) / 1e9
+    gaps = np.diff(list(islice(poisson_arrivals(250.0), 40_000))) / 1e9
     assert gaps.mean() == pytest.approx(1 / 250, rel=0.02)
     assert gaps.std() == pytest.approx(1 / 250, rel=0.03)
     assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.02
 
 
 def test_arrivals_and_samples_are_the_same_every_time() -> None:
-    assert list(islice(arrivals(10.0), 50)) == list(islice(arrivals(10.0), 50))
-    assert list(islice(arrivals(10.0, 1), 50)) != list(islice(arrivals(10.0, 2), 50))
+    assert list(islice(poisson_arrivals(10.0), 50)) == list(islice(poisson_arrivals(10.0), 50))
+    assert list(islice(poisson_arrivals(10.0, 1), 50)) != list(islice(poisson_arrivals(10.0, 2), 50))
     chosen = list(islice(samples(7, 3), 700))
     assert chosen == list(islice(samples(7, 3), 700))
     assert set(chosen) == set(range(7))

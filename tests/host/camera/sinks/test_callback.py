@@ -8,8 +8,8 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.served import Served
-from arenite.host.camera.sinks.callback import Callback, load_callback
+from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.sinks.callback import CallbackSink, load_callback
 from tests.host.camera.dashboard.feeder import face, frame_of, served_of, yuyv
 
 
@@ -18,11 +18,11 @@ def test_it_gets_the_answer_and_the_pixels() -> None:
     memory = yuyv(64, 48)
     frame = frame_of(memory, Format("yuyv", 64, 48, (128,)))
 
-    def look(served: Served, frame: Frame | None) -> None:
+    def look(served: ServedFrame, frame: Frame | None) -> None:
         assert frame is not None
         seen.append((served.number, int(frame.rows()[10, 20])))
 
-    sink = Callback(look)
+    sink = CallbackSink(look)
     sink.take(served_of(3, face()), frame)
     sink.close()
     assert seen == [(3, int(memory[10, 20]))]
@@ -32,12 +32,12 @@ def test_a_failing_one_is_told_once_with_its_traceback_and_called_again() -> Non
     told: list[str] = []
     calls = []
 
-    def bad(served: Served, _: object) -> None:
+    def bad(served: ServedFrame, _: object) -> None:
         calls.append(served.number)
         if served.number != 1:
             raise ValueError("no such sandpiper")
 
-    sink = Callback(bad, report=told.append)
+    sink = CallbackSink(bad, report=told.append)
     for number in range(4):
         sink.take(served_of(number), None)
     assert calls == [0, 1, 2, 3] and sink.failures == 3 and len(told) == 1
@@ -52,7 +52,7 @@ def test_an_interrupt_is_not_swallowed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Callback(stop).take(served_of(0), None)
+        CallbackSink(stop).take(served_of(0), None)
 
 
 def test_from_a_file_and_from_a_module(tmp_path: Path) -> None:

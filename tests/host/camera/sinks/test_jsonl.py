@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.sinks.jsonl import JsonLines
-from arenite.host.camera.sinks.writer import Writer
+from arenite.host.camera.sinks.jsonl import JsonLinesSink
+from arenite.host.camera.sinks.writer import LineWriter
 from tests.host.camera.dashboard.feeder import classes, face, served_of
 
 _KILLED = """
@@ -30,7 +30,7 @@ for number in itertools.count():
 
 def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    sink = JsonLines(path)
+    sink = JsonLinesSink(path)
     frames = [
         served_of(0, face()),
         served_of(1, classes(), late=True, missed=3),
@@ -48,7 +48,7 @@ def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
 
 def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    sink = JsonLines(path)
+    sink = JsonLinesSink(path)
     sink.take(served_of(0, face()), None)
     end = time.monotonic() + 30
     while not path.read_bytes() and time.monotonic() < end:
@@ -85,13 +85,13 @@ def test_standard_output() -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Cannot write .*out: No such file or directory\. Give a file"):
-        JsonLines(tmp_path / "none" / "out")
+        JsonLinesSink(tmp_path / "none" / "out")
 
 
 def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
     told: list[str] = []
-    writer = Writer(path, limit=1000, interval_s=0.01, report=told.append)
+    writer = LineWriter(path, limit=1000, interval_s=0.01, report=told.append)
     line = "x" * 99 + "\n"
     for _ in range(5000):  # 500 KB; a pipe holds 64
         writer.write(line)
@@ -105,7 +105,7 @@ def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
 
 def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
-    writer = Writer(path, limit=1000, interval_s=0.01, lossless=True)
+    writer = LineWriter(path, limit=1000, interval_s=0.01, lossless=True)
     line = "x" * 99 + "\n"
     read = _drained(reader)
     for _ in range(2000):
@@ -117,7 +117,7 @@ def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_ends_the_writing_quietly(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
     told: list[str] = []
-    writer = Writer(path, interval_s=0.01, limit=1000, lossless=True, report=told.append)
+    writer = LineWriter(path, interval_s=0.01, limit=1000, lossless=True, report=told.append)
     os.close(reader)
     while writer.failure is None:
         writer.write("x\n")
@@ -128,7 +128,7 @@ def test_a_reader_that_goes_away_ends_the_writing_quietly(tmp_path: Path) -> Non
 
 def test_a_full_disk_is_reported_once() -> None:
     told: list[str] = []
-    writer = Writer("/dev/full", interval_s=0.01, report=told.append)
+    writer = LineWriter("/dev/full", interval_s=0.01, report=told.append)
     while writer.failure is None:
         writer.write("x\n")
     writer.write("y\n")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.sinks.mqtt import Mqtt
+from arenite.host.camera.sinks.mqtt import MqttSink
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
 from tests.host.camera.dashboard.feeder import face, served_of
 
@@ -96,7 +96,7 @@ def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
     port = free_port()
     with broker(tmp_path, port):
         reader = Reader(port)
-        sink = Mqtt(f"mqtt://127.0.0.1:{port}/home/door%20cam?qos={qos}")
+        sink = MqttSink(f"mqtt://127.0.0.1:{port}/home/door%20cam?qos={qos}")
         until(lambda: reader.of("home/door cam/status") == ["online"])
         frames = [served_of(number, face(number)) for number in range(20)]
         for served in frames:
@@ -122,7 +122,7 @@ def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest
     port = free_port()
     told: list[str] = []
     with broker(tmp_path, port):
-        sink = Mqtt(f"mqtt://127.0.0.1:{port}/cam", queue=4, report=told.append)
+        sink = MqttSink(f"mqtt://127.0.0.1:{port}/cam", queue=4, report=told.append)
         until(lambda: sink.connected)
     until(lambda: not sink.connected)
     for number in range(10):
@@ -172,10 +172,10 @@ def test_passwords(tmp_path: Path) -> None:
         folder.chmod(folder.stat().st_mode | 0o055)
     told: list[str] = []
     with broker(tmp_path, port, "allow_anonymous false", f"password_file {passwords}"):
-        good = Mqtt(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
+        good = MqttSink(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
         until(lambda: good.connected)
         good.close()
-        bad = Mqtt(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=told.append)
+        bad = MqttSink(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=told.append)
         until(lambda: told)
         bad.take(served_of(0), None)
         bad.close()
@@ -203,12 +203,12 @@ def test_tls(tmp_path: Path) -> None:
     told: list[str] = []
     lines = ("allow_anonymous true", f"certfile {ca}", f"keyfile {key}")
     with broker(tmp_path, port, *lines):
-        sink = Mqtt(f"mqtts://localhost:{port}/cam?qos=1&ca={ca}")
+        sink = MqttSink(f"mqtts://localhost:{port}/cam?qos=1&ca={ca}")
         until(lambda: sink.connected)
         sink.take(served_of(0), None)
         until(lambda: sink.sent == 1)
         sink.close()
-        doubting = Mqtt(f"mqtts://localhost:{port}/cam", report=told.append)
+        doubting = MqttSink(f"mqtts://localhost:{port}/cam", report=told.append)
         until(lambda: told)
         doubting.close()
         assert not doubting.connected
@@ -216,7 +216,7 @@ def test_tls(tmp_path: Path) -> None:
 
 def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
     told: list[str] = []
-    sink = Mqtt(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=told.append)
+    sink = MqttSink(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=told.append)
     for number in range(100):
         sink.take(served_of(number), None)
     until(lambda: told)

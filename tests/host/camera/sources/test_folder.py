@@ -11,8 +11,8 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.sources.base import EndOfSource
-from arenite.host.camera.sources.decode import _by_opencv, decoded
-from arenite.host.camera.sources.folder import Folder
+from arenite.host.camera.sources.decode import _by_opencv, decode_picture
+from arenite.host.camera.sources.folder import PictureFolder
 from arenite.host.camera.sources.open import open_source
 
 Image = pytest.importorskip("PIL.Image")
@@ -61,7 +61,7 @@ def test_a_damaged_file_is_counted_and_passed_over(folder: Path) -> None:
 
 
 def test_at_its_own_pace_late_pictures_are_missed(folder: Path) -> None:
-    source = Folder(str(folder), live=True, loop=True, fps=100.0)
+    source = PictureFolder(str(folder), live=True, loop=True, fps=100.0)
     source.open()
     first = source.read(1)
     time.sleep(0.06)
@@ -83,8 +83,8 @@ def test_both_decoders_read_the_same(folder: Path) -> None:
     Image.fromarray(rng.integers(0, 255, (5, 7, 3), dtype=np.uint8), "RGB").save(folder / "noise.png")
     data = (folder / "noise.png").read_bytes()
     for order in ("rgb", "bgr"):
-        assert (decoded(data, order, "noise") == _by_opencv(data, order, "noise")).all()
-    for decode in (decoded, _by_opencv):
+        assert (decode_picture(data, order, "noise") == _by_opencv(data, order, "noise")).all()
+    for decode in (decode_picture, _by_opencv):
         with pytest.raises(UsageError, match="noise is no picture"):
             decode(b"nothing", "rgb", "noise")
     with pytest.raises(UsageError, match="noise is no picture"):
@@ -109,4 +109,4 @@ def test_whatever_a_decoder_makes_of_malformed_files() -> None:
     data = bytearray(file.getvalue())
     data[80:84] = (131).to_bytes(4, "little")
     with pytest.raises(UsageError, match="x is no picture"):
-        decoded(bytes(data), "rgb", "x")
+        decode_picture(bytes(data), "rgb", "x")

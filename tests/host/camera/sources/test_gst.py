@@ -12,7 +12,7 @@ from arenite.converters.processing.colour import planes_of, unpack
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.gst import FORMATS, csi, format_of
+from arenite.host.camera.sources.gst import FORMATS, csi_pipeline, format_from_caps
 from arenite.host.camera.sources.open import open_source
 
 needs_gstreamer = pytest.mark.skipif(
@@ -83,7 +83,9 @@ def test_the_newest_frame_wins() -> None:
 @needs_gstreamer
 def test_a_pipeline_that_ends_is_started_again() -> None:
     said: list[str] = []
-    source = open_source("gst:videotestsrc num-buffers=5 ! video/x-raw,width=64,height=64", tell=said.append)
+    source = open_source(
+        "gst:videotestsrc num-buffers=5 ! video/x-raw,width=64,height=64", on_message=said.append
+    )
     try:
         source.open()
         end = time.monotonic() + 20
@@ -115,15 +117,15 @@ def test_pipelines_that_cannot_be_read() -> None:
 
 
 def test_a_jetsons_camera() -> None:
-    assert csi(1, 1920, 1080, 30.0) == (
+    assert csi_pipeline(1, 1920, 1080, 30.0) == (
         "nvarguscamerasrc sensor-id=1 ! video/x-raw(memory:NVMM),format=NV12,width=1920,height=1080,framerate=30/1 ! "
         "nvvidconv ! video/x-raw,format=NV12"
     )
-    assert "framerate=29970/1000" in csi(0, 1280, 720, 29.97, "bgra") and "format=BGRx" in csi(
-        0, 1, 1, 1, "bgra"
-    )
+    assert "framerate=29970/1000" in csi_pipeline(
+        0, 1280, 720, 29.97, "bgra"
+    ) and "format=BGRx" in csi_pipeline(0, 1, 1, 1, "bgra")
     with pytest.raises(UsageError, match="no yuyv"):
-        csi(0, 1280, 720, 30.0, "yuyv")
+        csi_pipeline(0, 1280, 720, 30.0, "yuyv")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_a_jetsons_camera() -> None:
     ],
 )
 def test_caps(caps: str, expected: tuple[int, ...] | None) -> None:
-    found = format_of(caps)
+    found = format_from_caps(caps)
     assert (found.strides if found else None) == expected
 
 

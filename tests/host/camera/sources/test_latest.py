@@ -11,8 +11,8 @@ import pytest
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources import latest
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.latest import Latest
-from arenite.host.camera.sources.memory import Recycled
+from arenite.host.camera.sources.latest import LatestFrameSource
+from arenite.host.camera.sources.memory import BufferPool
 
 FORMAT = Format("grey", 2, 2, (2,), 30.0)
 
@@ -31,7 +31,7 @@ class Stuck:
         self.opened += 1
         return FORMAT
 
-    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         if self.opened == 1:
             self.first.set()
             self.late.wait(30)
@@ -45,7 +45,7 @@ class Stuck:
         """The thread goes on waiting."""
 
 
-def wait_for(source: Latest) -> Frame:
+def wait_for(source: LatestFrameSource) -> Frame:
     frame = source.read(10)
     assert frame is not None
     return frame
@@ -56,7 +56,7 @@ def test_a_thread_that_outlives_its_close_says_nothing_of_the_next_stream(
 ) -> None:
     monkeypatch.setattr(latest, "JOIN_S", 0.05)
     stream = Stuck()
-    source = Latest(stream)
+    source = LatestFrameSource(stream)
     source.open()
     old = source._thread
     assert old is not None and stream.first.wait(10)
@@ -75,12 +75,12 @@ def test_a_thread_that_outlives_its_close_says_nothing_of_the_next_stream(
 
 
 class Broken(Stuck):
-    def next(self, memory: Recycled) -> tuple[np.ndarray, Format] | None:
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         raise ValueError("cannot reshape")
 
 
 def test_whatever_a_decoder_raises_is_a_loss() -> None:
-    source = Latest(Broken())
+    source = LatestFrameSource(Broken())
     source.open()
     with pytest.raises(SourceLost, match="cannot reshape"):
         source.read(10)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.mjpeg import Decoder
+from arenite.host.camera.sources.mjpeg import MjpegDecoder
 
 pytest.importorskip("simplejpeg")
 Image = pytest.importorskip("PIL.Image")
@@ -31,7 +31,7 @@ def jpeg(seed: int = 0) -> np.ndarray:
 DATA = jpeg()
 
 
-def decoded(decoder: Decoder, data: np.ndarray) -> np.ndarray | None:
+def decoded(decoder: MjpegDecoder, data: np.ndarray) -> np.ndarray | None:
     made = decoder.decode(data.ctypes.data, data.size, 30.0)
     if made is None:
         return None
@@ -44,7 +44,7 @@ def decoded(decoder: Decoder, data: np.ndarray) -> np.ndarray | None:
 
 @pytest.mark.parametrize("pixels", ["rgb", "bgr", "grey"])
 def test_the_whole_picture_is_what_pillow_reads(pixels: str) -> None:
-    found = decoded(Decoder(pixels), DATA)
+    found = decoded(MjpegDecoder(pixels), DATA)
     expected = np.asarray(Image.open(io.BytesIO(DATA.tobytes())).convert("L" if pixels == "grey" else "RGB"))
     expected = expected[:, :, None] if pixels == "grey" else expected
     expected = expected[:, :, ::-1] if pixels == "bgr" else expected
@@ -58,7 +58,7 @@ def test_the_whole_picture_is_what_pillow_reads(pixels: str) -> None:
      ((640, 480), (320, 184))],
 )  # fmt: skip
 def test_the_smallest_fraction_that_suffices(least: tuple[int, int] | None, size: tuple[int, int]) -> None:
-    decoder = Decoder("rgb", least)
+    decoder = MjpegDecoder("rgb", least)
     found = decoded(decoder, DATA)
     assert found is not None and found.shape[1::-1] == size
     told = decoder.expected(Format("mjpeg", WIDE, HIGH, (), 30.0))
@@ -68,7 +68,7 @@ def test_the_smallest_fraction_that_suffices(least: tuple[int, int] | None, size
 
 
 def test_memory_is_used_again_when_it_is_given_back_and_only_then() -> None:
-    decoder = Decoder()
+    decoder = MjpegDecoder()
     one, two = (decoder.decode(DATA.ctypes.data, DATA.size, 30.0) for _ in range(2))
     assert one is not None and two is not None and one.planes != two.planes
     assert one.format is two.format
@@ -79,13 +79,13 @@ def test_memory_is_used_again_when_it_is_given_back_and_only_then() -> None:
 
 def test_bytes_behind_the_end_do_no_harm() -> None:
     padded = np.concatenate([DATA, np.zeros(500, np.uint8)])
-    whole, found = decoded(Decoder(), DATA), decoded(Decoder(), padded)
+    whole, found = decoded(MjpegDecoder(), DATA), decoded(MjpegDecoder(), padded)
     assert whole is not None and found is not None and (found == whole).all()
 
 
 @given(st.integers(0, DATA.size - 1))
 def test_what_is_cut_short_is_damaged(length: int) -> None:
-    assert decoded(Decoder(), DATA[:length]) is None
+    assert decoded(MjpegDecoder(), DATA[:length]) is None
 
 
 @settings(max_examples=150)
@@ -94,13 +94,13 @@ def test_broken_bytes_give_a_picture_or_none(broken: list[tuple[int, int]]) -> N
     data = DATA.copy()
     for at, value in broken:
         data[at] = value
-    found = decoded(Decoder("rgb", (64, 48)), data)
+    found = decoded(MjpegDecoder("rgb", (64, 48)), data)
     assert found is None or found.ndim == 3
 
 
 def test_pixels_that_are_not_made() -> None:
     with pytest.raises(UsageError, match="not decoded to yuyv"):
-        Decoder("yuyv")
+        MjpegDecoder("yuyv")
 
 
 @pytest.mark.parametrize("agreed", [False, True])
@@ -109,7 +109,7 @@ def test_a_header_that_claims_much_more_than_was_agreed_on(agreed: bool) -> None
     start = data.tobytes().index(b"\xff\xc0") + 5  # of the frame header: height, width
     claimed = 2000 if agreed else 20_000
     data[start : start + 4] = np.frombuffer(np.array([claimed, claimed], ">u2").tobytes(), np.uint8)
-    decoder = Decoder()
+    decoder = MjpegDecoder()
     if agreed:
         decoder.expected(Format("mjpeg", WIDE, HIGH, (), 30.0))
     assert decoder.decode(data.ctypes.data, data.size, 30.0) is None

@@ -13,7 +13,7 @@ from arenite.host.camera.sources import open as opening
 from arenite.host.camera.sources import photos, v4l2_find
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.open import open_source
-from arenite.host.camera.sources.v4l2_find import Camera
+from arenite.host.camera.sources.v4l2_find import CameraDevice
 
 
 @pytest.mark.parametrize("spec", ["nothing", "", "/dev/null/video", "clip.mp4", "csi:", "picture.png"])
@@ -38,22 +38,22 @@ def test_what_is_asked_for_is_made() -> None:
 
 
 def test_auto_takes_the_photographs_else_the_pattern_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(v4l2_find, "cameras", list)
+    monkeypatch.setattr(v4l2_find, "list_cameras", list)
     monkeypatch.setattr(photos, "unavailable", lambda *asked: "")
     said: list[str] = []
-    assert open_source("auto", tell=said.append).name == "photos"
+    assert open_source("auto", on_message=said.append).name == "photos"
     monkeypatch.setattr(photos, "unavailable", lambda *asked: "There is no network.")
-    assert open_source("auto", tell=said.append).name == "synthetic"
+    assert open_source("auto", on_message=said.append).name == "synthetic"
     assert "no camera" in said[0] and "There is no network." in said[1]
 
 
 def test_auto_takes_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     """/dev/null stands for the device: only which one is taken is looked at."""
-    found = [Camera("/dev/video0", "metadata", False), Camera("/dev/null", "Webcam", True)]
-    monkeypatch.setattr(v4l2_find, "cameras", lambda: found)
+    found = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
+    monkeypatch.setattr(v4l2_find, "list_cameras", lambda: found)
     monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])
     said: list[str] = []
-    assert open_source("auto", tell=said.append).name == "/dev/null"
+    assert open_source("auto", on_message=said.append).name == "/dev/null"
     assert said == ["The source is /dev/null (Webcam)."]
 
 

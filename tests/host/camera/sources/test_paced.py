@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.paced import Pace, Paced
+from arenite.host.camera.sources.paced import FrameClock, PacedSource
 
 
 class Numbers:
@@ -31,7 +31,7 @@ class Numbers:
 
 
 def test_every_picture_comes_when_it_is_asked_for() -> None:
-    source = Paced(Numbers(1.0), live=False, index=3)
+    source = PacedSource(Numbers(1.0), live=False, index=3)
     source.open()
     frames = [source.read(0) for _ in range(50)]
     assert [frame.sequence for frame in frames if frame] == list(range(50))
@@ -40,7 +40,7 @@ def test_every_picture_comes_when_it_is_asked_for() -> None:
 
 
 def test_a_late_reader_misses_what_was_due_meanwhile() -> None:
-    source = Paced(Numbers(200.0))
+    source = PacedSource(Numbers(200.0))
     source.open()
     first = source.read(1)
     time.sleep(0.1)
@@ -55,7 +55,7 @@ def test_a_late_reader_misses_what_was_due_meanwhile() -> None:
 
 
 def test_nothing_comes_before_its_time() -> None:
-    source = Paced(Numbers(0.5))
+    source = PacedSource(Numbers(0.5))
     source.open()
     assert source.read(1) is not None  # the first one is there at once
     assert source.read(0.01) is None
@@ -63,7 +63,7 @@ def test_nothing_comes_before_its_time() -> None:
 
 
 def test_another_rate_counts_from_now_on() -> None:
-    source = Paced(Numbers(1000.0))
+    source = PacedSource(Numbers(1000.0))
     source.open()
     first = source.read(1)
     assert source.set_rate(500.0) == 500.0
@@ -77,7 +77,7 @@ def test_another_rate_counts_from_now_on() -> None:
 
 
 def test_a_source_that_is_not_open_says_so() -> None:
-    source = Paced(Numbers(30))
+    source = PacedSource(Numbers(30))
     with pytest.raises(UsageError, match="not open"):
         source.read(0)
     source.open()
@@ -87,7 +87,7 @@ def test_a_source_that_is_not_open_says_so() -> None:
 
 
 def test_numbers_go_on_after_it_is_opened_again() -> None:
-    source = Paced(Numbers(1000.0))
+    source = PacedSource(Numbers(1000.0))
     source.open()
     first = source.read(1)
     source.close()
@@ -97,5 +97,5 @@ def test_numbers_go_on_after_it_is_opened_again() -> None:
 
 
 def test_a_pace_without_a_clock() -> None:
-    pace = Pace(False)
+    pace = FrameClock(False)
     assert [pace.wait(last, 0)[0] for last in (-1, 0, 7)] == [0, 1, 8]  # type: ignore[index]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.processing.colour import unpack
 from arenite.errors import UsageError
-from arenite.host.camera.sources.paint import PIXELS, encode, enlarged, format_of
+from arenite.host.camera.sources.paint import PIXELS, encode, resize_bilinear, synthetic_format
 
 
 def read_again(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: int) -> np.ndarray:
@@ -47,13 +47,13 @@ def test_pairs_of_pixels_share_a_colour_and_keep_their_brightness() -> None:
 )
 def test_what_cannot_be_made(pixels: str, width: int, height: int) -> None:
     with pytest.raises(UsageError):
-        format_of(pixels, width, height, 30)
+        synthetic_format(pixels, width, height, 30)
 
 
 def test_enlarging_keeps_what_is_flat_and_goes_in_between() -> None:
     flat = np.full((3, 5, 3), 77, np.uint8)
-    assert (enlarged(flat, 20, 11) == 77).all()
+    assert (resize_bilinear(flat, 20, 11) == 77).all()
     step = np.zeros((1, 2, 3), np.uint8)
     step[0, 1] = 200
-    row = enlarged(step, 8, 1)[0, :, 0].astype(int)
+    row = resize_bilinear(step, 8, 1)[0, :, 0].astype(int)
     assert row[0] == 0 and row[-1] == 200 and (np.diff(row) >= 0).all() and 0 < row[3] < row[4] < 200

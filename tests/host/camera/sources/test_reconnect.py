@@ -11,8 +11,8 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.frame import Format, Frame
 from arenite.host.camera.sources import reconnect
-from arenite.host.camera.sources.base import Counters, EndOfSource, SourceLost
-from arenite.host.camera.sources.reconnect import Reconnecting
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters, SourceLost
+from arenite.host.camera.sources.reconnect import ReconnectingSource
 
 SMALL, LARGE = (Format("grey", n, n, (n,), 30.0) for n in (2, 4))
 
@@ -36,7 +36,7 @@ class Script:
     name, live = "script", True
 
     def __init__(self, clock: Clock, opens: list[object], reads: list[object]) -> None:
-        self.counters = Counters()
+        self.counters = SourceCounters()
         self.opens, self.reads, self.clock = opens, reads, clock
         self.times: list[float] = []
         self.rates: list[float] = []
@@ -82,7 +82,7 @@ def gone() -> SourceLost:
     return SourceLost("The camera is gone.", "Plug it in.")
 
 
-def until(source: Reconnecting, done: Callable[[], bool], limit: int = 10_000) -> list[Frame | None]:
+def until(source: ReconnectingSource, done: Callable[[], bool], limit: int = 10_000) -> list[Frame | None]:
     frames: list[Frame | None] = []
     for _ in range(limit):
         if done():
@@ -94,7 +94,7 @@ def until(source: Reconnecting, done: Callable[[], bool], limit: int = 10_000) -
 def test_waits_double_up_to_a_limit(clock: Clock) -> None:
     script = Script(clock, [SMALL, *[gone() for _ in range(12)], SMALL], [0, gone(), 1])
     said: list[str] = []
-    source = Reconnecting(script, tell=said.append, first_s=0.25, most_s=8.0, seed=1)
+    source = ReconnectingSource(script, on_message=said.append, first_s=0.25, most_s=8.0, seed=1)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
     waits = np.diff(script.times[1:])
@@ -107,7 +107,7 @@ def test_waits_double_up_to_a_limit(clock: Clock) -> None:
 
 def test_the_next_loss_begins_with_a_short_wait_again(clock: Clock) -> None:
     script = Script(clock, [SMALL, gone(), gone(), SMALL, SMALL], [0, gone(), 1, gone(), 2])
-    source = Reconnecting(script, first_s=0.25, seed=0)
+    source = ReconnectingSource(script, first_s=0.25, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 2)
     assert script.times[-1] - script.times[-2] < 0.6
@@ -115,7 +115,7 @@ def test_the_next_loss_begins_with_a_short_wait_again(clock: Clock) -> None:
 
 def test_read_never_takes_longer_than_it_may(clock: Clock) -> None:
     script = Script(clock, [SMALL, *[gone() for _ in range(50)]], [gone()])
-    source = Reconnecting(script, seed=0)
+    source = ReconnectingSource(script, seed=0)
     source.open()
     assert source.read(0.1) is None
     for _ in range(200):
@@ -127,7 +127,7 @@ def test_read_never_takes_longer_than_it_may(clock: Clock) -> None:
 def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None:
     script = Script(clock, [SMALL, LARGE], [0, gone(), 1])
     said: list[str] = []
-    source = Reconnecting(script, tell=said.append, seed=0)
+    source = ReconnectingSource(script, on_message=said.append, seed=0)
     source.open()
     assert source.set_rate(12.0) == 12.0
     frames = [frame for frame in until(source, lambda: not script.reads) if frame]
@@ -138,7 +138,7 @@ def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None
 
 def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:
     script = Script(clock, [SMALL, SMALL], [gone(), 0])
-    source = Reconnecting(script, seed=0)
+    source = ReconnectingSource(script, seed=0)
     source.open()
     source.read(0)
     assert source.set_rate(7.0) == 7.0 and script.rates == []
@@ -148,7 +148,7 @@ def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:
 
 def test_a_silent_camera_is_opened_anew(clock: Clock) -> None:
     script = Script(clock, [SMALL, SMALL], [0, *[None] * 60, 1])
-    source = Reconnecting(script, silent_s=5.0, seed=0)
+    source = ReconnectingSource(script, silent_s=5.0, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
     assert script.times[1] - script.times[0] == pytest.approx(5.0, abs=0.6)
@@ -159,19 +159,19 @@ def test_a_silent_camera_is_opened_anew(clock: Clock) -> None:
 def test_a_mistake_at_the_first_open_is_one(clock: Clock) -> None:
     for error in (gone(), UsageError("No such camera.", "Look.")):
         with pytest.raises(type(error)):
-            Reconnecting(Script(clock, [error], [])).open()
+            ReconnectingSource(Script(clock, [error], [])).open()
 
 
 def test_while_it_is_away_also_a_refusal_is_tried_again(clock: Clock) -> None:
     """A device is there before its permissions are."""
     script = Script(clock, [SMALL, UsageError("You may not.", ""), SMALL], [gone(), 0])
-    source = Reconnecting(script, seed=0)
+    source = ReconnectingSource(script, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
 
 
 def test_an_end_is_an_end(clock: Clock) -> None:
-    source = Reconnecting(Script(clock, [SMALL], [EndOfSource("x")]))
+    source = ReconnectingSource(Script(clock, [SMALL], [EndOfSource("x")]))
     source.open()
     with pytest.raises(EndOfSource):
         source.read(0)

@@ -14,9 +14,9 @@ from arenite.errors import UsageError
 from arenite.host.camera.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.open import open_source
-from arenite.host.camera.sources.raw_files import FOURCC, read_raw
+from arenite.host.camera.sources.raw_files import FOURCC, read_raw_video
 from arenite.host.camera.sources.recording import Recording
-from arenite.host.camera.sources.video import Video
+from arenite.host.camera.sources.video import VideoFile
 from tests.host.camera.sources.recordings import avi, y4m
 
 WIDTH, HEIGHT = 48, 32
@@ -110,17 +110,17 @@ def test_plays_at_its_rate_and_again(tmp_path: Path) -> None:
 def test_a_recording_that_was_cut_off_has_its_whole_frames(tmp_path: Path) -> None:
     frames = pictures("yuyv")
     for whole in (avi(frames, b"YUY2", WIDTH, HEIGHT), y4m(pictures("grey"), "mono", WIDTH, HEIGHT)):
-        found = read_raw(whole, "whole")
+        found = read_raw_video(whole, "whole")
         assert found is not None
-        cut = read_raw(whole[: found.offsets[-1] + 100], "cut")
+        cut = read_raw_video(whole[: found.offsets[-1] + 100], "cut")
         assert cut is not None and cut.offsets == found.offsets[:2]
 
 
 def test_what_has_to_be_decoded_is_left_to_others() -> None:
     frames = pictures("grey")
-    assert read_raw(avi(frames, b"MJPG", WIDTH, HEIGHT), "a.avi") is None
-    assert read_raw(y4m(frames, "444", WIDTH, HEIGHT), "a.y4m") is None
-    assert read_raw(b"\x00\x00\x00\x20ftypisom", "a.mp4") is None
+    assert read_raw_video(avi(frames, b"MJPG", WIDTH, HEIGHT), "a.avi") is None
+    assert read_raw_video(y4m(frames, "444", WIDTH, HEIGHT), "a.y4m") is None
+    assert read_raw_video(b"\x00\x00\x00\x20ftypisom", "a.mp4") is None
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_no_bytes_make_it_fail_otherwise_or_point_outside(data: st.DataObject) -
         whole[data.draw(st.integers(0, min(len(whole) - 1, 700)))] = data.draw(st.integers(0, 255))
     cut = bytes(whole[: data.draw(st.integers(12, len(whole)))])
     try:
-        found = read_raw(cut, "fuzzed")
+        found = read_raw_video(cut, "fuzzed")
     except UsageError:
         return
     if found is not None:
@@ -174,10 +174,10 @@ def test_colours_of_half_a_pixel_are_left_to_a_decoder(tmp_path: Path) -> None:
     path = tmp_path / "odd.y4m"
     path.write_bytes(y4m(frames, "420jpeg", 21, 15))
     source = open_source(str(path))
-    assert isinstance(source, Video)
+    assert isinstance(source, VideoFile)
     format = source.open()
     assert (format.pixels, format.width, format.height) == ("bgr", 21, 15)
     frame = source.read(1)
     assert frame is not None and np.ptp(frame.rows()) <= 1
     source.close()
-    assert read_raw(avi([np.zeros(21 * 2 * 15, np.uint8)], b"YUY2", 21, 15), "a.avi") is None
+    assert read_raw_video(avi([np.zeros(21 * 2 * 15, np.uint8)], b"YUY2", 21, 15), "a.avi") is None

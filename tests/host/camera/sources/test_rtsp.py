@@ -56,7 +56,7 @@ def test_pictures_come_in_their_order_and_the_newest_wins(server: Server) -> Non
 def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
     server.most = 40
     said: list[str] = []
-    source = open_source(f"rtsp://user:secret@{server.url}", tell=said.append)
+    source = open_source(f"rtsp://user:secret@{server.url}", on_message=said.append)
     try:
         source.open()
         end = time.monotonic() + 30

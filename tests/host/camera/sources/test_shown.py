@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arenite.host.camera.sources.open import open_source
-from arenite.host.camera.sources.shown import shown
+from arenite.host.camera.sources.shown import redacted
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from arenite.host.camera.sources.shown import shown
     ],
 )
 def test_what_is_shown(given: str, expected: str) -> None:
-    assert shown(given) == expected
+    assert redacted(given) == expected
 
 
 def test_names_of_sources_have_none() -> None:

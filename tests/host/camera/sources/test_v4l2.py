@@ -17,7 +17,7 @@ from arenite.host.camera.frame import Format
 from arenite.host.camera.sources import v4l2, v4l2_find
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.open import open_source
-from arenite.host.camera.sources.v4l2 import V4l2
+from arenite.host.camera.sources.v4l2 import V4l2Camera
 from arenite.host.camera.sources.v4l2_api import (
     API,
     CAPTURE,
@@ -25,22 +25,22 @@ from arenite.host.camera.sources.v4l2_api import (
     EVENT_SOURCE_CHANGE,
     SOURCE_CHANGE_RESOLUTION,
 )
-from arenite.host.camera.sources.v4l2_buffers import Buffers, Memory
-from arenite.host.camera.sources.v4l2_errors import lost, opening
-from arenite.host.camera.sources.v4l2_modes import Wish
+from arenite.host.camera.sources.v4l2_buffers import MappedBuffer, V4l2Buffers
+from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
 
 
 def test_what_is_no_camera_says_so(tmp_path: Path) -> None:
     for path in ("/dev/null", str(tmp_path / "file")):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(UsageError, match="is no camera"):
-            V4l2(path).open()
+            V4l2Camera(path).open()
     with pytest.raises(SourceLost, match="no such device"):
-        V4l2(str(tmp_path / "video0")).open()
+        V4l2Camera(str(tmp_path / "video0")).open()
 
 
 def test_a_closed_camera_is_not_read(tmp_path: Path) -> None:
-    source = V4l2(str(tmp_path / "video0"))
+    source = V4l2Camera(str(tmp_path / "video0"))
     with pytest.raises(UsageError, match="not open"):
         source.read(0)
     source.close()
@@ -51,26 +51,26 @@ def test_a_closed_camera_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENODEV, errno.EBUSY, errno.EIO, errno.ENOSPC])
 def test_errors_are_sentences(number: int) -> None:
-    error = lost("/dev/video3", OSError(number, "text"))
+    error = lost_error("/dev/video3", OSError(number, "text"))
     assert "/dev/video3" in error.problem and error.hint and error.exit_code == 3
-    assert isinstance(opening("/dev/video3", OSError(errno.EACCES, "text")), UsageError)
+    assert isinstance(open_error("/dev/video3", OSError(errno.EACCES, "text")), UsageError)
 
 
 def test_a_camera_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(UsageError, match="/dev/video77") as told:
         open_source("/dev/video77")
-    assert v4l2_find.seen() in told.value.hint
+    assert v4l2_find.cameras_sentence() in told.value.hint
 
 
 def test_devices_that_are_no_cameras_are_listed_as_such(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
-    assert v4l2_find.seen(tmp_path) == "This computer has no /dev/video*."
+    assert v4l2_find.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
     for name in ("video10", "video2", "videocodec"):
         (tmp_path / "dev" / name).write_bytes(b"")
-    found = v4l2_find.cameras(tmp_path)
+    found = v4l2_find.list_cameras(tmp_path)
     assert [Path(camera.path).name for camera in found] == ["video2", "video10"]
     assert not any(camera.captures for camera in found)
-    assert "video2" in v4l2_find.seen(tmp_path)
+    assert "video2" in v4l2_find.cameras_sentence(tmp_path)
 
 
 def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
 def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:
     """After the camera has gone, nothing is asked of it any more."""
     asked: list[int] = []
-    buffers = Buffers.__new__(Buffers)
+    buffers = V4l2Buffers.__new__(V4l2Buffers)
     buffers._open, buffers._returned, buffers._device, buffers._out = True, [object()], -1, {0}
 
     def counted(device: int, request: int, *rest: object) -> int:
@@ -99,8 +99,8 @@ def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:
     buffers._give_back(0)
     assert len(asked) == 1 and not buffers._out
     buffers._kind = 1
-    held = Memory([mmap.mmap(-1, 4096)], [os.open("/dev/null", os.O_RDONLY)])
-    other = Memory([mmap.mmap(-1, 4096)], [])
+    held = MappedBuffer([mmap.mmap(-1, 4096)], [os.open("/dev/null", os.O_RDONLY)])
+    other = MappedBuffer([mmap.mmap(-1, 4096)], [])
     unread = other._maps[0]
     buffers.memory, buffers._out = [held, other], {0}
     buffers.close()
@@ -119,18 +119,18 @@ def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:
 
 
 def test_wishes_are_kept_over_a_change_of_rate() -> None:
-    source = V4l2("/dev/video77", Wish(640, 480, 30.0, "yuyv"))
+    source = V4l2Camera("/dev/video77", RequestedMode(640, 480, 30.0, "yuyv"))
     source.set_rate(10)
-    assert source._wish == Wish(640, 480, 10, "yuyv")
+    assert source._wish == RequestedMode(640, 480, 10, "yuyv")
 
 
-def filled(planes: list[tuple[int, int]], used: list[int]) -> Buffers:
+def filled(planes: list[tuple[int, int]], used: list[int]) -> V4l2Buffers:
     """One buffer of 4096 bytes each; the driver says (bytesused, data_offset) of its areas."""
-    buffers = Buffers.__new__(Buffers)
+    buffers = V4l2Buffers.__new__(V4l2Buffers)
     buffers._kind, buffers._mplane, buffers._used = CAPTURE_MPLANE, True, used
     buffers._format = Format("mjpeg", 64, 64, ())
     buffers.taken, buffers._areas = buffers._buffer(0)
-    buffers.memory = [Memory([mmap.mmap(-1, 4096) for _ in planes], [])]
+    buffers.memory = [MappedBuffer([mmap.mmap(-1, 4096) for _ in planes], [])]
     buffers._offsets, buffers.planes = [(0,) * len(planes)], [buffers.memory[0].addresses]
     for area, (told, offset) in zip(buffers._areas, planes, strict=False):
         area.bytesused, area.data_offset = told, offset
@@ -163,15 +163,15 @@ def test_buffers_that_are_smaller_than_pictures_are_refused(monkeypatch: pytest.
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
     with open("/dev/zero", "r+b", buffering=0) as device:
         place = (device.fileno(), CAPTURE, 2, Format("grey", 64, 64, (64,)), 1)
-        assert Buffers(*place, [4096]).count == 2
+        assert V4l2Buffers(*place, [4096]).count == 2
         with pytest.raises(OSError, match="smaller than its pictures"):
-            Buffers(*place, [4097])
+            V4l2Buffers(*place, [4097])
 
 
 def test_a_new_signal_that_cannot_be_read_is_a_loss() -> None:
     """Of the kind that is tried again: the next signal may be another."""
 
-    class Camera(V4l2):
+    class Camera(V4l2Camera):
         def _start(self) -> Format:
             raise UsageError("It has no format that can be read.")
 

@@ -19,7 +19,7 @@ from arenite.host.camera.sources.v4l2_api import (
     SIZE_DISCRETE,
     fourcc,
 )
-from arenite.host.camera.sources.v4l2_modes import Mode, Wish, choose
+from arenite.host.camera.sources.v4l2_modes import Mode, RequestedMode, choose_mode
 
 YUYV, MJPG, NV12, GREY = (fourcc(name) for name in ("YUYV", "MJPG", "NV12", "GREY"))
 
@@ -33,32 +33,32 @@ WEBCAM = [
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        (Wish(), "yuyv 640x480 at 30 fps"),  # large enough for a model, and nothing to decode
-        (Wish(1280, 720), "mjpeg 1280x720 at 30 fps"),
-        (Wish(1280, 720, 10), "yuyv 1280x720 at 10 fps"),
-        (Wish(1920, 1080, 5), "yuyv 1920x1080 at 5 fps"),
-        (Wish(1280, 720, pixels="yuyv"), "yuyv 1280x720 at 10 fps"),
-        (Wish(640, 480, pixels="rgb"), "mjpeg 640x480 at 30 fps"),
-        (Wish(600, 400), "yuyv 640x480 at 30 fps"),
-        (Wish(fps=5), "yuyv 1280x720 at 10 fps"),
+        (RequestedMode(), "yuyv 640x480 at 30 fps"),  # large enough for a model, and nothing to decode
+        (RequestedMode(1280, 720), "mjpeg 1280x720 at 30 fps"),
+        (RequestedMode(1280, 720, 10), "yuyv 1280x720 at 10 fps"),
+        (RequestedMode(1920, 1080, 5), "yuyv 1920x1080 at 5 fps"),
+        (RequestedMode(1280, 720, pixels="yuyv"), "yuyv 1280x720 at 10 fps"),
+        (RequestedMode(640, 480, pixels="rgb"), "mjpeg 640x480 at 30 fps"),
+        (RequestedMode(600, 400), "yuyv 640x480 at 30 fps"),
+        (RequestedMode(fps=5), "yuyv 1280x720 at 10 fps"),
     ],
 )
-def test_webcam(wish: Wish, expected: str) -> None:
-    assert str(choose(WEBCAM, wish)) == expected
+def test_webcam(wish: RequestedMode, expected: str) -> None:
+    assert str(choose_mode(WEBCAM, wish)) == expected
 
 
 def test_the_cheaper_format_of_equal_ones() -> None:
     modes = [Mode(code, 640, 480, 30.0) for code in (MJPG, GREY, NV12, YUYV)]
-    assert choose(modes, Wish()).pixels == "yuyv"
-    assert choose(modes[:3], Wish()).pixels == "nv12"
-    assert choose(modes[:1], Wish()).pixels == "mjpeg"
+    assert choose_mode(modes, RequestedMode()).pixels == "yuyv"
+    assert choose_mode(modes[:3], RequestedMode()).pixels == "nv12"
+    assert choose_mode(modes[:1], RequestedMode()).pixels == "mjpeg"
 
 
 def test_pixels_that_the_camera_has_not() -> None:
     with pytest.raises(UsageError, match="no hsv; it has mjpeg, yuyv"):
-        choose(WEBCAM, Wish(pixels="hsv"))
+        choose_mode(WEBCAM, RequestedMode(pixels="hsv"))
     with pytest.raises(UsageError, match="none that can be read"):
-        choose([], Wish())
+        choose_mode([], RequestedMode())
 
 
 modes = st.builds(
@@ -73,7 +73,7 @@ modes = st.builds(
 @given(st.lists(modes, min_size=1, max_size=20), st.data())
 def test_a_size_that_is_there_is_met(offered: list[Mode], data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(offered))
-    chosen = choose(offered, Wish(one.width, one.height))
+    chosen = choose_mode(offered, RequestedMode(one.width, one.height))
     assert (chosen.width, chosen.height) == (one.width, one.height)
 
 
@@ -81,7 +81,7 @@ def test_a_size_that_is_there_is_met(offered: list[Mode], data: st.DataObject) -
 def test_nothing_is_compressed_that_comes_as_large_and_as_fast_without(
     offered: list[Mode], width: int | None
 ) -> None:
-    chosen = choose(offered, Wish(width))
+    chosen = choose_mode(offered, RequestedMode(width))
     if chosen.pixels == "mjpeg":
         assert not [
             mode
@@ -119,5 +119,5 @@ def test_sizes_that_no_picture_has_are_not_offered(monkeypatch: pytest.MonkeyPat
         return 0
 
     monkeypatch.setattr(v4l2_modes, "ioctl", ioctl)
-    modes, _ = v4l2_modes.enumerate_modes(-1, CAPTURE, Wish())
+    modes, _ = v4l2_modes.enumerate_modes(-1, CAPTURE, RequestedMode())
     assert [str(mode) for mode in modes] == ["yuyv 640x480"]

@@ -168,7 +168,7 @@ def test_the_newest_frame_of_a_stream(server: Server) -> None:
 def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
     server.most = 12
     said: list[str] = []
-    source = open_source(url(server, "user:secret@"), tell=said.append)
+    source = open_source(url(server, "user:secret@"), on_message=said.append)
     try:
         source.open()
         last, end = -1, time.monotonic() + 30
