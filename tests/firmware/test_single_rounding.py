@@ -96,7 +96,7 @@ def test_real_scales_are_the_doubles() -> None:
 
 def test_scaling_on_the_device_is_that_of_a_double(tmp_path: Path) -> None:
     library = tmp_path / "real_scale.so"
-    source = str(ENGINE / "real_scale.c")
+    source = str(ENGINE.path("real_scale.c"))
     subprocess.run(["gcc", "-std=c99", "-O1", "-shared", "-fPIC", source, "-o", str(library)], check=True)
     scale_real = ctypes.CDLL(str(library)).ar_scale_real
     scale_real.argtypes = [ctypes.c_int64, ctypes.c_uint64, ctypes.c_int]

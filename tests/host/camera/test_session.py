@@ -19,7 +19,7 @@ from arenite.host.camera.session import CameraSession
 def least(models: list[CameraModel], crops: bool = False, **options) -> tuple[int, int] | None:
     session = CameraSession(CameraOptions(**options))
     session.servers = SimpleNamespace(models=models, crops=crops)  # type: ignore[assignment]
-    return session._least()
+    return session._sufficient_size()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_a_camera_that_comes_and_goes_is_told_at_once_and_does_not_fill_the_memo
         made = session.run()
         assert said[:2] == [note for note in made["notes"] if "again" in note or "back" in note][:2] != []
         for number in range(1000):
-            session._told_by_source(f"It is back: {number}.")
+            session._on_source_message(f"It is back: {number}.")
     assert len(session.notes) == 60 and session.notes[0] == made["notes"][0]
     assert session.notes[-1] == "It is back: 999."
 

@@ -76,11 +76,11 @@ def test_nothing_is_made_while_nobody_watches_and_one_when_somebody_does(
     preview: tuple[Preview, list[str]],
 ) -> None:
     made, _ = preview
-    assert not made.asked
+    assert not made.watched
     found: list[tuple[int, bytes]] = []
     watcher = threading.Thread(target=lambda: found.append(made.wait(-1, 30)))
     watcher.start()
-    _until(lambda: made.asked)
+    _until(lambda: made.watched)
     released: list[int] = []
     format = Format("yuyv", 1280, 720, (2560,))
     frame = frame_of(yuyv(1280, 720), format, 7, released)
@@ -89,7 +89,7 @@ def test_nothing_is_made_while_nobody_watches_and_one_when_somebody_does(
     watcher.join(30)
     assert found[0][0] == 1 and found[0][1][:4] == MAGIC
     # The buffer is given back by whoever calls next, not by the preview's own thread.
-    assert released == [] and not made.asked
+    assert released == [] and not made.watched
     made.give_back()
     assert released == [7]
 
@@ -104,7 +104,7 @@ def test_no_more_than_one_in_the_interval(
     format = Format("grey", 64, 48, (64,))
     memory = np.zeros((48, 64), np.uint8)
     for number in range(200):
-        made.asked.add(0)
+        made.watched.add(0)
         frame = frame_of(memory, format, number, released)
         made.offer(served_of(number), frame)
         frame.release()
@@ -118,7 +118,7 @@ def test_frames_of_another_size_after_a_change(preview: tuple[Preview, list[str]
     ):
         format = Format(pixels, width, height, (width * ROW[pixels],))
         memory = np.full((height, width * ROW[pixels]), 128, np.uint8)
-        made.asked.add(0)
+        made.watched.add(0)
         made._at_ns.clear()
         made.offer(served_of(count), frame_of(memory, format))
         got, message = made.wait(count - 1, 30)
@@ -135,7 +135,7 @@ def test_a_frame_that_cannot_be_shown_is_told_once_and_given_back(preview: tuple
         frame = Frame(
             Format("mjpeg", 4, 4, (4,)), (memory.ctypes.data,), memory, number, 0, lambda: released.append(1)
         )
-        made.asked.add(0)
+        made.watched.add(0)
         made._at_ns.clear()
         made.offer(served_of(number), frame)
         frame.release()
@@ -150,7 +150,7 @@ def test_the_end_wakes_watchers_and_gives_all_back() -> None:
     found: list[tuple[int, bytes]] = []
     watcher = threading.Thread(target=lambda: found.append(made.wait(-1, 60)))
     watcher.start()
-    _until(lambda: made.asked)
+    _until(lambda: made.watched)
     made.end()
     watcher.join(30)
     assert found == [(-1, b"")] or found == [(0, b"")]
@@ -176,7 +176,7 @@ def test_each_camera_has_its_picture_and_only_the_watched_one_costs(
 ) -> None:
     made, _ = preview
     released: list[int] = []
-    made.asked.add(1)
+    made.watched.add(1)
     for camera in (0, 1, 2):
         memory = np.full((48, 64), 10 * camera, np.uint8)
         frame = frame_of(memory, Format("grey", 64, 48, (64,)), camera, released)

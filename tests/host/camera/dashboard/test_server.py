@@ -287,7 +287,7 @@ def test_a_request_has_to_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cameras_that_are_not_there_are_not_waited_for(dashboard: Dashboard) -> None:
     for camera in (1, -1, 10**9):
         assert get(dashboard, f"/frame?camera={camera}")[0] == 404
-    assert not dashboard.preview.asked
+    assert not dashboard.preview.watched
 
 
 def test_addresses_that_cannot_be_had(dashboard: Dashboard) -> None:
