@@ -19,7 +19,7 @@ from arenite.host.emulator.layer_code import layer_code, stages_of
 from arenite.host.flash.build import build
 from arenite.host.link.transport import Transport
 from arenite.host.prepare import Prepared
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
 
@@ -52,7 +52,7 @@ class AccessCounts:
 
 
 def count_tensor_accesses(
-    prepared: Prepared, board: Board, optimise: str, second: Region | None
+    prepared: Prepared, board: Board, optimise: str, second: MemoryRegion | None
 ) -> AccessCounts:
     """Build the model as it is planned, run one inference of a random input, and count."""
     generated = prepared.generated

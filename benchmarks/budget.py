@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import drop
+from arenite.converters.quantize.metrics import metric_drop
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.score import score
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import Options, search
+from arenite.converters.quantize.search.run import RecipeSearchOptions, search
 from arenite.host.bench.run import Options as BenchOptions
 from arenite.host.bench.run import bench
 from arenite.host.bench.samples import Samples
@@ -71,7 +71,9 @@ def main(argv: list[str] | None = None) -> int:
         held_out,
         BoardCosts(board),
         parse_budget(args.budget).within(board.ram_bytes, board.flash_bytes),
-        Options(trials=args.trials, workers=args.workers, samples=1000, keep=args.out / "search.db"),
+        RecipeSearchOptions(
+            trials=args.trials, workers=args.workers, samples=1000, keep=args.out / "search.db"
+        ),
         identity=[board.name],
         progress=lambda what, done, total: print(f"{done}/{total} {what}", file=sys.stderr),
     )
@@ -94,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     print(
         f"  flash {b.flash:,} of {board.flash_bytes:,} B, RAM {b.ram:,} B, {b.instructions:,} instructions (estimated)"
     )
-    print(f"  {after}, {100 * drop(base, after):.2f} points less; worst classes below")
+    print(f"  {after}, {100 * metric_drop(base, after):.2f} points less; worst classes below")
     for name, part in sorted(
         after.per_class.items(), key=lambda kv: kv[1].value - base.per_class[kv[0]].value
     )[:3]:

@@ -19,7 +19,7 @@ from arenite.converters.graph import DTYPES
 from arenite.converters.importers.tflite import load
 from arenite.converters.load import load_any_image
 from arenite.converters.quantize.data import load_dataset
-from arenite.converters.quantize.run_model import quantise, run_all
+from arenite.converters.quantize.run_model import quantize_values, run_dataset
 from arenite.converters.quantize.score import score_outputs
 from arenite.errors import ToolError
 from arenite.files import write_atomic
@@ -97,7 +97,9 @@ def _stored(image: Path, case: Case, path: Path) -> Path:
     dataset = load_dataset(case.test, [tensor], limit=case.samples, calibration=False)
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None and tensor.quant is not None
-    x = np.stack([quantise(sample[0], tensor.scale, tensor.zero_point, dtype) for sample in dataset.inputs])
+    x = np.stack(
+        [quantize_values(sample[0], tensor.scale, tensor.zero_point, dtype) for sample in dataset.inputs]
+    )
     if dataset.labels is None:
         np.savez(path, x=x)
     else:
@@ -114,8 +116,8 @@ def _reference(case: Case, image: Path) -> dict[str, Any]:
     assert case.reference is not None
     main = load(case.source).main
     dataset = load_dataset(case.test, [main.tensors[i] for i in main.inputs], calibration=False)
-    before = run_all(Path(case.source).read_bytes(), dataset)
-    after, ours = (run_all(p.read_bytes(), dataset, reference=True) for p in (case.reference, image))
+    before = run_dataset(Path(case.source).read_bytes(), dataset)
+    after, ours = (run_dataset(p.read_bytes(), dataset, reference=True) for p in (case.reference, image))
     metric = score_outputs(before, dataset, reference=before).metric
 
     def difference(outputs: Sequence[np.ndarray]) -> float:

@@ -14,10 +14,10 @@ from PIL import Image
 
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.tflite import load
-from arenite.converters.quantize.check_range import held
+from arenite.converters.quantize.check_range import representable_range
 from arenite.models.datasets import dataset
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 CHILDREN = Path(__file__).parent / "children"
 #: Where the trained network and the samples lie.
@@ -90,7 +90,7 @@ def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path
     the others to compare with. They have no labels."""
     main = load(twin).main
     tensor = main.tensors[main.inputs[0]]
-    span = held(tensor)
+    span = representable_range(tensor)
     assert span is not None
     side = tensor.shape[1]
     rng = np.random.default_rng(0)
@@ -125,4 +125,4 @@ def _photographs() -> list[Image.Image]:
     files = replace(
         manifest().datasets["digits"], name="photographs", paths=_PHOTOGRAPHS, sha256=_PHOTOGRAPHS_SHA256
     )
-    return [Image.open(io.BytesIO(data)).convert("RGB") for data in members(files, "datasets")]
+    return [Image.open(io.BytesIO(data)).convert("RGB") for data in package_members(files, "datasets")]

@@ -11,7 +11,7 @@ from pathlib import Path
 from arenite.converters.graph import Model
 from arenite.converters.load import load_any
 from arenite.converters.passes.fold_constants import fold_constants
-from arenite.converters.passes.optimise import optimise
+from arenite.converters.passes.optimise import run_passes
 from arenite.converters.passes.report import PassReport, layer_macs
 
 
@@ -32,7 +32,7 @@ def channels(model: Model) -> int:
 def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
     """One line of the table, and the reports behind it."""
     model, _ = fold_constants(load_any(path))
-    small, reports = optimise(model)
+    small, reports = run_passes(model)
     removed = sum(c.removed for r in reports for c in r.layers)
     before, after = macs(model), macs(small)
     share = f"{1 - after / before:.1%}" if before else "-"

@@ -17,7 +17,7 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization, Tensor
-from arenite.converters.int4 import WEIGHTS_OF, pack_int4
+from arenite.converters.int4 import WEIGHTS_OF, pack_int4_weights
 from arenite.converters.load import load_any_image
 from arenite.files import write_atomic
 
@@ -37,7 +37,7 @@ def int4(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
     factor = np.maximum(largest, _MAX_INT4) / _MAX_INT4
     values = np.clip(np.rint(w.data / factor), -_MAX_INT4, _MAX_INT4).astype(np.int8)
     scale = _times(w.quant, factor.reshape(-1))
-    weights = replace(w, dtype="int4", data=pack_int4(values), quant=scale)
+    weights = replace(w, dtype="int4", data=pack_int4_weights(values), quant=scale)
     if bias is None or bias.data is None:
         return weights, bias
     sums = np.rint(bias.data / factor.reshape(-1)).astype(bias.data.dtype)

@@ -19,7 +19,7 @@ from arenite.converters.graph import Model, Subgraph
 from arenite.converters.image import to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.passes.fold_constants import fold_constants
-from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 INPUTS, STARTS, STEPS = 40, 24, 80
@@ -106,7 +106,7 @@ def watch(path: Path) -> None:
                 units = np.repeat(seen.still(k), STARTS)
                 for x in climb(seen.layers, k, units, sign, rng) if len(units) else ():
                     seen.run([x.reshape(shapes[0]).astype(np.int8)])
-    known = analyse(model.main)
+    known = analyze_intervals(model.main)
     proven = [known[layer.out.index].constant for layer in seen.layers]
     still = sum(len(seen.still(k)) for k in range(len(seen.layers)))
     print(f"| {path.stem} | {sum(map(len, proven)):,} | {still:,} | {sum(int(p.sum()) for p in proven):,} |")

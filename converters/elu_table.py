@@ -18,7 +18,7 @@ from arenite.converters.importers.verify import defaults_of
 _VALUES = np.arange(-128, 128, dtype=np.int8)
 
 
-def without_elu(flatbuffer: bytes) -> bytes:
+def replace_elu_by_table(flatbuffer: bytes) -> bytes:
     """The same model with each ELU of int8 values in its main subgraph as a table; the same bytes where
     there is none. Tensors keep their indices."""
     model = parse(flatbuffer)

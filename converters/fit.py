@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 #: For boards whose profile has no current: 100 uA/MHz at 3.3 V, about the middle of today's microcontrollers. Assumed.
 ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 
 
 @dataclass(frozen=True)
-class Needs:
+class FirmwareRequirements:
     """What a firmware takes, in bytes, and what an inference costs.
 
     ``optimise``: the goal that it is built for. ``stack`` is an upper bound. ``exact`` is False where the board's own
@@ -34,7 +34,7 @@ class Needs:
     exact: bool
     instructions: float
     cycles_per_instruction: float
-    second: Region | None = None
+    second: MemoryRegion | None = None
     arena_slow: int = 0
     slow_ram: int = 0
     slow_cycles: float = 0.0
@@ -60,12 +60,12 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FitVerdict:
     """The answer for one board. Latency in ms per inference is an estimate; so is energy in mJ where the profile has
     the board's current and supply, otherwise ``energy_kind`` is "assumed"."""
 
     board: Board
-    needs: Needs
+    needs: FirmwareRequirements
     fits: bool
     latency_ms: float
     energy_mj: float
@@ -124,12 +124,12 @@ class Verdict:
 
 
 def fit(
-    needs: Needs,
+    needs: FirmwareRequirements,
     board: Board,
-    alternatives: Sequence[tuple[str, Needs]] = (),
+    alternatives: Sequence[tuple[str, FirmwareRequirements]] = (),
     *,
     fast_ram: int | None = None,
-) -> Verdict:
+) -> FitVerdict:
     """Compare ``needs`` with the memory of ``board``. ``fast_ram``: what the arena may take of the first one.
 
     ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): the reasons name the
@@ -153,7 +153,7 @@ def fit(
     power = board.power
     watts = power.active_ma / 1e3 * power.supply_v if power else ASSUMED_W_PER_HZ * board.clock_hz
     kind = "estimated" if power else "assumed"
-    return Verdict(
+    return FitVerdict(
         board,
         needs,
         not reasons,
@@ -166,7 +166,7 @@ def fit(
     )
 
 
-def _notes(needs: Needs, board: Board) -> tuple[str, ...]:
+def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
     """What it means that a part of the arena lies in a second memory."""
     if needs.second is None or not needs.slow_ram:
         return ()
@@ -178,7 +178,7 @@ def _notes(needs: Needs, board: Board) -> tuple[str, ...]:
     return (f"{where}, {pace}: about {abs(ms):,.2f} ms per inference (estimated)",)
 
 
-def _better(alternatives: Sequence[tuple[str, Needs]], board: Board, what: str) -> str:
+def _better(alternatives: Sequence[tuple[str, FirmwareRequirements]], board: Board, what: str) -> str:
     """The first alternative that fits, as the end of a reason; nothing when none does."""
     for option, other in alternatives:
         if other.ram <= board.ram_bytes and other.flash <= board.flash_bytes:

@@ -17,7 +17,7 @@ from arenite.converters.importers.schema import (
     options_object,
     snake,
 )
-from arenite.converters.int4 import pack_int4
+from arenite.converters.int4 import pack_int4_weights
 from arenite.errors import UnsupportedModelError
 
 #: deprecatedBuiltinCode holds one signed byte; larger codes put this placeholder there (schema.fbs).
@@ -119,7 +119,9 @@ def _tensor(t: Tensor, writer: _Writer) -> Any:
     out.hasRank = True
     out.isVariable = t.is_variable
     if t.data is not None:
-        out.buffer = writer.buffer(_little_endian(pack_int4(t.data) if t.stored == "int4" else t.data))
+        out.buffer = writer.buffer(
+            _little_endian(pack_int4_weights(t.data) if t.stored == "int4" else t.data)
+        )
     out.shapeSignature = None if t.shape_signature is None else list(t.shape_signature)
     if t.quant is not None:
         q = schema.QuantizationParametersT()
@@ -167,9 +169,9 @@ def _signature(s: Signature) -> Any:
 
 
 def _tensor_maps(pairs: tuple[tuple[str, int], ...]) -> list[Any]:
-    made = []
+    tensor_maps = []
     for name, index in pairs:
         m = schema.TensorMapT()
         m.name, m.tensorIndex = name, index
-        made.append(m)
-    return made
+        tensor_maps.append(m)
+    return tensor_maps

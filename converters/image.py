@@ -78,7 +78,7 @@ def image_bytes(
         "plan": None,
     }
     if plan is not None:
-        model, placed = in_plan_order(model, plan)
+        model, placed = reorder_to_plan(model, plan)
         header["plan"] = placed.to_json()
         kept[tflm_plan.NAME] = tflm_plan.metadata(model, placed.offsets)
     kept[METADATA] = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
@@ -128,7 +128,7 @@ def parse_image(data: bytes, path: str = "") -> Image:
     )
 
 
-def in_plan_order(model: Model, plan: Plan) -> tuple[Model, Plan]:
+def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
     """The model with the operators of its main subgraph in the plan's order, and the plan for those operators.
 
     Operators that the plan leaves out, because their results are known beforehand, still stand in the model for stock

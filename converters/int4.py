@@ -18,16 +18,16 @@ from arenite.converters.graph import Model, Subgraph
 WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
-def unpack_int4(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The values of an int4 constant, int8 of that shape, from its bytes (uint8, flat)."""
     halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
     values = (halves.astype(np.int8) ^ 8) - 8
-    made = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
-    made.flags.writeable = False
-    return made
+    unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
+    unpacked.flags.writeable = False
+    return unpacked
 
 
-def pack_int4(values: np.ndarray) -> np.ndarray:
+def pack_int4_weights(values: np.ndarray) -> np.ndarray:
     """The bytes (uint8, flat) of integers from -8 to 7; ``ValueError`` for others."""
     if values.size and (int(values.min()) < -8 or int(values.max()) > 7):
         raise ValueError("int4 values lie between -8 and 7")
@@ -41,23 +41,23 @@ def int8_weights(model: Model) -> Model:
 
     Only weights that every reader takes as such: any other int4 tensor stays as it is.
     """
-    made = tuple(_int8_weights(g) for g in model.subgraphs)
-    same = all(a is b for a, b in zip(made, model.subgraphs, strict=True))
-    return model if same else replace(model, subgraphs=made)
+    unpacked = tuple(_int8_weights(g) for g in model.subgraphs)
+    same = all(a is b for a, b in zip(unpacked, model.subgraphs, strict=True))
+    return model if same else replace(model, subgraphs=unpacked)
 
 
 def _int8_weights(graph: Subgraph) -> Subgraph:
-    found = {t.index for t in graph.tensors if t.dtype == "int4" and t.data is not None}
-    if not found:
+    int4_tensors = {t.index for t in graph.tensors if t.dtype == "int4" and t.data is not None}
+    if not int4_tensors:
         return graph
-    found -= {*graph.inputs, *graph.outputs}
+    int4_tensors -= {*graph.inputs, *graph.outputs}
     for op in graph.ops:
-        found -= {t for p, t in enumerate(op.inputs) if WEIGHTS_OF.get(op.name) != p}
-    if not found:
+        int4_tensors -= {t for p, t in enumerate(op.inputs) if WEIGHTS_OF.get(op.name) != p}
+    if not int4_tensors:
         return graph
     tensors = list(graph.tensors)
-    for index in found:
+    for index in int4_tensors:
         t = tensors[index]
         assert t.data is not None
-        tensors[index] = replace(t, dtype="int8", data=unpack_int4(t.data, t.shape), stored="int4")
+        tensors[index] = replace(t, dtype="int8", data=unpack_int4_weights(t.data, t.shape), stored="int4")
     return replace(graph, tensors=tuple(tensors))

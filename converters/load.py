@@ -34,13 +34,13 @@ def load_any_image(path: str | Path) -> Image:
             raise ModelError(f"{path} is a folder.", "Give a TensorFlow Lite (.tflite) file.")
         return load_image(path)
     except ModelError as error:
-        other = _other_source(path)
+        other = _other_source_message(path)
         if other is None:
             raise
         raise other from error
 
 
-def _other_source(path: str | Path) -> AreniteError | None:
+def _other_source_message(path: str | Path) -> AreniteError | None:
     """What to say about a file or folder that is a model of another kind; None when it is not."""
     from arenite.converters.importers.kinds import source_kind
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.converters.graph import Model
 from arenite.converters.image import Image, image_bytes, parse_image
-from arenite.converters.importers.sources import Imported, import_source
+from arenite.converters.importers.sources import ImportedModel, import_source
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.check_saturation import check_quantised
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.observe import Observations
-from arenite.converters.quantize.recipe import Recipe, load_recipe, shipped
+from arenite.converters.quantize.recipe import Recipe, load_recipe, shipped_recipes
 from arenite.converters.quantize.simplify import simplify
 from arenite.errors import UnsupportedModelError, UsageError
 from arenite.host.conversion.calibrated import Calibrated, calibrate_and_quantise
@@ -35,7 +35,7 @@ class Conversion:
     """``prepared`` is None for a model that only hosts run (a recipe with float activations)."""
 
     request: Request
-    imported: Imported
+    imported: ImportedModel
     image: bytes
     prepared: Prepared | None
     calibrated: Calibrated | None = None
@@ -103,7 +103,7 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     extra = request.attachments.extra(result, made_from(imported, made.recipe, made.observations))
     source = Image(result, None, _sha256(made.quantised.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
-    if recipe.name in shipped():  # they speak of operators that a model need not have
+    if recipe.name in shipped_recipes():  # they speak of operators that a model need not have
         unused = []
     notes = [
         *imported.notes,
@@ -128,13 +128,13 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, _once(notes))
 
 
-def fits(made: Conversion) -> list[Verdict]:
+def fits(made: Conversion) -> list[FitVerdict]:
     """One verdict for each board of the request."""
     return [] if made.prepared is None else verdicts(made.prepared, made.request.boards, None)
 
 
 def shrinking(
-    made: Conversion, found: Sequence[Verdict], image: Path, progress: Progress = lambda *_: None
+    made: Conversion, found: Sequence[FitVerdict], image: Path, progress: Progress = lambda *_: None
 ) -> Shrinking | None:
     """What would fit the boards that the image, written to ``image``, does not fit; None where it fits all."""
     short = [v.board for v in found if not v.fits]
@@ -154,7 +154,7 @@ def shrinking(
 
 
 def made_from(
-    imported: Imported, recipe: Recipe | None, observations: Observations | None
+    imported: ImportedModel, recipe: Recipe | None, observations: Observations | None
 ) -> Mapping[str, Any]:
     """What the image records of its making: enough to make it again, and nothing that differs between two makings."""
     return {
@@ -168,7 +168,9 @@ def made_from(
     }
 
 
-def _as_is(request: Request, imported: Imported, recipe: Recipe | None, progress: Progress) -> Conversion:
+def _as_is(
+    request: Request, imported: ImportedModel, recipe: Recipe | None, progress: Progress
+) -> Conversion:
     """A source that is quantised already: planned, and scored where there are labelled samples."""
     if recipe is not None or request.budget is not None:
         raise UsageError(

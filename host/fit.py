@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arenite.converters.fit import Needs, Verdict, fit
+from arenite.converters.fit import FirmwareRequirements, FitVerdict, fit
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.features import NO_FEATURES, Features
@@ -16,7 +16,7 @@ from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
 from arenite.host.prepare import Prepared
 from arenite.host.split import SplitModel, split_over
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 
 def needs(
@@ -26,11 +26,11 @@ def needs(
     protocol: str = "arenite",
     features: Features = NO_FEATURES,
     split: SplitModel | None = None,
-) -> Needs:
+) -> FirmwareRequirements:
     """Bytes and estimated instructions of the firmware that serves the model by ``protocol``; ``split`` is what
     ``generated`` was made from when its arena lies in two memories."""
     p = predict(generated, board, optimise, protocol, features)
-    return Needs(
+    return FirmwareRequirements(
         optimise=optimise,
         arena=p.arena,
         static=p.static,
@@ -57,14 +57,14 @@ class Choice:
 
     optimise: str
     prepared: Prepared
-    verdict: Verdict
+    verdict: FitVerdict
 
     @property
     def generated(self) -> Generated:
         return self.prepared.generated
 
     @property
-    def second(self) -> Region | None:
+    def second(self) -> MemoryRegion | None:
         """The second memory, where a part of the arena lies in one."""
         return self.verdict.needs.second if self.verdict.needs.slow_ram else None
 
@@ -124,7 +124,7 @@ def _why_no_split(whole: Choice, board: Board, fast_ram: int | None) -> str:
     return f"no way was found to put the rest of the arena into {where}"
 
 
-def _room(needs: Needs, board: Board, fast_ram: int | None) -> int:
+def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> int:
     """Bytes of the first memory that the arena may take."""
     room = board.ram_bytes - needs.static - needs.stack
     return room if fast_ram is None else min(room, fast_ram)
@@ -153,7 +153,9 @@ def _split(
     return None
 
 
-def _streamed(prepared: Prepared, board: Board, protocol: str, features: Features) -> list[tuple[str, Needs]]:
+def _streamed(
+    prepared: Prepared, board: Board, protocol: str, features: Features
+) -> list[tuple[str, FirmwareRequirements]]:
     """What a build that takes its input row by row needs; nothing where the model or the protocol cannot."""
     if protocol != "arenite":
         return []
@@ -195,7 +197,7 @@ def verdicts(
     *,
     stream_input: bool = False,
     fast_ram: int | None = None,
-) -> list[Verdict]:
+) -> list[FitVerdict]:
     """One verdict per board; the model is lowered once per kind of core."""
     return [
         choose(prepared, board, optimise, stream_input=stream_input, fast_ram=fast_ram).verdict

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arenite.converters.graph import Model
 from arenite.converters.planner import check, plan
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.streaming.make import plan_streaming
 from arenite.errors import UsageError
@@ -24,7 +24,7 @@ EXTRA_SHARE = 0.25
 _PER_MAC, _PER_OUTPUT = 0.9, 5
 
 
-def whole_plan(model: Model, needs: Sequence[OpNeeds]) -> Plan:
+def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
     """A plan and its independent check, which alone makes it good."""
     persistent = resource_sizes(model)
     made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
@@ -39,7 +39,7 @@ def same_plan(one: Target, other: Target) -> bool:
     return (one.optimise == "ram") == (other.optimise == "ram")
 
 
-def plan_for(model: Model, needs: Sequence[OpNeeds], target: Target, whole: Plan | None) -> Plan:
+def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whole: Plan | None) -> Plan:
     """The plan that ``target`` asks for: of whole tensors, or streaming where that takes less RAM; ``whole`` is the
     former when it is known.
 
@@ -61,7 +61,7 @@ def plan_for(model: Model, needs: Sequence[OpNeeds], target: Target, whole: Plan
     return whole
 
 
-def _streaming(model: Model, needs: Sequence[OpNeeds], pushed: int | None) -> Plan | None:
+def _streaming(model: Model, needs: Sequence[OpRequirements], pushed: int | None) -> Plan | None:
     """The smallest streaming plan within the share of extra instructions, or, for a pushed input, the smallest at all
     where there is none; checked. None when there is none."""
     graph = model.main

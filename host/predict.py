@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.fit import Verdict, fit
+from arenite.converters.fit import FitVerdict, fit
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization, Tensor
 from arenite.converters.importers.tflite import parse
@@ -20,8 +20,8 @@ from arenite.converters.quantize.recipe import Recipe, load_recipe
 from arenite.errors import AreniteError
 from arenite.host.fit import needs, target_for
 from arenite.host.prepare import Prepared, prepare
-from arenite.models.architectures.recognise import Size
-from arenite.models.architectures.untrained import untrained
+from arenite.models.architectures.recognize_architecture import NetworkSize
+from arenite.models.architectures.untrained import random_model
 from arenite.profiles.boards import Board
 
 #: Random inputs that stand for calibration samples.
@@ -80,9 +80,9 @@ class Predictor:
         """The model quantised by ``recipe``. Raises ``AreniteError`` where it cannot be, or cannot be told."""
         return _best(self._variant(("recipe", recipe.name), lambda: self._quantised(recipe)), board)
 
-    def untrained(self, size: Size, board: Board) -> Prediction:
+    def untrained(self, size: NetworkSize, board: Board) -> Prediction:
         """A network of the project's own of ``size``, in int8."""
-        return _best(self._variant(size, lambda: _int8(untrained(size.network()))), board)
+        return _best(self._variant(size, lambda: _int8(random_model(size.network()))), board)
 
     def _quantised(self, recipe: Recipe) -> bytes:
         if self._flatbuffer is None:
@@ -156,7 +156,7 @@ def _prepared(flatbuffer: bytes) -> Prepared:
 def _best(prepared: Prepared, board: Board) -> Prediction:
     """The fastest build that fits, else the one that misses least. What favours the memory that is short is tried
     before what favours the other."""
-    tried: list[Verdict] = []
+    tried: list[FitVerdict] = []
     for mode in ("speed", "ram", "flash"):
         if mode == "flash" and tried[-1].needs.ram > board.ram_bytes:
             break  # no build takes less RAM than the one for RAM
@@ -168,12 +168,12 @@ def _best(prepared: Prepared, board: Board) -> Prediction:
     return _prediction(min(tried, key=lambda v: (not v.fits, v.missing)), False)
 
 
-def _verdict(prepared: Prepared, board: Board, optimise: str, stream_input: bool) -> Verdict:
+def _verdict(prepared: Prepared, board: Board, optimise: str, stream_input: bool) -> FitVerdict:
     planned = prepared.retarget(target_for(board, optimise, stream_input))
     return fit(needs(planned.generated, board, optimise), board)
 
 
-def _prediction(v: Verdict, stream_input: bool) -> Prediction:
+def _prediction(v: FitVerdict, stream_input: bool) -> Prediction:
     return Prediction(
         v.fits,
         v.needs.optimise,

@@ -14,10 +14,10 @@ from arenite.converters.image import Image, image_bytes, to_flatbuffer
 from arenite.converters.int4 import int8_weights
 from arenite.converters.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
-from arenite.converters.passes.optimise import optimise
+from arenite.converters.passes.optimise import run_passes
 from arenite.converters.passes.report import PassReport
 from arenite.converters.planner import check
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
 from arenite.errors import PlanError
 from arenite.firmware.generator.generate import Generated, lower_model
@@ -43,7 +43,7 @@ class Prepared:
     sha256: str
     source_sha256: str
     model: Model
-    needs: tuple[OpNeeds, ...]
+    needs: tuple[OpRequirements, ...]
     plan: Plan
     notes: tuple[str, ...]
     source: Model
@@ -112,7 +112,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     before = _macs(model)
     reports: tuple[PassReport, ...] = ()
     if passes:
-        model, reports = optimise(model)
+        model, reports = run_passes(model)
         if reports:
             check_supported(model)
     needs = op_needs(model.main)

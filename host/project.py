@@ -14,7 +14,7 @@ from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.predict import Prediction, predict
 from arenite.host.fit import choose
 from arenite.host.prepare import Prepared
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 #: Reserved beyond the predicted deepest stack where the board has room: for interrupts of user code, and a debugger.
 STACK_MARGIN = 128
@@ -29,7 +29,9 @@ class Project:
     prediction: Prediction
     optimise: str
     protocol: str
-    second: Region | None = None  # where a part of the arena lies; None: all is in the board's first memory
+    second: MemoryRegion | None = (
+        None  # where a part of the arena lies; None: all is in the board's first memory
+    )
     notes: tuple[str, ...] = ()  # what that means
 
     def arena_regions(self) -> list[dict[str, Any]]:
@@ -37,7 +39,7 @@ class Project:
         return arena_regions(self.board, self.second, self.prediction.arena, self.prediction.arena_slow)
 
 
-def arena_regions(board: Board, second: Region | None, arena: int, slow: int) -> list[dict[str, Any]]:
+def arena_regions(board: Board, second: MemoryRegion | None, arena: int, slow: int) -> list[dict[str, Any]]:
     """The same of an arena of ``arena`` bytes, ``slow`` of them in ``second``."""
     regions = [{"region": board.ram[0].name, "bytes": arena - slow}]
     return [*regions, {"region": second.name, "bytes": slow}] if second is not None else regions

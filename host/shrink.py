@@ -18,7 +18,7 @@ from arenite.converters.quantize.recipe import Recipe, load_recipe
 from arenite.errors import AreniteError
 from arenite.host.predict import Prediction, Predictor
 from arenite.host.prepare import Prepared
-from arenite.models.architectures.recognise import Size, recognise
+from arenite.models.architectures.recognize_architecture import NetworkSize, recognize_architecture
 from arenite.profiles.boards import Board
 
 #: Widths and shares of the resolution that are tried, as shares of the model's own. Below these little is learnt.
@@ -67,7 +67,7 @@ class Shrinking:
     """Suggestions for each board, those that cost least first. ``architecture`` is the project's own one that the model
     is, None for others. ``complete`` is False when the time was up before everything was tried."""
 
-    architecture: Size | None
+    architecture: NetworkSize | None
     suggestions: tuple[Suggestion, ...]
     without: tuple[str, ...] = ()  # boards for which nothing was found
     complete: bool = True
@@ -141,7 +141,7 @@ class _Search:
         seconds: float,
     ) -> None:
         self._prepared, self._source, self._image, self._recipe = prepared, source, image, recipe
-        self._size = recognise(prepared.source)
+        self._size = recognize_architecture(prepared.source)
         self._predictor = Predictor(prepared, flatbuffer, observations)
         self._started, self._seconds, self._complete = monotonic(), seconds, True
 
@@ -206,7 +206,7 @@ class _Search:
             return ("int8", *smaller)
         return smaller if mine is None or mine.settings.weights != "int4" else ()
 
-    def _sizes(self, size: Size, board: Board) -> Iterator[Suggestion]:
+    def _sizes(self, size: NetworkSize, board: Board) -> Iterator[Suggestion]:
         """The largest width, and the largest resolution, that fits; both together where neither alone does."""
         widths = [round(size.width * share, 3) for share in WIDTHS]
         width = self._largest([_sized(size, width=w) for w in widths], board)
@@ -222,7 +222,7 @@ class _Search:
             if both is not None:
                 yield self._trained(*both, size, board, "width and resolution")
 
-    def _largest(self, sizes: Sequence[Size], board: Board) -> tuple[Size, Prediction] | None:
+    def _largest(self, sizes: Sequence[NetworkSize], board: Board) -> tuple[NetworkSize, Prediction] | None:
         """The first of ``sizes``, which fall, that fits; found by halving, since what a smaller one needs is less."""
         best = None
         low, high = 0, len(sizes)
@@ -236,7 +236,9 @@ class _Search:
                 low = middle + 1
         return best
 
-    def _trained(self, size: Size, made: Prediction, before: Size, board: Board, kind: str) -> Suggestion:
+    def _trained(
+        self, size: NetworkSize, made: Prediction, before: NetworkSize, board: Board, kind: str
+    ) -> Suggestion:
         changes = []
         if size.width != before.width:
             changes.append(f"width {size.width:g} in place of {before.width:g}")
@@ -277,12 +279,12 @@ class _Search:
             return None
 
 
-def _sized(size: Size, *, width: float | None = None, side: int | None = None) -> Size:
+def _sized(size: NetworkSize, *, width: float | None = None, side: int | None = None) -> NetworkSize:
     shape = size.shape if side is None else (side, side, size.shape[2])
-    return Size(size.architecture, size.width if width is None else width, shape, size.classes)
+    return NetworkSize(size.architecture, size.width if width is None else width, shape, size.classes)
 
 
-def _sides(size: Size) -> list[int]:
+def _sides(size: NetworkSize) -> list[int]:
     """Smaller sides of a square picture, falling: multiples of 8, at least 16."""
     if not size.square:
         return []
@@ -290,7 +292,7 @@ def _sides(size: Size) -> list[int]:
     return sorted((s for s in sides if 16 <= s < size.shape[0]), reverse=True)
 
 
-def data_for(size: Size) -> tuple[str, bool]:
+def data_for(size: NetworkSize) -> tuple[str, bool]:
     """The shipped data with which such a network can be trained, and whether they must be resized for it.
 
     Other networks have the user's own data, for which a file name stands.

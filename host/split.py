@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from arenite.converters.planner import check
 from arenite.converters.planner.plan import Plan
-from arenite.converters.planner.split import Accesses, plan_split
+from arenite.converters.planner.split import AccessCounts, plan_split
 from arenite.converters.planner.split_checker import find_split_violations
 from arenite.errors import PlanError
 from arenite.firmware.generator.emit import GUARD_BYTES
@@ -14,7 +14,7 @@ from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.sizes.accesses import estimate_accesses
 from arenite.host.plans import ALIGNMENT
 from arenite.host.prepare import Prepared
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SplitModel:
     stores there per inference."""
 
     prepared: Prepared
-    second: Region
+    second: MemoryRegion
     slow_accesses: int
 
     def extra_cycles(self, board: Board) -> float:
@@ -31,7 +31,7 @@ class SplitModel:
         return self.slow_accesses * (self.second.access_cycles - board.ram[0].access_cycles)
 
 
-def split_over(prepared: Prepared, board: Board, second: Region, fast_limit: int) -> SplitModel | None:
+def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limit: int) -> SplitModel | None:
     """The model, planned for its target, with at most ``fast_limit`` bytes of its arena in the board's first memory and
     the rest in ``second``; the fewest accesses in the slower of them. None when no such plan is found."""
     limits = (max(fast_limit, 0), second.size - GUARD_BYTES)
@@ -60,7 +60,7 @@ def split_over(prepared: Prepared, board: Board, second: Region, fast_limit: int
     return SplitModel(replace(prepared, plan=made), second, slow_accesses(made, accesses))
 
 
-def slow_accesses(plan: Plan, accesses: Accesses) -> int:
+def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:
     """Loads and stores in the second memory of ``plan``."""
     boundary = plan.fast_bytes
     tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)

@@ -19,7 +19,7 @@ def read_member(archive: Path, path: Sequence[str]) -> bytes:
         ToolError: not an archive of a known kind, damaged, or without that member.
     """
     try:
-        data = _member_of_file(archive, path[0])
+        data = _read_outer_member(archive, path[0])
         for inner in path[1:]:
             with zipfile.ZipFile(io.BytesIO(data)) as nested:
                 data = nested.read(inner)
@@ -31,7 +31,7 @@ def read_member(archive: Path, path: Sequence[str]) -> bytes:
     return data
 
 
-def _member_of_file(archive: Path, member: str) -> bytes:
+def _read_outer_member(archive: Path, member: str) -> bytes:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
             return wheel.read(member)

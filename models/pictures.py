@@ -38,7 +38,7 @@ def picture_models() -> tuple[PictureModel, ...]:
 def by_name(name: str) -> PictureModel | None:
     """The zoo's model of this name or alias; case, - and _ do not matter."""
     wanted = _plain(name)
-    for model in _having(f'"{wanted}"'):
+    for model in _models_containing(f'"{wanted}"'):
         if model.zoo and wanted in map(_plain, (model.name, *model.aliases)):
             return model
     return None
@@ -46,7 +46,7 @@ def by_name(name: str) -> PictureModel | None:
 
 def by_hash(sha256: str) -> PictureModel | None:
     """What is known of a file."""
-    return next((model for model in _having(sha256) if model.sha256 == sha256), None)
+    return next((model for model in _models_containing(sha256) if model.sha256 == sha256), None)
 
 
 @cache
@@ -55,7 +55,7 @@ def _blocks() -> tuple[str, ...]:
     return tuple(RECORDS.read_text("utf-8").split("[[model]]\n")[1:])
 
 
-def _having(text: str) -> Iterator[PictureModel]:
+def _models_containing(text: str) -> Iterator[PictureModel]:
     """The models whose block has ``text``, plainly written."""
     return (_read(block) for block in _blocks() if text in _plain(block))
 
@@ -74,7 +74,7 @@ def _read(block: str) -> PictureModel:
     )
 
 
-def kept_at(name: str, sha256: str) -> Path:
+def cached_model_path(name: str, sha256: str) -> Path:
     """Where the zoo keeps the model's file; the hash in the path keeps versions apart."""
     return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
 

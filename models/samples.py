@@ -14,8 +14,8 @@ import numpy as np
 from arenite.errors import ToolError, UsageError
 from arenite.files import replace_file
 from arenite.models.manifest import SampleSet, manifest
-from arenite.models.members import members
-from arenite.models.zoo import entries, entry
+from arenite.models.members import package_members
+from arenite.models.zoo import zoo_entries, zoo_entry
 
 DEMO_MODEL = "image_classification"
 """The model that `make demo` runs: small, int8 from input to output, with real labelled inputs."""
@@ -27,9 +27,9 @@ def sample_set(name: str) -> SampleSet:
     Raises:
         UsageError: no such model, or none of its inputs come inside a package.
     """
-    item = entry(name)
+    item = zoo_entry(name)
     if not item.samples:
-        with_samples = ", ".join(other.name for other in entries() if other.samples)
+        with_samples = ", ".join(other.name for other in zoo_entries() if other.samples)
         raise UsageError(
             f"There are no labelled samples for the zoo model '{name}'.",
             f"Models with samples: {with_samples}. `bench` makes random inputs without --data.",
@@ -48,7 +48,7 @@ def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray
         ToolError: the samples could not be downloaded, or differ from what was pinned.
     """
     chosen = sample_set(name)
-    files = members(chosen, "samples", progress=progress)
+    files = package_members(chosen, "samples", progress=progress)
     pixels = np.stack([_pixels(data) for data in files])
     # (p - 128) / 128, quantised with the input's scale of 1/128 and zero point of 0.
     x = (pixels.astype(np.int16) - 128).astype(np.int8)

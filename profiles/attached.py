@@ -13,12 +13,12 @@ PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")
 #: Ways to start a program again over its serial port (host/link/reset.py).
 RESETS = ("dtr", "rts", "esp", "usb-jtag", "break")
 #: Ways into a bootloader over the serial port of the program that runs.
-ENTRIES = ("1200bps",)
+BOOTLOADER_ENTRIES = ("1200bps",)
 _ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
 
 @dataclass(frozen=True)
-class Usb:
+class UsbConnection:
     """A board as the host sees it. Ids are ``vvvv:pppp``: vendor and product in lower-case hexadecimal."""
 
     ids: tuple[str, ...] = ()  # of the serial port that the firmware talks on
@@ -29,7 +29,7 @@ class Usb:
 
 
 @dataclass(frozen=True)
-class Uf2:
+class Uf2Bootloader:
     """Its mass-storage bootloader: the family that it takes, and the Board-IDs in INFO_UF2.TXT."""
 
     family: int
@@ -37,7 +37,7 @@ class Uf2:
 
 
 @dataclass(frozen=True)
-class Dfu:
+class DfuBootloader:
     """Its DFU bootloader: ids as ``dfu-util --device`` takes them, and the address for DfuSe ones (None: plain DFU)."""
 
     ids: tuple[str, ...]
@@ -46,7 +46,7 @@ class Dfu:
 
 
 @dataclass(frozen=True)
-class Targets:
+class UploadTargets:
     """What the tools call the chip; empty where they do not know it.
 
     ``openocd`` is a script below ``target/``, or ``board/NAME``, which brings its probe.  ``reset`` and ``enter``: see
@@ -56,15 +56,15 @@ class Targets:
     openocd: str = ""
     pyocd: str = ""
     jlink: str = ""
-    uf2: Uf2 | None = None
-    dfu: Dfu | None = None
+    uf2: Uf2Bootloader | None = None
+    dfu: DfuBootloader | None = None
     reset: str = ""
     enter: str = ""
 
 
-def parse_usb(table: Any) -> Usb:
+def parse_usb(table: Any) -> UsbConnection:
     """``[usb]`` of a profile. Raises ProfileError for a malformed id."""
-    usb = Usb(
+    usb = UsbConnection(
         ids=_ids(table, "ids"),
         boot=_ids(table, "boot"),
         adapter=table.get("adapter", bool, False),
@@ -79,17 +79,17 @@ def parse_usb(table: Any) -> Usb:
     return usb
 
 
-def parse_targets(table: Any) -> Targets:
+def parse_targets(table: Any) -> UploadTargets:
     """The fields of ``[upload]`` beside ``tools``."""
     uf2, dfu = table.table("uf2"), table.table("dfu")
-    targets = Targets(
+    targets = UploadTargets(
         openocd=table.get("openocd", str, ""),
         pyocd=table.get("pyocd", str, ""),
         jlink=table.get("jlink", str, ""),
-        uf2=Uf2(uf2.get("family", int), uf2.choices("boards", None)) if uf2 else None,
+        uf2=Uf2Bootloader(uf2.get("family", int), uf2.choices("boards", None)) if uf2 else None,
         dfu=_dfu(dfu) if dfu else None,
         reset=table.choice("reset", ("", *RESETS), ""),
-        enter=table.choice("enter", ("", *ENTRIES), ""),
+        enter=table.choice("enter", ("", *BOOTLOADER_ENTRIES), ""),
     )
     for inner in (uf2, dfu):
         if inner is not None:
@@ -97,9 +97,11 @@ def parse_targets(table: Any) -> Targets:
     return targets
 
 
-def _dfu(table: Any) -> Dfu:
+def _dfu(table: Any) -> DfuBootloader:
     address = table.get("address", int, -1)
-    return Dfu(_ids(table, "ids"), None if address == -1 else address, table.get("alternate", int, 0))
+    return DfuBootloader(
+        _ids(table, "ids"), None if address == -1 else address, table.get("alternate", int, 0)
+    )
 
 
 def _ids(table: Any, key: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import Table, names_in, path_of, read_named
+from arenite.profiles.tables import ProfileTable, profile_names, profile_path, read_profile
 
 BATTERY_DIRECTORY = Path(__file__).parent / "batteries"
 
@@ -96,25 +96,26 @@ class Battery:
         return yearly * 2 ** ((celsius - REFERENCE_C) / 10) / (365.25 * 86400)
 
 
-class _Table(Table):
+class _Table(ProfileTable):
     folder = "profiles/batteries"
 
-    def values(self, key: str, least: float, most: float) -> tuple[float, ...]:
+    def values(self, key: str, minimum: float, maximum: float) -> tuple[float, ...]:
         value = self._data.pop(key, None)
         if (
             not isinstance(value, list)
             or len(value) < 2
             or not all(
-                isinstance(v, (int, float)) and not isinstance(v, bool) and least <= v <= most for v in value
+                isinstance(v, (int, float)) and not isinstance(v, bool) and minimum <= v <= maximum
+                for v in value
             )
         ):
             raise ProfileError(
-                f"{self._where}: '{key}' must be two or more numbers from {least:g} to {most:g}, not {value!r}."
+                f"{self._where}: '{key}' must be two or more numbers from {minimum:g} to {maximum:g}, not {value!r}."
             )
         return tuple(map(float, value))
 
-    def curve(self, x: tuple[float, ...], key: str, least: float, most: float) -> Curve:
-        y = self.values(key, least, most)
+    def curve(self, x: tuple[float, ...], key: str, minimum: float, maximum: float) -> Curve:
+        y = self.values(key, minimum, maximum)
         if len(x) != len(y) or any(a >= b for a, b in pairwise(x)):
             raise ProfileError(f"{self._where}: '{key}' needs one value for each of the ascending points.")
         return Curve(x, y)
@@ -167,14 +168,14 @@ def parse_battery(text: str, where: str) -> Battery:
 
 @cache
 def _load(path: Path) -> Battery:
-    return read_named(path, "battery", parse_battery)
+    return read_profile(path, "battery", parse_battery)
 
 
 def battery_names() -> list[str]:
     """Names of all batteries with a profile, sorted."""
-    return names_in(BATTERY_DIRECTORY)
+    return profile_names(BATTERY_DIRECTORY)
 
 
 def load_battery(name: str) -> Battery:
     """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
-    return _load(path_of(name, "battery", BATTERY_DIRECTORY))
+    return _load(profile_path(name, "battery", BATTERY_DIRECTORY))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from arenite.profiles.attached import Targets, Usb
+from arenite.profiles.attached import UploadTargets, UsbConnection
 
 CORES = (
     "cortex-m0",
@@ -40,7 +40,7 @@ UPLOAD_TOOLS = (
 
 
 @dataclass(frozen=True)
-class Region:
+class MemoryRegion:
     """A range of addresses, ``origin`` ≤ address < ``origin + size``; ``size`` in bytes.
 
     Of a RAM: ``access_cycles`` is how long a load or store of the core lasts on average, in its cycles; the profile's
@@ -148,8 +148,8 @@ class Board:
     clock_hz: int
     emulated: bool
     features: frozenset[str]
-    flash: tuple[Region, ...]
-    ram: tuple[Region, ...]
+    flash: tuple[MemoryRegion, ...]
+    ram: tuple[MemoryRegion, ...]
     uart: Uart
     platformio: PlatformIO | None
     upload_tools: tuple[str, ...]
@@ -157,8 +157,8 @@ class Board:
     power: Power | None
     espressif: Espressif | None = None
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
-    usb: Usb = field(default_factory=Usb)
-    targets: Targets = field(default_factory=Targets)
+    usb: UsbConnection = field(default_factory=UsbConnection)
+    targets: UploadTargets = field(default_factory=UploadTargets)
     second_core: SecondCore | None = None
 
     @property
@@ -177,7 +177,7 @@ class Board:
         return self.ram[0].size
 
     @property
-    def second_rams(self) -> tuple[Region, ...]:
+    def second_rams(self) -> tuple[MemoryRegion, ...]:
         """Other memories that may hold a part of the arena, the fastest first, of these the largest. None on a board
         for whose framework nothing says how a variable gets there."""
         arduino = self.platformio is not None and self.platformio.framework == "arduino"

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from arenite.errors import ProfileError
-from arenite.profiles.attached import Targets, Usb, parse_targets, parse_usb
+from arenite.profiles.attached import UploadTargets, UsbConnection, parse_targets, parse_usb
 from arenite.profiles.board import (
     ACCESS_CYCLES,
     CORES,
@@ -27,23 +27,23 @@ from arenite.profiles.board import (
     Board,
     Emulator,
     Espressif,
+    MemoryRegion,
     PlatformIO,
     Power,
-    Region,
     SecondCore,
     Uart,
 )
-from arenite.profiles.fields import Fields
-from arenite.profiles.tables import names_in, read_named
+from arenite.profiles.fields import BoardTable
+from arenite.profiles.tables import profile_names, read_profile
 
 __all__ = ["Board", "all_boards", "board_names", "load_board", "parse_board"]
 
 BOARD_DIRECTORY = Path(__file__).parent / "boards"
 
 
-def _region(table: Fields, kind: str | None) -> Region:
+def _region(table: BoardTable, kind: str | None) -> MemoryRegion:
     name, origin, size = table.get("name", str), table.get("origin", int), table.get("size", int)
-    region = Region(name, origin, size, kind or table.choice("kind", RAM_KINDS, "sram"))
+    region = MemoryRegion(name, origin, size, kind or table.choice("kind", RAM_KINDS, "sram"))
     if kind is None:
         region = replace(
             region,
@@ -57,7 +57,7 @@ def _region(table: Fields, kind: str | None) -> Region:
     return region
 
 
-def _emulator(table: Fields) -> Emulator:
+def _emulator(table: BoardTable) -> Emulator:
     emulator = Emulator(
         family=table.get("family", str),
         machine=table.get("machine", str),
@@ -73,13 +73,13 @@ def _emulator(table: Fields) -> Emulator:
     return emulator
 
 
-def _platformio(table: Fields) -> PlatformIO:
+def _platformio(table: BoardTable) -> PlatformIO:
     result = PlatformIO(table.get("board", str), table.get("platform", str), table.get("framework", str))
     table.finish()
     return result
 
 
-def _espressif(table: Fields) -> Espressif:
+def _espressif(table: BoardTable) -> Espressif:
     result = Espressif(
         table.get("chip", str),
         table.get("flash_size", int),
@@ -91,7 +91,7 @@ def _espressif(table: Fields) -> Espressif:
     return result
 
 
-def _second_core(table: Fields) -> SecondCore:
+def _second_core(table: BoardTable) -> SecondCore:
     result = SecondCore(
         port=table.choice("port", SECOND_CORE_PORTS),
         barrier_cycles=table.get("barrier_cycles", int),
@@ -102,7 +102,7 @@ def _second_core(table: Fields) -> SecondCore:
     return result
 
 
-def _power(table: Fields) -> Power:
+def _power(table: BoardTable) -> Power:
     sleep_ua = table.get("sleep_ua", float, math.inf)
     result = Power(
         table.get("active_ma", float),
@@ -129,7 +129,7 @@ def parse_board(text: str, where: str) -> Board:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{where} is not valid TOML: {error}.") from error
-    top = Fields(where, data)
+    top = BoardTable(where, data)
     emulated = top.get("emulated", bool)
     uart = top.table("uart")
     if uart is None:
@@ -156,8 +156,8 @@ def parse_board(text: str, where: str) -> Board:
         second_core=_second_core(second) if (second := top.table("second_core")) else None,
         espressif=_espressif(espressif) if espressif else None,
         sources={key: str(value) for key, value in sources.items().items()} if sources else {},
-        usb=parse_usb(usb) if usb else Usb(),
-        targets=parse_targets(upload) if upload else Targets(),
+        usb=parse_usb(usb) if usb else UsbConnection(),
+        targets=parse_targets(upload) if upload else UploadTargets(),
     )
     for table in (uart, upload):
         if table is not None:
@@ -172,12 +172,12 @@ def parse_board(text: str, where: str) -> Board:
 
 @cache
 def _load(path: Path) -> Board:
-    return read_named(path, "board", parse_board)
+    return read_profile(path, "board", parse_board)
 
 
 def board_names() -> list[str]:
     """Names of all boards with a profile, sorted."""
-    return names_in(BOARD_DIRECTORY)
+    return profile_names(BOARD_DIRECTORY)
 
 
 def load_board(name: str) -> Board:

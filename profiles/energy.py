@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import Table, names_in, read_named
+from arenite.profiles.tables import ProfileTable, profile_names, read_profile
 
 ENERGY_DIRECTORY = Path(__file__).parent / "energy"
 KINDS = ("estimated", "assumed")
@@ -22,7 +22,7 @@ PLAIN, STALL = "plain", "stall"
 
 
 @dataclass(frozen=True)
-class Unit:
+class EnergyCoefficient:
     """A coefficient between ``low`` and ``high``, whether it is estimated or assumed, and where it is from."""
 
     value: float
@@ -38,19 +38,19 @@ class EnergyUnits:
 
     name: str
     cores: tuple[str, ...]
-    units: Mapping[str, Unit]
+    units: Mapping[str, EnergyCoefficient]
     group: Mapping[str, str]
     mix: Mapping[str, float]
     mix_source: str
 
-    def unit_of(self, timing_class: str) -> Unit:
+    def unit_of(self, timing_class: str) -> EnergyCoefficient:
         """Raises ``ProfileError`` for a class that the file does not have."""
         if timing_class not in self.group:
             raise ProfileError(f"profiles/energy/{self.name}.toml has no class '{timing_class}'.")
         return self.units[self.group[timing_class]]
 
 
-class _Table(Table):
+class _Table(ProfileTable):
     folder = "profiles/energy"
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class _Table(Table):
         return self._where
 
 
-def _unit(table: _Table, sources: Mapping[str, Any]) -> Unit:
+def _unit(table: _Table, sources: Mapping[str, Any]) -> EnergyCoefficient:
     low, value, high = (table.number(key, 0, 100) for key in ("low", "value", "high"))
     kind, source = table.text("kind"), table.text("source")
     where = table.where
@@ -76,7 +76,7 @@ def _unit(table: _Table, sources: Mapping[str, Any]) -> Unit:
         raise ProfileError(
             f"{where} needs low ≤ value ≤ high, a kind of {', '.join(KINDS)}, and one of [sources]."
         )
-    return Unit(value, low, high, kind, str(sources[source]))
+    return EnergyCoefficient(value, low, high, kind, str(sources[source]))
 
 
 def parse_energy(text: str, where: str) -> EnergyUnits:
@@ -84,19 +84,19 @@ def parse_energy(text: str, where: str) -> EnergyUnits:
     top = _Table.parse(text, where)
     sources = top.table("sources").rest()
     units, mix, classes = (top.table(key) for key in ("units", "mix", "classes"))
-    found = {name: _unit(units.table(name), sources) for name in units.keys()}  # noqa: SIM118
+    coefficients = {name: _unit(units.table(name), sources) for name in units.keys()}  # noqa: SIM118
     shares = {name: mix.number(name, 0, 100) / 100 for name in mix.keys()}  # noqa: SIM118
     groups = {name: classes.names(name) for name in classes.keys()}  # noqa: SIM118
     result = EnergyUnits(
         top.text("name"),
         top.names("cores"),
-        found,
+        coefficients,
         {kind: name for name, kinds in groups.items() for kind in kinds},
         shares,
         str(sources.get("mix", "")),
     )
     top.finish()
-    known = set(found)
+    known = set(coefficients)
     if not {PLAIN, STALL} <= known or not {*shares, *groups} <= known - {STALL}:
         raise ProfileError(
             f"{where}: [mix] and [classes] name [units], of which 'plain' and 'stall' must be."
@@ -112,13 +112,13 @@ def parse_energy(text: str, where: str) -> EnergyUnits:
 def energy_units() -> Mapping[str, EnergyUnits]:
     """Core to what its instructions take."""
     files = [
-        read_named(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
-        for name in names_in(ENERGY_DIRECTORY)
+        read_profile(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
+        for name in profile_names(ENERGY_DIRECTORY)
     ]
     return {core: units for units in files for core in units.cores}
 
 
-def units_of(core: str) -> EnergyUnits:
+def energy_units_of(core: str) -> EnergyUnits:
     """Raises ``ProfileError`` for a core that no file names."""
     try:
         return energy_units()[core]

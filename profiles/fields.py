@@ -8,7 +8,7 @@ from typing import Any
 from arenite.errors import ProfileError
 
 
-class Fields:
+class BoardTable:
     """A TOML table that names the file and the field in every complaint, and knows which fields were read."""
 
     def __init__(self, where: str, data: object) -> None:
@@ -18,11 +18,11 @@ class Fields:
             )
         self._where = where
         self._data: dict[str, Any] = data
-        self._seen: set[str] = set()
+        self._read_keys: set[str] = set()
 
     def get(self, key: str, kind: type, default: Any = None) -> Any:
         """The value of ``key``; without a default it must be there.  Raises ProfileError on a wrong type."""
-        self._seen.add(key)
+        self._read_keys.add(key)
         if key not in self._data:
             if default is None:
                 raise ProfileError(f"{self._where} has no field '{key}'.", "Compare it with another profile.")
@@ -58,20 +58,20 @@ class Fields:
             )
         return value
 
-    def table(self, key: str) -> Fields | None:
+    def table(self, key: str) -> BoardTable | None:
         """The sub-table ``key``, or None when the profile has none."""
-        self._seen.add(key)
+        self._read_keys.add(key)
         if key not in self._data:
             return None
-        return Fields(f"{self._where} [{key}]", self._data[key])
+        return BoardTable(f"{self._where} [{key}]", self._data[key])
 
-    def tables(self, key: str) -> list[Fields]:
+    def tables(self, key: str) -> list[BoardTable]:
         """The array of tables ``[[key]]``: at least one."""
-        self._seen.add(key)
+        self._read_keys.add(key)
         rows = self._data.get(key)
         if not isinstance(rows, list) or not rows:
             raise ProfileError(f"{self._where} needs at least one [[{key}]] entry.")
-        return [Fields(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
+        return [BoardTable(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
 
     def items(self) -> dict[str, Any]:
         """The raw contents."""
@@ -80,11 +80,11 @@ class Fields:
     def finish(self) -> None:
         """Refuse fields that nobody reads: most often a misspelling."""
         for key in self._data:
-            if key not in self._seen:
-                near = difflib.get_close_matches(key, self._seen, 1)
+            if key not in self._read_keys:
+                near = difflib.get_close_matches(key, self._read_keys, 1)
                 hint = (
                     f"Did you mean '{near[0]}'?"
                     if near
-                    else f"Known fields: {', '.join(sorted(self._seen))}."
+                    else f"Known fields: {', '.join(sorted(self._read_keys))}."
                 )
                 raise ProfileError(f"{self._where} has an unknown field '{key}'.", hint)

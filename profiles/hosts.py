@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import Table, names_in, path_of, read_named
+from arenite.profiles.tables import ProfileTable, profile_names, profile_path, read_profile
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"
 
@@ -82,7 +82,7 @@ class HostProfile:
         return self.core_w * self.relative_power(ratio)
 
 
-class _Table(Table):
+class _Table(ProfileTable):
     folder = "profiles/hosts"
 
     def text(self, key: str, allowed: tuple[str, ...] | None = None) -> str:
@@ -146,17 +146,17 @@ def parse_host(text: str, where: str) -> HostProfile:
 
 @cache
 def _load(path: Path) -> HostProfile:
-    return read_named(path, "host", parse_host)
+    return read_profile(path, "host", parse_host)
 
 
 def host_names() -> list[str]:
     """Names of all hosts with a profile, sorted."""
-    return names_in(HOST_DIRECTORY)
+    return profile_names(HOST_DIRECTORY)
 
 
 def load_host(name: str) -> HostProfile:
     """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
-    return _load(path_of(name, "host", HOST_DIRECTORY))
+    return _load(profile_path(name, "host", HOST_DIRECTORY))
 
 
 def detect_host(root: str | Path = "/") -> HostProfile:

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import Table, names_in, path_of, read_named
+from arenite.profiles.tables import ProfileTable, profile_names, profile_path, read_profile
 
 METER_DIRECTORY = Path(__file__).parent / "meters"
 CONNECTIONS = ("serial", "tcp", "i2c", "usb")
 
 
 @dataclass(frozen=True)
-class Range:
+class MeterRange:
     """Up to ``max_a``: the error is at most ``gain`` × reading + ``offset_a``."""
 
     max_a: float
@@ -53,10 +53,10 @@ class MeterProfile:
     marks: int
     usb: tuple[str, ...]
     baud: int | None
-    ranges: tuple[Range, ...]
+    ranges: tuple[MeterRange, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def range_of(self, amperes: float) -> Range:
+    def range_of(self, amperes: float) -> MeterRange:
         """The smallest range that holds the current, or the largest there is."""
         return next((r for r in self.ranges if abs(amperes) <= r.max_a), self.ranges[-1])
 
@@ -65,7 +65,7 @@ class MeterProfile:
         return self.range_of(amperes).limit_a(amperes)
 
 
-class _Table(Table):
+class _Table(ProfileTable):
     folder = "profiles/meters"
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -74,24 +74,24 @@ class _Table(Table):
             raise ProfileError(f"{self._where}: '{key}' must be a list of texts, not {value!r}.")
         return tuple(value)
 
-    def ranges(self) -> tuple[Range, ...]:
+    def ranges(self) -> tuple[MeterRange, ...]:
         rows: Any = self._data.pop("range", None)
         if not isinstance(rows, list) or not rows:
             raise ProfileError(f"{self._where} needs at least one [[range]].")
-        found = []
+        meter_ranges = []
         for k, row in enumerate(rows, 1):
             table = type(self)(f"{self._where} [[range]] #{k}", row)
-            found.append(
-                Range(
+            meter_ranges.append(
+                MeterRange(
                     table.number("max_a", 1e-9, 1e3),
                     table.number("gain", 0, 1),
                     table.number("offset_a", 0, 1),
                 )
             )
             table.finish()
-        if any(a.max_a >= b.max_a for a, b in pairwise(found)):
+        if any(a.max_a >= b.max_a for a, b in pairwise(meter_ranges)):
             raise ProfileError(f"{self._where}: the ranges must ascend.")
-        return tuple(found)
+        return tuple(meter_ranges)
 
 
 def parse_meter(text: str, where: str) -> MeterProfile:
@@ -135,14 +135,14 @@ def parse_meter(text: str, where: str) -> MeterProfile:
 
 @cache
 def _load(path: Path) -> MeterProfile:
-    return read_named(path, "meter", parse_meter)
+    return read_profile(path, "meter", parse_meter)
 
 
 def meter_names() -> list[str]:
     """Names of all instruments with a profile, sorted."""
-    return names_in(METER_DIRECTORY)
+    return profile_names(METER_DIRECTORY)
 
 
 def load_meter(name: str) -> MeterProfile:
     """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
-    return _load(path_of(name, "meter", METER_DIRECTORY))
+    return _load(profile_path(name, "meter", METER_DIRECTORY))

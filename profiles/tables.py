@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from arenite.errors import ProfileError
 
 
-class Table:
+class ProfileTable:
     """A TOML table; every value is taken out once, and ``finish`` complains of what nobody took."""
 
     #: The folder whose other files are an example.
@@ -32,11 +32,11 @@ class Table:
         except tomllib.TOMLDecodeError as error:
             raise ProfileError(f"{where} is not valid TOML: {error}.") from error
 
-    def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
+    def number(self, key: str, minimum: float, maximum: float, default: float | None = None) -> float:
         value = self._data.pop(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum:
             raise ProfileError(
-                f"{self._where}: '{key}' must be a number from {least:g} to {most:g}, not {value!r}."
+                f"{self._where}: '{key}' must be a number from {minimum:g} to {maximum:g}, not {value!r}."
             )
         return float(value)
 
@@ -69,20 +69,20 @@ class Table:
             )
 
 
-class Named(Protocol):
+class NamedProfile(Protocol):
     @property
     def name(self) -> str: ...
 
 
-Profile = TypeVar("Profile", bound=Named)
+Profile = TypeVar("Profile", bound=NamedProfile)
 
 
-def names_in(folder: Path) -> list[str]:
+def profile_names(folder: Path) -> list[str]:
     """Names of all profiles of a folder, sorted."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
-def read_named(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
+def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
     """The profile in a file, which bears its name. Raises ``ProfileError``."""
     profile = parse(path.read_text("utf-8"), path.name)
     if profile.name != path.stem:
@@ -92,9 +92,9 @@ def read_named(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> P
     return profile
 
 
-def path_of(name: str, kind: str, folder: Path) -> Path:
+def profile_path(name: str, kind: str, folder: Path) -> Path:
     """The file of the profile called ``name``. Raises ``ProfileError``, with the nearest names, when there is none."""
-    names = names_in(folder)
+    names = profile_names(folder)
     if name not in names:
         near = difflib.get_close_matches(name, names, 3, 0.4) or names
         raise ProfileError(f"There is no {kind} profile '{name}'.", f"Choose among {', '.join(near)}.")

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.importers.environments import Environment, Spec, make
+from arenite.converters.importers.environments import Environment, EnvironmentSpec, make
 from arenite.errors import ToolError
 from benchmarks.camera.pictures import HEIGHT, WIDTH, ring
 
 #: The newest release. It installs on Python 3.11 and takes a model as bytes.
-SPEC = Spec("mediapipe", ("mediapipe",), ("mediapipe==1.2.2",), disk_mb=600)
+SPEC = EnvironmentSpec("mediapipe", ("mediapipe",), ("mediapipe==1.2.2",), disk_mb=600)
 CHILD = Path(__file__).parent / "children" / "face_detector.py"
 
 
@@ -45,7 +45,7 @@ class FaceDetector:
         np.save(folder / "yuyv.npy", np.stack([picture.yuyv.reshape(HEIGHT, WIDTH, 2) for picture in shown]))
         self._log = folder / "stderr.txt"
         arguments = (str(self.model), str(folder / "rgb.npy"), str(folder / "yuyv.npy"))
-        self._process = self._environment.start(CHILD, *arguments, log=self._log, talk=True)
+        self._process = self._environment.start(CHILD, *arguments, log=self._log, pipe_stdout=True)
         self.version = self._reply()["version"]
         return self
 

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 WIDTH, HEIGHT = 1280, 720
 #: Buffers of a V4L2 camera, and so many that they are larger than a level 3 cache: 44 MB.
@@ -63,7 +63,7 @@ def pictures() -> tuple[Picture, ...]:
     names = [path.rsplit("/", 1)[-1].split(".")[0] for path in chosen.paths]
     photographs = {
         name: Image.open(io.BytesIO(data)).convert("RGB")
-        for name, data in zip(names, members(chosen, "pictures"), strict=True)
+        for name, data in zip(names, package_members(chosen, "pictures"), strict=True)
     }
     portrait = photographs["astronaut"].crop(_HEAD)
     pictures_made = []

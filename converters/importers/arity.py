@@ -121,7 +121,7 @@ _MANY = 1 << 30
 
 
 @dataclass(frozen=True)
-class Kind:
+class OperatorKind:
     """What the reader knows of one operator; ranges are inclusive."""
 
     options: str  # options table, "" when the kernel reads none
@@ -137,10 +137,12 @@ def _span(text: str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-def _kind(fields: list[str]) -> Kind:
+def _kind(fields: list[str]) -> OperatorKind:
     options, inputs, outputs, *optional = fields
     absent = frozenset(int(p) for p in optional[0].split(",")) if optional else frozenset()
-    return Kind("" if options == "-" else options, _span(inputs), _span(outputs), absent)
+    return OperatorKind("" if options == "-" else options, _span(inputs), _span(outputs), absent)
 
 
-KINDS: dict[str, Kind] = {line.split()[0]: _kind(line.split()[1:]) for line in _KINDS.strip().splitlines()}
+OPERATOR_KINDS: dict[str, OperatorKind] = {
+    line.split()[0]: _kind(line.split()[1:]) for line in _KINDS.strip().splitlines()
+}

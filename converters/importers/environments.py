@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from arenite.converters.importers.install import install
-from arenite.converters.importers.locks import locked
+from arenite.converters.importers.locks import file_lock
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory
 
@@ -47,7 +47,7 @@ _LAST_LINES = 12
 
 
 @dataclass(frozen=True)
-class Spec:
+class EnvironmentSpec:
     """One table of ``environments.toml``."""
 
     name: str
@@ -78,12 +78,14 @@ class Environment:
         kept.pop("TF_USE_LEGACY_KERAS", None)
         return kept | _VARIABLES
 
-    def start(self, script: Path, *args: str, log: Path, talk: bool = False) -> subprocess.Popen[bytes]:
-        """Start ``script`` with its standard error, and its output too unless ``talk``, in the file ``log``.
+    def start(
+        self, script: Path, *args: str, log: Path, pipe_stdout: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """Start ``script`` with its standard error, and its output too unless ``pipe_stdout``, in the file ``log``.
 
-        With ``talk`` standard input and output are pipes. Raises ``ToolError`` when it cannot be started.
+        With ``pipe_stdout`` standard input and output are pipes. Raises ``ToolError`` when it cannot be started.
         """
-        pipe = subprocess.PIPE if talk else None
+        pipe = subprocess.PIPE if pipe_stdout else None
         try:
             with log.open("wb") as stream:
                 return subprocess.Popen(
@@ -113,7 +115,7 @@ class Environment:
         """
         with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
             log = Path(folder) / "stderr.txt"
-            process = self.start(script, *args, log=log, talk=True)
+            process = self.start(script, *args, log=log, pipe_stdout=True)
             assert process.stdin is not None and process.stdout is not None
             timer = threading.Timer(timeout or threading.TIMEOUT_MAX, process.kill)
             timer.daemon = True
@@ -140,25 +142,25 @@ class Environment:
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         how = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
-        said = f": {last[-1].strip()}" if last else ""
+        message = f": {last[-1].strip()}" if last else ""
         hint = "The lines before:\n  " + "\n  ".join(last[:-1]) if len(last) > 1 else ""
         if returncode == -signal.SIGKILL:
             hint = "It took too long, or memory ran out."
-        return ToolError(f"{script.name} in the environment '{self.name}' {how}{said}.", hint)
+        return ToolError(f"{script.name} in the environment '{self.name}' {how}{message}.", hint)
 
 
-def specs() -> dict[str, Spec]:
+def specs() -> dict[str, EnvironmentSpec]:
     """Every environment that Arenite knows, by name."""
     return dict(_specs())
 
 
 @cache
-def _specs() -> Mapping[str, Spec]:
+def _specs() -> Mapping[str, EnvironmentSpec]:
     text = (Path(__file__).parent / "environments.toml").read_text("utf-8")
     made = {}
     for name, table in tomllib.loads(text).items():
         lists = {k: tuple(table.get(k, ())) for k in ("modules", "requires", "first")}
-        made[name] = Spec(name, **lists, index=table.get("index", ""), disk_mb=table["disk_mb"])
+        made[name] = EnvironmentSpec(name, **lists, index=table.get("index", ""), disk_mb=table["disk_mb"])
     return made
 
 
@@ -180,14 +182,14 @@ def environment(name: str, *, progress: bool = True) -> Environment:
     return make(spec, progress=progress)
 
 
-def make(spec: Spec, *, progress: bool = True) -> Environment:
+def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
     """The environment of ``spec`` below the cache, made first when it is not there. Raises ``ToolError``."""
     folder = directory(spec)
     made = Environment(spec.name, _python(folder), own=True)
     if (folder / _STAMP).is_file() and made.python.exists():
         return made
     try:
-        with locked(folder.with_suffix(".lock"), lambda: _tell_waiting(spec, progress)):
+        with file_lock(folder.with_suffix(".lock"), lambda: _tell_waiting(spec, progress)):
             if (folder / _STAMP).is_file() and made.python.exists():
                 return made
             _make(spec, folder, made, progress)
@@ -199,12 +201,12 @@ def make(spec: Spec, *, progress: bool = True) -> Environment:
     return made
 
 
-def directory(spec: Spec) -> Path:
+def directory(spec: EnvironmentSpec) -> Path:
     """Where the environment of ``spec`` is, or will be."""
     return cache_directory() / "environments" / f"{spec.name}-{spec.key}"
 
 
-def _make(spec: Spec, folder: Path, made: Environment, progress: bool) -> None:
+def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool) -> None:
     if folder.exists():
         shutil.rmtree(folder)  # left by a maker that was interrupted
     _check_room(spec, folder)
@@ -224,7 +226,7 @@ def _make(spec: Spec, folder: Path, made: Environment, progress: bool) -> None:
     (folder / _STAMP).write_text(json.dumps({"requires": spec.requires, "python": platform.python_version()}))
 
 
-def _check_room(spec: Spec, folder: Path) -> None:
+def _check_room(spec: EnvironmentSpec, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder.parent).free // 1_000_000
     if free < spec.disk_mb:
@@ -234,7 +236,7 @@ def _check_room(spec: Spec, folder: Path) -> None:
         )
 
 
-def _tell_waiting(spec: Spec, progress: bool) -> None:
+def _tell_waiting(spec: EnvironmentSpec, progress: bool) -> None:
     if progress:
         print(f"Waiting for another process that makes the environment '{spec.name}' ...", file=sys.stderr)
 

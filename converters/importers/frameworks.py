@@ -1,7 +1,7 @@
 """Sources that need their framework: converted and run by a child process in that framework's environment.
 
 The child converts and says so; the parent looks at the flatbuffer, chooses samples and has the child run the source on
-them; then LiteRT runs the flatbuffer here and both are compared. ``children/protocol.py`` is the other side.
+them; then LiteRT runs the flatbuffer here and both are compared. ``subprocesses/protocol.py`` is the other side.
 """
 
 from __future__ import annotations
@@ -22,15 +22,21 @@ from arenite.converters.graph import Model, Signature
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.environments import environment
-from arenite.converters.importers.layout import without_transposes
-from arenite.converters.importers.modernise import is_quantised, to_float32
-from arenite.converters.importers.names import readable
-from arenite.converters.importers.runs import batch_notes, fitting, litert_version, random_inputs, run_litert
-from arenite.converters.importers.sources import Imported, ImportOptions, Inputs, source_sha256
+from arenite.converters.importers.layout import remove_transposes
+from arenite.converters.importers.modernize import has_quantized_operators, to_float32
+from arenite.converters.importers.names import shorten_tensor_names
+from arenite.converters.importers.runs import (
+    batch_notes,
+    litert_version,
+    random_inputs,
+    run_litert,
+    typed_samples,
+)
+from arenite.converters.importers.sources import ImportedModel, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tflite import DEFAULT_SIGNATURE, parse
 from arenite.errors import AreniteError, ModelError, ToolError, UsageError
 
-#: Kind of source to the environment that converts it, and environment to its script in ``children``.
+#: Kind of source to the environment that converts it, and environment to its script in ``subprocesses``.
 _ENVIRONMENTS = {
     kinds.KERAS: "tensorflow",
     kinds.KERAS_H5: "tensorflow",
@@ -48,13 +54,13 @@ _WRONG_SQNR_DB = 10.0
 _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
 
 
-def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> Imported:
+def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> ImportedModel:
     """Convert ``source`` in its framework's environment; errors as ``import_source`` says."""
-    with Framework(_ENVIRONMENTS[kind], progress=options.progress) as framework:
+    with FrameworkProcess(_ENVIRONMENTS[kind], progress=options.progress) as framework:
         return framework.convert(source, kind, inputs, options)
 
 
-class Framework:
+class FrameworkProcess:
     """A process of a framework's environment that converts one source after the other; a context manager.
 
     Loading a framework takes seconds, so whoever has many sources keeps one of these.
@@ -63,13 +69,13 @@ class Framework:
     def __init__(self, name: str, *, progress: bool = True) -> None:
         self.name = name
         self._env = environment(name, progress=progress)
-        self._script = Path(__file__).parent / "children" / _SCRIPTS[name]
+        self._script = Path(__file__).parent / "subprocesses" / _SCRIPTS[name]
         self._console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
 
-    def __enter__(self) -> Framework:
+    def __enter__(self) -> FrameworkProcess:
         self._temporary = tempfile.TemporaryDirectory(prefix="arenite-import-")
         self._log = Path(self._temporary.name) / "log.txt"
-        self._process = self._env.start(self._script, log=self._log, talk=True)
+        self._process = self._env.start(self._script, log=self._log, pipe_stdout=True)
         self._jobs = 0
         return self
 
@@ -84,7 +90,7 @@ class Framework:
 
     def convert(
         self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
-    ) -> Imported:
+    ) -> ImportedModel:
         """One source; errors as ``import_source`` says. After an error of the source the next can be converted."""
         options = options or ImportOptions()
         self._jobs += 1
@@ -99,7 +105,7 @@ class Framework:
         }
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         with self._console.status(f"Converting {source} with {self.name} ...") as status:
-            self._say(str(folder))
+            self._send(str(folder))
             self._wait("converted", folder)
             try:
                 flatbuffer, model, notes = _converted(folder)
@@ -107,17 +113,17 @@ class Framework:
                 samples = _samples(model, inputs)
                 _hand_over(folder, samples)
             except BaseException:
-                self._say("skip")
+                self._send("skip")
                 raise
-            self._say("go")
+            self._send("go")
             self._wait("done", folder)
             report = json.loads((folder / "result.json").read_text("utf-8"))
             compared, varies = _compare(folder, flatbuffer, samples, report)
         notes = [*report["notes"], *notes, *_verdict(source, compared, varies, report)]
         made_by = {**report["versions"], "ai-edge-litert": litert_version()}
-        return Imported(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
+        return ImportedModel(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
         with suppress(OSError):  # it has ended; _wait tells why
             self._process.stdin.write(line.encode() + b"\n")
@@ -135,20 +141,20 @@ class Framework:
         raise self._env.failure(self._script, self._process.wait(), self._log)
 
 
-def _error(said: dict[str, str]) -> AreniteError:
-    hint = said["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
-    return _ERRORS.get(said["kind"], ModelError)(said["problem"], hint)
+def _error(reply: dict[str, str]) -> AreniteError:
+    hint = reply["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
+    return _ERRORS.get(reply["kind"], ModelError)(reply["problem"], hint)
 
 
 def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
     """The child's flatbuffer, written anew with float32 weights unless it is quantised."""
     model = parse((folder / "model.tflite").read_bytes())
     notes: tuple[str, ...] = ()
-    if not is_quantised(model):
+    if not has_quantized_operators(model):
         model, folds = to_float32(model)
-        model, moved = without_transposes(model)
+        model, moved = remove_transposes(model)
         notes = (*folds, *moved)
-    model = readable(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
+    model = shorten_tensor_names(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
     return to_flatbuffer(model), model, [*model.repairs, *notes, *batch_notes(model)]
 
 
@@ -184,7 +190,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
     """Random and given samples, as real values where the flatbuffer has quantised inputs."""
     g = model.main
-    made = []
+    random_samples = []
     for sample in random_inputs(model):
         row = []
         for i, value in zip(g.inputs, sample, strict=True):
@@ -192,9 +198,9 @@ def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
             if t.quant is not None:
                 value = ((value.astype(np.float32) - t.zero_point) * np.float32(t.scale)).astype(np.float32)
             row.append(value)
-        made.append(row)
+        random_samples.append(row)
     given = inputs(model) if callable(inputs) else inputs
-    return [*made, *(fitting(model, given) if given is not None else [])]
+    return [*random_samples, *(typed_samples(model, given) if given is not None else [])]
 
 
 def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:

@@ -11,26 +11,26 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement, agreement
-from arenite.converters.importers.modernise import to_float32
+from arenite.converters.importers.modernize import to_float32
 from arenite.converters.importers.runs import batch_notes, litert_version, random_inputs, run_litert
-from arenite.converters.importers.sources import Imported, Inputs
+from arenite.converters.importers.sources import ImportedModel, Inputs
 from arenite.converters.importers.tflite import parse, read_bytes
 
 
-def import_tflite(path: str, kind: str, inputs: Inputs | None) -> Imported:
+def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
     """The file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
     version = {"ai-edge-litert": litert_version()}
     if kind == kinds.TFLITE_QUANTISED:
-        return Imported(kind, data, digest, None, {}, ())
+        return ImportedModel(kind, data, digest, None, {}, ())
     model = parse(data, path)
     floats, notes = to_float32(model)
     flatbuffer = to_flatbuffer(floats)
     compared = None
     if kind != kinds.TFLITE_FLOAT32:
         compared = _compare(data, flatbuffer, model, inputs, version["ai-edge-litert"])
-    return Imported(
+    return ImportedModel(
         kind, flatbuffer, digest, compared, version, (*model.repairs, *notes, *batch_notes(model))
     )
 

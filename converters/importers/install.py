@@ -31,7 +31,7 @@ def install(
     started = monotonic()
     with console.status(f"Making the environment '{name}', once") as status:
 
-        def tell(line: str) -> None:
+        def report(line: str) -> None:
             step = _step(line)
             if step:
                 status.update(f"Making the environment '{name}', once: {step}")
@@ -40,12 +40,12 @@ def install(
             console.print(f"Making the environment '{name}', once ...")
         if first:
             extra = ("--no-deps", "--retries=0", f"--extra-index-url={index}")
-            _run([*pip, *quiet, *extra, *first], name, tell)
-        _run([*pip, *quiet, "--retries=2", *requires], name, tell)
+            _run([*pip, *quiet, *extra, *first], name, report)
+        _run([*pip, *quiet, "--retries=2", *requires], name, report)
     console.print(f"Made the environment '{name}' in {monotonic() - started:.0f} s.")
 
 
-def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
+def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
     lines: list[str] = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -56,7 +56,7 @@ def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
         try:
             for line in process.stdout:
                 lines.append(line.rstrip())
-                tell(lines[-1])
+                report(lines[-1])
         except BaseException:
             process.kill()
             raise

@@ -6,7 +6,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from arenite.converters.importers.modernise import has_float16, has_stored_weights, is_quantised
+from arenite.converters.importers.modernize import has_float16, has_quantized_operators, has_stored_weights
 from arenite.converters.importers.tflite import load
 from arenite.errors import ModelError, UsageError
 
@@ -21,7 +21,7 @@ KINDS = (
     TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTISED,
 )  # fmt: skip
 
-ACCEPTED = (
+ACCEPTED_SOURCES = (
     "Give a .tflite, .keras, .h5, .onnx or .pt2 file, a SavedModel folder, "
     "or module:function that makes a PyTorch model."
 )
@@ -52,7 +52,7 @@ _OTHERS = {
     ".ckpt": _CHECKPOINT,
     ".safetensors": ("weights without a graph", _CHECKPOINT[1]),
     ".pb": ("a TensorFlow graph by itself", "Give the SavedModel folder that it lies in."),
-    ".pkl": ("a pickle", ACCEPTED),
+    ".pkl": ("a pickle", ACCEPTED_SOURCES),
     ".npz": ("a NumPy archive, not a model", "Give it with --calibration."),
 }
 
@@ -70,14 +70,14 @@ def source_kind(source: str) -> str:
     if not exists:
         if _FACTORY.fullmatch(source):
             return TORCH_FACTORY
-        raise UsageError(f"There is no file or folder {source}.", f"Check the path. {ACCEPTED}")
+        raise UsageError(f"There is no file or folder {source}.", f"Check the path. {ACCEPTED_SOURCES}")
     return _folder_kind(path) if folder else _file_kind(path)
 
 
 def _folder_kind(path: Path) -> str:
     if any((path / name).is_file() for name in ("saved_model.pb", "saved_model.pbtxt")):
         return SAVED_MODEL
-    raise UsageError(f"The folder {path} has no saved_model.pb.", ACCEPTED)
+    raise UsageError(f"The folder {path} has no saved_model.pb.", ACCEPTED_SOURCES)
 
 
 def _file_kind(path: Path) -> str:
@@ -105,12 +105,12 @@ def _file_kind(path: Path) -> str:
             f"{path} is not a {_PROMISES[suffix]} file: it starts with {head[:8].hex(' ')}.",
             "The file was damaged or has the wrong ending: save or download it again.",
         )
-    raise UsageError(f"{path} is not a kind of model that Arenite knows.", ACCEPTED)
+    raise UsageError(f"{path} is not a kind of model that Arenite knows.", ACCEPTED_SOURCES)
 
 
 def _tflite_kind(path: Path) -> str:
     model = load(path)
-    if is_quantised(model):
+    if has_quantized_operators(model):
         return TFLITE_QUANTISED
     if has_float16(model):
         return TFLITE_FLOAT16
@@ -141,5 +141,5 @@ def _zip_kind(path: Path) -> str:
         )
     if "data.pkl" in bases:
         raise UsageError(f"{path} is {_CHECKPOINT[0]}.", _CHECKPOINT[1])
-    what, hint = _OTHERS.get(path.suffix.lower(), ("an archive without a model", ACCEPTED))
+    what, hint = _OTHERS.get(path.suffix.lower(), ("an archive without a model", ACCEPTED_SOURCES))
     raise UsageError(f"{path} is {what}.", hint)

@@ -12,15 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
-from arenite.converters.importers.report import counted
+from arenite.converters.importers.report import count_of
 from arenite.converters.passes.prune import compact, live_ops
 
 _REDUCTIONS = frozenset({"MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"})
 
 
-def without_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
+def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
     """``model`` with TRANSPOSE absorbed into reductions and fully connected layers, and a sentence if any was."""
-    work = _Graph(model.main)
+    work = _TransposeRemover(model.main)
     for op in model.main.ops:
         if op.name in _REDUCTIONS:
             work.reduce(op)
@@ -32,11 +32,11 @@ def without_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
     main = replace(model.main, tensors=tuple(work.tensors), ops=ops)
     kept = live_ops(main)
     main = replace(main, ops=tuple(replace(op, index=k) for k, op in enumerate(kept)))
-    made = compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
-    return made, (f"{counted(work.absorbed, 'TRANSPOSE')} became part of the next layer.",)
+    compacted = compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
+    return compacted, (f"{count_of(work.absorbed, 'TRANSPOSE')} became part of the next layer.",)
 
 
-class _Graph:
+class _TransposeRemover:
     """The main graph while it changes; indices of tensors and operators stay what they were."""
 
     def __init__(self, g: Subgraph) -> None:
@@ -52,11 +52,11 @@ class _Graph:
 
     def reduce(self, op: Op) -> None:
         """Reduce what the TRANSPOSE before ``op`` was given, along the axes that it put there."""
-        found = self._transposed(op.inputs[0])
+        transposed_source = self._transposed(op.inputs[0])
         axes = self.tensors[op.inputs[1]]
-        if found is None or axes.data is None or op.options.get("keep_dims"):
+        if transposed_source is None or axes.data is None or op.options.get("keep_dims"):
             return
-        source, order = found
+        source, order = transposed_source
         reduced = {int(a) % len(order) for a in axes.data.ravel()}
         left = [order[k] for k in range(len(order)) if k not in reduced]
         if left != sorted(left):
@@ -66,12 +66,12 @@ class _Graph:
 
     def flatten(self, op: Op) -> None:
         """Flatten what the TRANSPOSE before ``op`` was given, and order the weights of the layers behind alike."""
-        found = self._transposed(op.inputs[0])
+        transposed_source = self._transposed(op.inputs[0])
         flat = op.outputs[0]
         layers = [self.ops[k] for k in self.users.get(flat, ())]
-        if found is None or flat in self.outputs or not layers:
+        if transposed_source is None or flat in self.outputs or not layers:
             return
-        source, order = found
+        source, order = transposed_source
         shape = self.tensors[op.inputs[0]].shape
         columns = int(np.prod(shape))
         if shape[0] != 1 or order[0] != 0 or not all(self._takes(layer, flat, columns) for layer in layers):

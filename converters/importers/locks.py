@@ -11,31 +11,31 @@ from pathlib import Path
 if sys.platform == "win32":
     import msvcrt
 
-    def _try(handle: int) -> None:
+    def _try_lock(handle: int) -> None:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _try(handle: int) -> None:
+    def _try_lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold the lock at ``path``; ``waiting`` is called once when another process has it. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        told = False
+        reported = False
         while True:
             try:
-                _try(file.fileno())
+                _try_lock(file.fileno())
                 break
             except OSError as error:
                 if not isinstance(error, BlockingIOError | PermissionError):
                     raise
-            if waiting is not None and not told:
+            if waiting is not None and not reported:
                 waiting()
-            told = True
+            reported = True
             time.sleep(0.5)
         yield

@@ -11,7 +11,7 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
-from arenite.converters.importers.report import counted
+from arenite.converters.importers.report import count_of
 from arenite.converters.importers.tflite import parse
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.prune import compact
@@ -23,7 +23,7 @@ _QUANTISED = frozenset({"int8", "uint8", "int16"})
 _STORED = frozenset({"int8", "uint8"})
 
 
-def modernise(flatbuffer: bytes) -> bytes:
+def modernize(flatbuffer: bytes) -> bytes:
     """The same model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16 bytes.
 
     No value and no operator changes. Raises ``ModelError`` as ``tflite.parse`` does.
@@ -31,7 +31,7 @@ def modernise(flatbuffer: bytes) -> bytes:
     return to_flatbuffer(replace(parse(flatbuffer), repairs=()))
 
 
-def is_quantised(model: Model) -> bool:
+def has_quantized_operators(model: Model) -> bool:
     """Whether some operator computes a quantised tensor.
 
     Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
@@ -67,9 +67,9 @@ def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
     model, folds = fold_constants(model)
     notes = []
     if halves:
-        notes.append(f"{counted(halves, 'float16 constant')} became float32.")
+        notes.append(f"{count_of(halves, 'float16 constant')} became float32.")
     if weights:
-        notes.append(f"{counted(weights, 'stored int8 weight tensor')} became float32.")
+        notes.append(f"{count_of(weights, 'stored int8 weight tensor')} became float32.")
     return model, (*notes, *(() if halves else folds))
 
 
@@ -82,9 +82,9 @@ def _with_float_weights(model: Model) -> tuple[Model, int]:
             inputs = list(op.inputs)
             stored = _hybrid_inputs(g, op)
             for position in stored:
-                made = _dequantised(g.tensors[inputs[position]], len(tensors))
-                tensors.append(made)
-                inputs[position] = made.index
+                dequantized = _dequantised(g.tensors[inputs[position]], len(tensors))
+                tensors.append(dequantized)
+                inputs[position] = dequantized.index
             changed += len(stored)
             ops.append(replace(op, inputs=tuple(inputs), options=_float_options(op)) if stored else op)
         if len(tensors) > len(g.tensors):

@@ -14,7 +14,7 @@ _NOISE = re.compile(
 )
 
 
-def readable(model: Model) -> Model:
+def shorten_tensor_names(model: Model) -> Model:
     """The main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep theirs.
 
     A computed tensor that is left without a name of its own is called after its operator: "conv_2d_3".

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from arenite.converters.graph import Op
-from arenite.converters.importers.arity import KINDS, Kind
-from arenite.converters.importers.outside import Outside
-from arenite.converters.importers.report import Repairs, counted, malformed, op_at
+from arenite.converters.importers.arity import OPERATOR_KINDS, OperatorKind
+from arenite.converters.importers.outside import ExternalData
+from arenite.converters.importers.report import Repairs, count_of, malformed, op_at
 from arenite.converters.importers.schema import OP_NAMES
 from arenite.converters.importers.tables import UNIONS
 from arenite.converters.importers.verify import defaults_of
@@ -54,7 +54,7 @@ def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
                 "code",
                 name,
                 lambda n, first: (
-                    f"{counted(n, 'operator code')} (first: {first}) stood only in deprecated_builtin_code; "
+                    f"{count_of(n, 'operator code')} (first: {first}) stood only in deprecated_builtin_code; "
                     "builtin_code is set as well."
                 ),
             )
@@ -71,7 +71,7 @@ def operator(
     codes: list[dict[str, Any]],
     names: list[str],
     tensors: int,
-    outside: Outside,
+    outside: ExternalData,
 ) -> Op:
     """The operator of ``table`` in a subgraph of ``tensors`` tensors; ``outside`` finds options kept behind
     the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
@@ -80,14 +80,14 @@ def operator(
         raise malformed(
             f"Subgraph {subgraph}, operator {index}",
             "opcode_index",
-            f"is {number}, but the model has {counted(len(codes), 'operator code')}",
+            f"is {number}, but the model has {count_of(len(codes), 'operator code')}",
         )
     name = names[number]
     place = op_at(subgraph, index, name)
     inputs = _indices(place, "inputs", table["inputs"], tensors, optional=True)
     outputs = _indices(place, "outputs", table["outputs"], tensors, optional=False)
     options_type, options = _options(place, name, table)
-    kind = KINDS.get(name)
+    kind = OPERATOR_KINDS.get(name)
     if kind is not None:
         _check_arity(place, kind, inputs, outputs)
     return Op(
@@ -113,7 +113,7 @@ def _indices(
             raise malformed(
                 place,
                 f"{field}[{position}]",
-                f"is tensor {value}, but the subgraph has {counted(tensors, 'tensor')}",
+                f"is tensor {value}, but the subgraph has {count_of(tensors, 'tensor')}",
             )
     return values or ()
 
@@ -125,7 +125,7 @@ def _options(place: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping
         if number and table[field] is not None:
             options_type, options = UNIONS[union][number - 1], table[field]
             break
-    kind = KINDS.get(name)
+    kind = OPERATOR_KINDS.get(name)
     if kind is not None and kind.options:
         if options is None:
             options_type, options = kind.options, defaults_of(kind.options)
@@ -147,14 +147,16 @@ def _check_option(place: str, field: str, key: str, value: Any, *, mapped: bool)
         raise malformed(place, field, f"is {value}, must be at least 1")
 
 
-def _check_arity(place: str, kind: Kind, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+def _check_arity(place: str, kind: OperatorKind, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
     low, high = kind.inputs
     if not low <= len(inputs) <= high:
-        raise malformed(place, "inputs", f"has {counted(len(inputs), 'tensor')}, expected {_span(low, high)}")
+        raise malformed(
+            place, "inputs", f"has {count_of(len(inputs), 'tensor')}, expected {_span(low, high)}"
+        )
     low, high = kind.outputs
     if not low <= len(outputs) <= high:
         raise malformed(
-            place, "outputs", f"has {counted(len(outputs), 'tensor')}, expected {_span(low, high)}"
+            place, "outputs", f"has {count_of(len(outputs), 'tensor')}, expected {_span(low, high)}"
         )
     for position, value in enumerate(inputs):
         if value < 0 and position not in kind.optional:
@@ -167,7 +169,7 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _custom_options(place: str, table: dict[str, Any], outside: Outside) -> bytes:
+def _custom_options(place: str, table: dict[str, Any], outside: ExternalData) -> bytes:
     if table["custom_options"] is not None:
         return bytes(table["custom_options"])
     offset, size = table["large_custom_options_offset"], table["large_custom_options_size"]

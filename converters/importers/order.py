@@ -21,7 +21,7 @@ STATEFUL = frozenset(
 )  # fmt: skip
 
 
-def in_order(
+def execution_order(
     subgraph: int,
     tensors: Sequence[Tensor],
     ops: Sequence[Op],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.errors import ModelError
 
 
-class Outside:
+class ExternalData:
     """Finds them in ``file`` (the whole file, flatbuffer included)."""
 
     def __init__(self, file: memoryview) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from arenite.converters.graph import Quantization
-from arenite.converters.importers.report import Repairs, counted, malformed, unsupported
+from arenite.converters.importers.report import Repairs, count_of, malformed, unsupported
 
 #: Smallest and largest value of each type that can be quantised (int64 is the bias of int16 activations).
 INTEGER_RANGE: dict[str, tuple[int, int]] = {
@@ -82,7 +82,7 @@ def _zero_point(
             "zero_point",
             place,
             lambda n, first: (
-                f"The missing zero_point of {counted(n, 'tensor')} (first: {first}) is set to 0."
+                f"The missing zero_point of {count_of(n, 'tensor')} (first: {first}) is set to 0."
             ),
         )
         zero = (0,) * len(scale)
@@ -91,7 +91,7 @@ def _zero_point(
             "zero_points",
             place,
             lambda n, first: (
-                f"The single zero_point of {counted(n, 'per-channel tensor')} (first: {first}) "
+                f"The single zero_point of {count_of(n, 'per-channel tensor')} (first: {first}) "
                 "is repeated for each channel."
             ),
         )
@@ -100,7 +100,7 @@ def _zero_point(
         raise malformed(
             place,
             "quantization.zero_point",
-            f"has {counted(len(zero), 'value')}, expected {len(scale)} as in scale",
+            f"has {count_of(len(zero), 'value')}, expected {len(scale)} as in scale",
         )
     low, high = INTEGER_RANGE[dtype]
     for value in zero:
@@ -115,7 +115,7 @@ def _axis(place: str, scale: tuple[float, ...], shape: tuple[int, ...], axis: in
     inside = 0 <= axis < len(shape) or (not shape and axis == 0)
     if len(scale) == 1:
         if not inside:
-            _mended_axis(place, axis, 0, repairs)
+            _repaired_axis(place, axis, 0, repairs)
         return 0
     if inside and shape and shape[axis] == len(scale):
         return axis
@@ -133,16 +133,16 @@ def _axis(place: str, scale: tuple[float, ...], shape: tuple[int, ...], axis: in
             "quantization.quantized_dimension",
             f"is {axis}, outside the shape {list(shape)}, and no single dimension fits the {len(scale)} scales",
         )
-    _mended_axis(place, axis, fitting[0], repairs)
+    _repaired_axis(place, axis, fitting[0], repairs)
     return fitting[0]
 
 
-def _mended_axis(place: str, axis: int, fixed: int, repairs: Repairs) -> None:
+def _repaired_axis(place: str, axis: int, fixed: int, repairs: Repairs) -> None:
     repairs.add(
         f"axis {axis} to {fixed}",
         place,
         lambda n, first: (
-            f"The quantized_dimension {axis} of {counted(n, 'tensor')} (first: {first}) is outside the shape; "
+            f"The quantized_dimension {axis} of {count_of(n, 'tensor')} (first: {first}) is outside the shape; "
             f"it is set to {fixed}."
         ),
     )

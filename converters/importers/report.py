@@ -49,6 +49,6 @@ class Repairs:
         return tuple(sentence(count, place) for count, place, sentence in self._found.values())
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """ "1 tensor", "3 tensors"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

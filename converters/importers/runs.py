@@ -12,15 +12,15 @@ from arenite.converters.graph import DTYPES, Model, Tensor
 from arenite.errors import ModelError, UsageError
 
 #: Random inputs per comparison, and the most of the given ones that are run besides.
-RANDOM = 8
-GIVEN = 64
+RANDOM_SAMPLES = 8
+GIVEN_SAMPLES = 64
 
 
 def litert_version() -> str:
     return version("ai-edge-litert")
 
 
-def random_inputs(model: Model, count: int = RANDOM) -> list[list[np.ndarray]]:
+def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.ndarray]]:
     """``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and truth values of 0 and 1.
 
     Integers stay small because most are indices, which must not point outside a table.
@@ -54,11 +54,11 @@ def batch_notes(model: Model) -> tuple[str, ...]:
     )
 
 
-def fitting(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """The first ``GIVEN`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong count or shape."""
+def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The first ``GIVEN_SAMPLES`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong count or shape."""
     g = model.main
-    made = []
-    for number, sample in enumerate(samples[:GIVEN]):
+    typed_inputs = []
+    for number, sample in enumerate(samples[:GIVEN_SAMPLES]):
         if len(sample) != len(g.inputs):
             raise UsageError(
                 f"Sample {number} has {len(sample)} arrays, the model {len(g.inputs)} inputs.",
@@ -74,8 +74,8 @@ def fitting(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[
                     "Give the samples as the converted model takes them: batch of 1, channels last.",
                 )
             row.append(np.asarray(value, DTYPES[t.dtype]))
-        made.append(row)
-    return made
+        typed_inputs.append(row)
+    return typed_inputs
 
 
 def run_litert(
@@ -83,7 +83,7 @@ def run_litert(
 ) -> Iterator[list[np.ndarray]]:
     """Outputs of each sample by LiteRT's builtin kernels without a delegate.
 
-    ``real``: quantised inputs are made from real values, and quantised outputs are given as real values. Raises
+    ``real``: quantised inputs are typed_inputs from real values, and quantised outputs are given as real values. Raises
     ``ModelError`` when LiteRT refuses the model.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

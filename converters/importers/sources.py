@@ -14,11 +14,11 @@ from arenite.converters.graph import Model
 from arenite.converters.importers import kinds
 from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.kinds import source_kind
-from arenite.converters.importers.modernise import is_quantised
+from arenite.converters.importers.modernize import has_quantized_operators
 from arenite.converters.importers.tflite import parse
 from arenite.errors import UsageError
 
-__all__ = ["Agreement", "ImportOptions", "Imported", "import_source", "parse_shapes", "source_kind"]
+__all__ = ["Agreement", "ImportOptions", "ImportedModel", "import_source", "parse_shapes", "source_kind"]
 
 #: ``samples[k][i]``: input ``i`` of sample ``k``, in the layout of the flatbuffer with its batch of 1; or a function
 #: that gives them once the flatbuffer, which tells the shapes, is known.
@@ -41,7 +41,7 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedModel:
     """A model as TFLite: batch 1, static shapes, NHWC for images.
 
     ``flatbuffer`` is float32, or quantised where the source already was (``quantised``). ``sha256`` is of the source's
@@ -59,12 +59,12 @@ class Imported:
     @cached_property
     def quantised(self) -> bool:
         """Whether it is already quantised: nothing is left to calibrate."""
-        return is_quantised(parse(self.flatbuffer))
+        return has_quantized_operators(parse(self.flatbuffer))
 
 
 def import_source(
     source: str, *, inputs: Inputs | None = None, options: ImportOptions | None = None
-) -> Imported:
+) -> ImportedModel:
     """Read or convert ``source``, a path or ``module:function``, and compare it with its framework.
 
     ``inputs``, for example calibration samples, are run besides random ones for ``agreement``.

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph import DTYPES, PACKED_BITS, Tensor
 from arenite.converters.importers.quantization import quantization
-from arenite.converters.importers.report import Repairs, counted, malformed, tensor_at, unsupported
+from arenite.converters.importers.report import Repairs, count_of, malformed, tensor_at, unsupported
 from arenite.converters.importers.schema import TYPE_NAMES
 
 #: Most dimensions of a tensor; the first number of bytes (or elements) that is too many for any; and the most for one
@@ -158,7 +158,7 @@ def _signature(
         "batch",
         place,
         lambda n, first: (
-            f"The dynamic batch dimension of {counted(n, 'tensor')} (first: {first}) is fixed at 1."
+            f"The dynamic batch dimension of {count_of(n, 'tensor')} (first: {first}) is fixed at 1."
         ),
     )
     return None
@@ -168,7 +168,7 @@ def _buffer(place: str, table: dict[str, Any], buffers: list[memoryview]) -> int
     """The buffer with the tensor's value; 0, the empty buffer by convention, when it has none."""
     index: int = table["buffer"]
     if index and index >= len(buffers):
-        raise malformed(place, "buffer", f"is {index}, but the model has {counted(len(buffers), 'buffer')}")
+        raise malformed(place, "buffer", f"is {index}, but the model has {count_of(len(buffers), 'buffer')}")
     return index if index and len(buffers[index]) else 0
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.importers.operators import operator, operator_names
-from arenite.converters.importers.order import check_interface, in_order
-from arenite.converters.importers.outside import Outside
-from arenite.converters.importers.report import Repairs, counted, malformed, op_at, quoted, unsupported
+from arenite.converters.importers.order import check_interface, execution_order
+from arenite.converters.importers.outside import ExternalData
+from arenite.converters.importers.report import Repairs, count_of, malformed, op_at, quoted, unsupported
 from arenite.converters.importers.tensors import Constants, empty_constant, tensor
 from arenite.converters.importers.verify import MAX_FILE_BYTES, decode
 from arenite.errors import ModelError
@@ -87,7 +87,7 @@ def _model(data: bytes) -> Model:
     if not root["subgraphs"]:
         raise malformed("Model", "subgraphs", "is empty: the model has no graph")
     repairs = Repairs()
-    outside = Outside(memoryview(data))
+    outside = ExternalData(memoryview(data))
     buffers = [_buffer(i, b, outside) for i, b in enumerate(root["buffers"] or [])]
     constants = Constants(buffers)
     codes = root["operator_codes"] or []
@@ -105,7 +105,7 @@ def _model(data: bytes) -> Model:
     )
 
 
-def _buffer(index: int, table: dict[str, Any], outside: Outside) -> memoryview:
+def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:
     if table["data"] is not None:
         return table["data"]
     return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
@@ -117,7 +117,7 @@ def _subgraph(
     constants: Constants,
     codes: list[dict[str, Any]],
     names: list[str],
-    outside: Outside,
+    outside: ExternalData,
     repairs: Repairs,
 ) -> Subgraph:
     tensors = [tensor(index, i, t, constants, repairs) for i, t in enumerate(table["tensors"] or [])]
@@ -129,7 +129,7 @@ def _subgraph(
         for i, o in enumerate(table["operators"] or [])
     ]
     tensors = _with_empty_constants(tensors, ops, inputs)
-    ordered = in_order(index, tensors, ops, inputs, outputs, repairs)
+    ordered = execution_order(index, tensors, ops, inputs, outputs, repairs)
     return Subgraph(table["name"] or "", tuple(tensors), ordered, inputs, outputs)
 
 
@@ -137,10 +137,10 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
     """A constant with a dimension of 0 has an empty buffer, like a computed tensor: it is the one that nobody makes."""
     if all(t.elements for t in tensors):
         return tensors
-    made = set(inputs).union(*(op.outputs for op in ops))
+    computed_tensors = set(inputs).union(*(op.outputs for op in ops))
     return [
         replace(t, data=empty_constant(t))
-        if not (t.elements or t.is_constant or t.is_variable or t.index in made)
+        if not (t.elements or t.is_constant or t.is_variable or t.index in computed_tensors)
         else t
         for t in tensors
     ]
@@ -166,7 +166,7 @@ def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
                     raise malformed(
                         op_at(i, op.index, op.name),
                         f"builtin_options.{field}",
-                        f"is {target}, but the model has {counted(len(subgraphs), 'subgraph')}",
+                        f"is {target}, but the model has {count_of(len(subgraphs), 'subgraph')}",
                     )
                 calls[i].add(target)
     callers = [0] * len(subgraphs)
@@ -195,14 +195,14 @@ def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs:
             raise malformed(
                 f"Metadata entry {i} {quoted(name)}",
                 "buffer",
-                f"is {index}, but the model has {counted(len(buffers), 'buffer')}",
+                f"is {index}, but the model has {count_of(len(buffers), 'buffer')}",
             )
         if name in out:
             repairs.add(
                 "metadata",
                 quoted(name),
                 lambda n, first: (
-                    f"{counted(n, 'metadata entry')} with a name used before (first: {first}) is left out."
+                    f"{count_of(n, 'metadata entry')} with a name used before (first: {first}) is left out."
                 ),
             )
             continue
@@ -227,7 +227,7 @@ def _signatures(
             raise malformed(
                 place,
                 "subgraph_index",
-                f"is {subgraph}, but the model has {counted(len(subgraphs), 'subgraph')}",
+                f"is {subgraph}, but the model has {count_of(len(subgraphs), 'subgraph')}",
             )
         tensors = len(subgraphs[subgraph].tensors)
         inputs = _pairs(place, "inputs", entry["inputs"] or [], tensors)
@@ -251,7 +251,7 @@ def _pairs(place: str, field: str, maps: list[dict[str, Any]], tensors: int) -> 
             raise malformed(
                 place,
                 f"{field}[{position}].tensor_index",
-                f"is {m['tensor_index']}, but the subgraph has {counted(tensors, 'tensor')}",
+                f"is {m['tensor_index']}, but the subgraph has {count_of(tensors, 'tensor')}",
             )
     return tuple((m["name"] or "", m["tensor_index"]) for m in maps)
 

@@ -46,7 +46,7 @@ class _Field:
     limit: int = 0  # number of values of an enumeration
 
 
-class Malformed(Exception):
+class MalformedFlatbuffer(Exception):
     """A broken table; ``path`` grows from the field outwards while the error unwinds."""
 
     def __init__(self, problem: str) -> None:
@@ -79,11 +79,11 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
         )
     try:
         return _Decoder(data).table(_root(data), root)
-    except Malformed as error:
-        raise ModelError(f"{where(error.path[::-1])}: {error.problem}.", _HINT) from None
+    except MalformedFlatbuffer as error:
+        raise ModelError(f"{describe_path(error.path[::-1])}: {error.problem}.", _HINT) from None
 
 
-def where(path: list[str | int]) -> str:
+def describe_path(path: list[str | int]) -> str:
     """A decoder path in words: ``["subgraphs", 0, "tensors", 12, "quantization", "scale"]`` becomes
     "Subgraph 0, tensor 12, field quantization.scale"."""
     parts: list[str] = []
@@ -127,9 +127,9 @@ def _parse_schema(text: str) -> dict[str, tuple[_Field | None, ...]]:
     names = {line.split()[0] for line in logical}
     for line in logical:
         table, *fields = line.split()
-        made = [None if f == "-" else _field(f, names) for f in fields]
-        tables[table] = tuple(m[0] if m else None for m in made)
-        defaults[table] = {m[0].name: m[1] for m in made if m}
+        entries = [None if f == "-" else _field(f, names) for f in fields]
+        tables[table] = tuple(m[0] if m else None for m in entries)
+        defaults[table] = {m[0].name: m[1] for m in entries if m}
     _DEFAULTS.update(defaults)
     return tables
 
@@ -183,7 +183,7 @@ class _Decoder:
         """Decode the table at ``at``; Malformed carries the path below it."""
         self.tables_left -= 1
         if self.tables_left < 0:
-            raise Malformed("the tables are shared too often for a file of this size")
+            raise MalformedFlatbuffer("the tables are shared too often for a file of this size")
         slots, table_size = self._vtable(at)
         out = dict(_DEFAULTS[name])
         fields = _FIELDS[name]
@@ -194,11 +194,13 @@ class _Decoder:
             width = field.width
             try:
                 if offset < 4 or offset + width > table_size:
-                    raise Malformed(f"lies outside its table (offset {offset} of {table_size} bytes)")
+                    raise MalformedFlatbuffer(
+                        f"lies outside its table (offset {offset} of {table_size} bytes)"
+                    )
                 if pos % width:
-                    raise Malformed(f"is not aligned to {width} bytes (position {pos})")
+                    raise MalformedFlatbuffer(f"is not aligned to {width} bytes (position {pos})")
                 out[field.name] = self._value(field, pos, out)
-            except Malformed as error:
+            except MalformedFlatbuffer as error:
                 error.path.append(field.name)
                 raise
         return out
@@ -206,15 +208,21 @@ class _Decoder:
     def _vtable(self, at: int) -> tuple[tuple[int, ...], int]:
         data, size = self.data, self.size
         if at < 8 or at % 4 or at + 4 > size:
-            raise Malformed(f"the table's position {at} is outside the file ({size} bytes) or not aligned")
+            raise MalformedFlatbuffer(
+                f"the table's position {at} is outside the file ({size} bytes) or not aligned"
+            )
         vtable = at - _I32.unpack_from(data, at)[0]
         if vtable < 4 or vtable % 2 or vtable + 4 > size:
-            raise Malformed(f"the vtable's position {vtable} is outside the file ({size} bytes) or odd")
+            raise MalformedFlatbuffer(
+                f"the vtable's position {vtable} is outside the file ({size} bytes) or odd"
+            )
         vtable_size, table_size = _SIZES.unpack_from(data, vtable)
         if vtable_size < 4 or vtable_size % 2 or vtable + vtable_size > size:
-            raise Malformed(f"the vtable's size {vtable_size} is wrong")
+            raise MalformedFlatbuffer(f"the vtable's size {vtable_size} is wrong")
         if table_size < 4 or at + table_size > size:
-            raise Malformed(f"the table's size {table_size} is wrong or runs past the end of the file")
+            raise MalformedFlatbuffer(
+                f"the table's size {table_size} is wrong or runs past the end of the file"
+            )
         # The widest table has 14 fields; slots that a newer schema added are not decoded, so they are not read.
         count = min((vtable_size - 4) // 2, _WIDEST)
         return struct.unpack_from(f"<{count}H", data, vtable + 4), table_size
@@ -226,7 +234,7 @@ class _Decoder:
         if kind == _ENUM:
             value = field.code.unpack_from(self.data, pos)[0]  # type: ignore[union-attr]
             if not 0 <= value < field.limit:
-                raise Malformed(f"is {value}, expected 0 to {field.limit - 1} ({field.target})")
+                raise MalformedFlatbuffer(f"is {value}, expected 0 to {field.limit - 1} ({field.target})")
             return value
         target = pos + _U32.unpack_from(self.data, pos)[0]
         if kind == _TABLE:
@@ -234,38 +242,44 @@ class _Decoder:
         if kind == _UNION:
             return self._union(field, target, out)
         if target % 4 or target + 4 > self.size:
-            raise Malformed(f"its position {target} is outside the file ({self.size} bytes) or not aligned")
+            raise MalformedFlatbuffer(
+                f"its position {target} is outside the file ({self.size} bytes) or not aligned"
+            )
         count = _U32.unpack_from(self.data, target)[0]
         start = target + 4
         if kind == _STRING:
             return self._string(start, count)
         item = field.item or (1 if kind == _BYTES else 4)
         if count * item > self.size - start:
-            raise Malformed(f"its {count} elements run past the end of the file ({self.size} bytes)")
+            raise MalformedFlatbuffer(
+                f"its {count} elements run past the end of the file ({self.size} bytes)"
+            )
         if kind == _BYTES:
             self.bytes_left -= count
             if self.bytes_left < 0:
-                raise Malformed("the byte vectors are shared too often for a file of this size")
+                raise MalformedFlatbuffer("the byte vectors are shared too often for a file of this size")
             return self.view[start : start + count]
         self._spend(count)
         if kind == _SCALARS:
             # Files repacked by vendors' tools have 64-bit elements at multiples of four only; LiteRT runs those.
             if start % min(item, 4):
-                raise Malformed(f"its elements are not aligned to {min(item, 4)} bytes (position {start})")
+                raise MalformedFlatbuffer(
+                    f"its elements are not aligned to {min(item, 4)} bytes (position {start})"
+                )
             return struct.unpack_from(f"<{count}{field.code}", self.data, start)
         return self._tables(start, count, field.target)
 
     def _tables(self, start: int, count: int, name: str) -> list[dict[str, Any]]:
-        made = []
+        entries = []
         index = 0
         try:
             for offset in struct.unpack_from(f"<{count}I", self.data, start):
-                made.append(self.table(start + 4 * index + offset, name))
+                entries.append(self.table(start + 4 * index + offset, name))
                 index += 1
-        except Malformed as error:
+        except MalformedFlatbuffer as error:
             error.path.append(index)
             raise
-        return made
+        return entries
 
     def _union(self, field: _Field, target: int, out: dict[str, Any]) -> dict[str, Any] | None:
         members = UNIONS[field.target]
@@ -273,21 +287,25 @@ class _Decoder:
         if number == 0:
             return None
         if number > len(members):
-            raise Malformed(f"has the unknown type {number}, expected 1 to {len(members)} ({field.target})")
+            raise MalformedFlatbuffer(
+                f"has the unknown type {number}, expected 1 to {len(members)} ({field.target})"
+            )
         return self.table(target, members[number - 1])
 
     def _string(self, start: int, count: int) -> str:
         if count + 1 > self.size - start:
-            raise Malformed(f"the string of {count} characters runs past the end of the file")
+            raise MalformedFlatbuffer(f"the string of {count} characters runs past the end of the file")
         self._spend(count)
         if self.data[start + count]:
-            raise Malformed("the string does not end in a zero byte")
+            raise MalformedFlatbuffer("the string does not end in a zero byte")
         return self.data[start : start + count].decode("utf-8", "replace")
 
     def _spend(self, count: int) -> None:
         self.elements_left -= count
         if self.elements_left < 0:
-            raise Malformed("the vectors are shared too often, or are too long, for a file of this size")
+            raise MalformedFlatbuffer(
+                "the vectors are shared too often, or are too long, for a file of this size"
+            )
 
 
 _I32 = struct.Struct("<i")

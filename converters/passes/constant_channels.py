@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph import Model, Subgraph
-from arenite.converters.passes.channels.choose import choose
-from arenite.converters.passes.channels.links import find_links
+from arenite.converters.passes.channels.choose import select_channels
+from arenite.converters.passes.channels.links import find_channel_groups
 from arenite.converters.passes.channels.prove import prove
 from arenite.converters.passes.channels.rewrite import rewrite
-from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.prune import compact
 from arenite.converters.passes.report import LayerChange, PassReport, layer_macs
 
@@ -25,11 +25,11 @@ MULTIPLE = 4
 def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model, PassReport | None]:
     """The model without the channels of its main subgraph that can go; the model itself and None when none can.
 
-    ``multiple``: tensors with a number of channels that this divides keep such a number (see ``choose``).
+    ``multiple``: tensors with a number of channels that this divides keep such a number (see ``select_channels``).
     """
     graph = model.main
-    known = analyse(graph)
-    kept = choose(graph, find_links(graph), known, multiple=multiple)
+    known = analyze_intervals(graph)
+    kept = select_channels(graph, find_channel_groups(graph), known, multiple=multiple)
     if not kept:
         return model, None
     small = rewrite(graph, kept, known)

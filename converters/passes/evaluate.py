@@ -58,9 +58,11 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
     if child.returncode:
         lines = child.stderr.decode(errors="replace").strip().splitlines()
         raise EvaluationError(lines[-1] if lines else f"exit code {child.returncode}")
-    with np.load(io.BytesIO(child.stdout), allow_pickle=False) as found:
-        shapes = {int(k[6:]): tuple(found[k].tolist()) for k in found if k.startswith("shape_")}
-        outputs = tuple(found[f"value_{i}"] for i in range(len(model.main.outputs) if values else 0))
+    with np.load(io.BytesIO(child.stdout), allow_pickle=False) as result_arrays:
+        shapes = {
+            int(k[6:]): tuple(result_arrays[k].tolist()) for k in result_arrays if k.startswith("shape_")
+        }
+        outputs = tuple(result_arrays[f"value_{i}"] for i in range(len(model.main.outputs) if values else 0))
     return Evaluation(shapes, outputs)
 
 

@@ -236,14 +236,14 @@ def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
     """The value of every output of ``ops``, from one run of LiteRT over them alone."""
     if not ops:
         return {}
-    made = {i for op in ops for i in op.outputs if i >= 0}
+    computed = {i for op in ops for i in op.outputs if i >= 0}
     tensors = list(graph.tensors)
     for op in ops:
         if op.name in SHAPE_ONLY:
             t = tensors[op.inputs[0]]
-            if t.index not in made and t.data is None:
+            if t.index not in computed and t.data is None:
                 tensors[t.index] = replace(t, data=np.zeros(t.shape, DTYPES[t.dtype]), is_variable=False)
-    outputs = tuple(sorted(made))
+    outputs = tuple(sorted(computed))
     part = compact(Model((Subgraph("constants", tuple(tensors), tuple(ops), (), outputs),)), 0)
     try:
         found = evaluate(part).values

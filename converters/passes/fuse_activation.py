@@ -13,7 +13,7 @@ from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.passes.intervals.bounds import is_quantized
 from arenite.converters.passes.intervals.elementwise import LIMITS, quantized_limits
 from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.passes.uses import producers, reader_counts, with_ops
 from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range
 
 #: Operators whose last step is a clamp to the fused activation.
@@ -33,13 +33,13 @@ _FUSED = (NONE, RELU, RELU_N1_TO_1, RELU6)
 def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
     """The model with activations fused into the only operator that they follow."""
     graph = model.main
-    made, count = makers(graph), readers(graph)
+    producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
     notes = []
     for op in graph.ops:
         if op.name not in LIMITS or count.get(op.inputs[0], 0) != 1:
             continue
-        before = made.get(op.inputs[0])
+        before = producer.get(op.inputs[0])
         if before is None or before.name not in _CLAMPING:
             continue
         activation = _together(graph, before, op)
@@ -48,7 +48,7 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
         options = {**before.options, "fused_activation_function": activation}
         fused = replace(before, options=options, outputs=op.outputs)
         ops[before.index], ops[op.index] = fused, None
-        made[op.outputs[0]] = fused  # so that another activation behind this one finds it
+        producer[op.outputs[0]] = fused  # so that another activation behind this one finds it
         notes.append(
             f"Fused: layer {op.index} {op.name} is now the clamp of layer {before.index} {before.name}."
         )

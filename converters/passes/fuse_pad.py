@@ -14,20 +14,20 @@ import numpy as np
 from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.passes.intervals.bounds import is_quantized
 from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.passes.uses import producers, reader_counts, with_ops
 from arenite.converters.quant import SAME, VALID, conv_padding
 
 
 def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
     """The model with PADs fused into the only convolution that reads them."""
     graph = model.main
-    made, count = makers(graph), readers(graph)
+    producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
     notes = []
     for op in graph.ops:
         if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or op.options["padding"] != VALID:
             continue
-        pad = made.get(op.inputs[0])
+        pad = producer.get(op.inputs[0])
         if pad is None or pad.name != "PAD" or count[op.inputs[0]] != 1 or not _is_same(graph, pad, op):
             continue
         options = {**op.options, "padding": SAME}

@@ -7,18 +7,18 @@ from dataclasses import replace
 from arenite.converters.graph import Model
 from arenite.converters.passes.prune import live_ops
 from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import makers, with_ops
+from arenite.converters.passes.uses import producers, with_ops
 
 
 def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:
     """The model with every RESHAPE reading past earlier ones; those that nothing else reads disappear."""
     graph = model.main
-    made = makers(graph)
+    producer = producers(graph)
     ops, notes = [], []
     for op in graph.ops:
         if op.name == "RESHAPE":
             source = op.inputs[0]
-            while (earlier := made.get(source)) is not None and earlier.name == "RESHAPE":
+            while (earlier := producer.get(source)) is not None and earlier.name == "RESHAPE":
                 source = earlier.inputs[0]
             if source != op.inputs[0] and graph.tensors[source].data is None:
                 notes.append(f"Reshapes: layer {op.index} RESHAPE reads past the one before it.")

@@ -24,7 +24,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def optimise(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
+def run_passes(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
     """The model after all passes, and what each that changed it did; the model itself when none did.
 
     The model must be one that the firmware supports: shapes that agree, and operators that it runs exactly. Layers are

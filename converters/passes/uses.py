@@ -9,12 +9,12 @@ from arenite.converters.graph import Model, Op, Subgraph
 from arenite.converters.passes.prune import compact
 
 
-def makers(graph: Subgraph) -> dict[int, Op]:
+def producers(graph: Subgraph) -> dict[int, Op]:
     """The operator that makes each computed tensor."""
     return {i: op for op in graph.ops for i in op.outputs if i >= 0}
 
 
-def readers(graph: Subgraph) -> dict[int, int]:
+def reader_counts(graph: Subgraph) -> dict[int, int]:
     """How often each tensor is read; a graph output counts as one more."""
     count: dict[int, int] = {}
     for i in (*graph.outputs, *(i for op in graph.ops for i in (*op.inputs, *op.intermediates))):

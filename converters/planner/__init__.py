@@ -8,6 +8,6 @@ with what made it.
 from arenite.converters.planner.plan import Plan, SearchStatistics  # isort: skip
 from arenite.converters.planner.checker import check, find_violations
 from arenite.converters.planner.make import plan
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 
-__all__ = ["OpNeeds", "Plan", "SearchStatistics", "check", "find_violations", "plan"]
+__all__ = ["OpRequirements", "Plan", "SearchStatistics", "check", "find_violations", "plan"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from arenite.converters.planner.lifetimes import Buffer, Demand, shared_pairs
+from arenite.converters.planner.lifetimes import ArenaRequirements, Buffer, in_place_pairs
 
 
 def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
@@ -29,7 +29,7 @@ def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
     return max(live_bytes(buffers, steps), default=0)
 
 
-def reach(demand: Demand) -> tuple[dict[int, int], dict[int, int]]:
+def predecessors_and_successors(demand: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
     """For each operator the bit sets (bit = position in ``demand.ops``) of those that must run before and after it."""
     position = {k: p for p, k in enumerate(demand.ops)}
     ancestors: dict[int, int] = {}
@@ -45,13 +45,13 @@ def reach(demand: Demand) -> tuple[dict[int, int], dict[int, int]]:
     return ancestors, descendants
 
 
-def graph_bound(demand: Demand, *, in_place: bool = True) -> int:
+def graph_bound(demand: ArenaRequirements, *, in_place: bool = True) -> int:
     """What any order needs: for each operator, the values that live during it in every order.
 
     A value surely lives during operator k when k reads or computes it, or when it is computed before k and read after
     k in every order. An output is not counted when it might take the place of an input.
     """
-    ancestors, descendants = reach(demand)
+    ancestors, descendants = predecessors_and_successors(demand)
     position: Mapping[int, int] = {k: p for p, k in enumerate(demand.ops)}
     readers = [sum(1 << position[k] for k in value.readers) for value in demand.values]
     fixed = sum(demand.persistent.values())
@@ -68,6 +68,6 @@ def graph_bound(demand: Demand, *, in_place: bool = True) -> int:
                 live += value.size
         if in_place:
             dying = {v for v in demand.inputs_of[k] if not readers[v] & descendants[k]}
-            live -= sum(values[pair[3]].size for pair in shared_pairs(demand, k, dying))
+            live -= sum(values[pair[3]].size for pair in in_place_pairs(demand, k, dying))
         bound = max(bound, live)
     return bound + fixed

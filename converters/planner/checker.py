@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.split_checker import find_split_violations
 from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
@@ -29,7 +29,7 @@ Block = tuple[str, int | str]
 def check(
     graph: Subgraph,
     plan: Plan,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
@@ -44,7 +44,7 @@ def check(
 def find_violations(
     graph: Subgraph,
     plan: Plan,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
@@ -56,7 +56,7 @@ def find_violations(
     across = find_split_violations(graph, plan, needs, persistent=persistent)
     if plan.segments and not persistent and not folded:
         return across + streaming_violations(graph, plan, needs)
-    run = _Run(graph, plan, needs, dict(persistent or {}), frozenset(folded))
+    run = _PlanExecution(graph, plan, needs, dict(persistent or {}), frozenset(folded))
     run.violations += across
     run.check_figures()
     run.check_blocks()
@@ -67,12 +67,12 @@ def find_violations(
     return run.violations
 
 
-class _Run:
+class _PlanExecution:
     def __init__(
         self,
         graph: Subgraph,
         plan: Plan,
-        needs: Sequence[OpNeeds],
+        needs: Sequence[OpRequirements],
         persistent: Mapping[str, int],
         folded: frozenset[int],
     ) -> None:
@@ -87,7 +87,7 @@ class _Run:
                 self.handles.update(dict.fromkeys(op.outputs, name))
         self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants by now
 
-    def say(self, sentence: str) -> None:
+    def add_violation(self, sentence: str) -> None:
         self.violations.append(sentence)
 
     def tensor_name(self, t: int) -> str:
@@ -108,15 +108,17 @@ class _Run:
     def check_figures(self) -> None:
         plan = self.plan
         if not 0 <= plan.arena_bytes <= _MAX_ARENA:
-            self.say(f"The arena has {plan.arena_bytes} bytes.")
+            self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
         if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
-            self.say(f"Alignment {plan.alignment} is not a power of two.")
+            self.add_violation(f"Alignment {plan.alignment} is not a power of two.")
         if plan.lower_bound > plan.arena_bytes:
-            self.say(f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes.")
+            self.add_violation(
+                f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes."
+            )
         if plan.status not in ("optimal", "gap"):
-            self.say(f"Status '{plan.status}' is unknown.")
+            self.add_violation(f"Status '{plan.status}' is unknown.")
         elif (plan.status == "optimal") != (plan.lower_bound == plan.arena_bytes):
-            self.say(
+            self.add_violation(
                 f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
             )
 
@@ -145,22 +147,22 @@ class _Run:
 
     def _compare(self, kind: str, wanted: Collection[object], given: Mapping[object, int] | Mapping) -> None:
         for key in sorted(set(wanted) - set(given), key=str):
-            self.say(f"The {kind} {key} has no place in the arena.")
+            self.add_violation(f"The {kind} {key} has no place in the arena.")
         for key in sorted(set(given) - set(wanted), key=str):
-            self.say(f"The {kind} {key} has a place in the arena but needs none.")
+            self.add_violation(f"The {kind} {key} has a place in the arena but needs none.")
 
     def _bounds(self, what: str, offset: int, nbytes: int) -> None:
         if offset < 0 or offset + nbytes > self.plan.arena_bytes:
-            self.say(
+            self.add_violation(
                 f"Block [{offset}, {offset + nbytes}) of {what} is outside the arena of {self.plan.arena_bytes} bytes."
             )
         elif offset % self.plan.alignment:
-            self.say(f"Block of {what} at {offset} is not aligned to {self.plan.alignment}.")
+            self.add_violation(f"Block of {what} at {offset} is not aligned to {self.plan.alignment}.")
 
     def check_order(self) -> None:
         order = self.plan.order
         if sorted(order) != [op.index for op in self.graph.ops if op.index not in self.folded]:
-            self.say("The order is not a permutation of the operators that run.")
+            self.add_violation("The order is not a permutation of the operators that run.")
             return
         position = {k: p for p, k in enumerate(order)}
         for op in self.graph.ops:
@@ -168,13 +170,15 @@ class _Run:
                 for reader in self.graph.ops:
                     late = op.index in position and reader.index in position and t in reader.inputs
                     if late and position[reader.index] <= position[op.index]:
-                        self.say(
+                        self.add_violation(
                             f"{self.op_name(reader.index)} runs before {self.op_name(op.index)}, which it reads."
                         )
         for key, users in self._state_users().items():
             now = [k for k in order if k in users]
             if now != sorted(users):
-                self.say(f"The operators on state {key} run in the order {now} instead of {sorted(users)}.")
+                self.add_violation(
+                    f"The operators on state {key} run in the order {now} instead of {sorted(users)}."
+                )
 
     def _state_users(self) -> dict[str, set[int]]:
         """Operators by the state that they touch; one that may touch any state belongs to all."""
@@ -222,7 +226,7 @@ class _Run:
             if ("tensor", t) in self.cells and t not in self.content:
                 for c in self.cells["tensor", t]:
                     if self.holds[c] != _NOTHING:
-                        self.say(
+                        self.add_violation(
                             f"Input {self.tensor_name(t)} overlaps {self._named(self.holds[c])} at the start."
                         )
                         break
@@ -237,7 +241,7 @@ class _Run:
     def _reserve(self, key: Block, what: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved:
-                self.say(f"The block of {what} overlaps that of {self._named(self.reserved[c])}.")
+                self.add_violation(f"The block of {what} overlaps that of {self._named(self.reserved[c])}.")
                 return
             self.reserved[c] = key
             self.holds[c] = key
@@ -254,7 +258,7 @@ class _Run:
         for c in self.cells["tensor", t]:
             if self.holds[c] != self.content.get(t):
                 span = f"[{self.edges[c]}, {self.edges[c + 1]})"
-                self.say(
+                self.add_violation(
                     f"{who} reads {self.tensor_name(t)}{when}, but {span} holds {self._named(self.holds[c])}."
                 )
                 return
@@ -262,7 +266,7 @@ class _Run:
     def _write(self, key: Block, content: Content, who: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved and self.reserved[c] != key:
-                self.say(f"{who} overwrites {self._named(self.reserved[c])}.")
+                self.add_violation(f"{who} overwrites {self._named(self.reserved[c])}.")
                 return
         for c in self.cells[key]:
             self.holds[c] = content
@@ -286,7 +290,7 @@ class _Run:
                 unwritten.add(t)
             else:
                 for i, why in refused:
-                    self.say(
+                    self.add_violation(
                         f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {why}."
                     )
             self._claim(busy, cells, who, self.tensor_name(t))
@@ -294,7 +298,7 @@ class _Run:
             cells = set(self.cells["scratch", k])
             for _, i in inputs:
                 if cells & set(self.cells["tensor", i]):
-                    self.say(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
+                    self.add_violation(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
             self._claim(busy, cells, who, "its scratch")
             self._write(("scratch", k), ("scratch", k), f"The scratch of {who}")
         for _, t in outputs:
@@ -324,7 +328,7 @@ class _Run:
 
     def _claim(self, busy: dict[int, str], cells: set[int], who: str, what: str) -> None:
         for c in cells & set(busy):
-            self.say(f"{who} writes {what} and {busy[c]} to the same bytes.")
+            self.add_violation(f"{who} writes {what} and {busy[c]} to the same bytes.")
             break
         busy.update(dict.fromkeys(cells, what))
 
@@ -351,10 +355,10 @@ class _Run:
     def check_sharing(self) -> None:
         for k, p, o in self.plan.sharing:
             if not 0 <= k < len(self.graph.ops) or o >= len(self.graph.ops[k].outputs):
-                self.say(f"Sharing ({k}, {p}, {o}) names no operator and output.")
+                self.add_violation(f"Sharing ({k}, {p}, {o}) names no operator and output.")
                 continue
             a, b = self.graph.ops[k].input(p), self.graph.ops[k].outputs[o]
             if self.plan.offsets.get(a, -1) != self.plan.offsets.get(b, -2):
-                self.say(
+                self.add_violation(
                     f"{self.op_name(k)}: input {p} and output {o} are said to share an address, and do not."
                 )

@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.precedence import predecessors, variable_views
 from arenite.errors import PlanError
 
@@ -38,7 +38,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Demand:
+class ArenaRequirements:
     """All that a graph asks of the arena, whatever the order. Operators are indices of ``Subgraph.ops``."""
 
     ops: tuple[int, ...]  # those that run, in the graph's order
@@ -83,8 +83,8 @@ class Buffer:
         return max(size for _, _, size in self.pieces)
 
 
-def addresses(
-    demand: Demand, buffers: Sequence[Buffer], at: Sequence[int]
+def arena_addresses(
+    demand: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
     """Of tensors by index, ascending, scratch by operator, resource variables by name; buffer i lies at ``at[i]``."""
     tensors = dict.fromkeys(demand.empty, 0)
@@ -112,15 +112,15 @@ def takes_arena(tensor: Tensor) -> bool:
     return True
 
 
-def analyse(
+def arena_requirements(
     graph: Subgraph,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     alignment: int,
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
     alias: bool = True,
-) -> Demand:
+) -> ArenaRequirements:
     """The demand of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per resource variable.
 
     ``folded`` are the operators whose outputs are constants by now; ``alias=False`` gives every tensor its own value.
@@ -128,7 +128,7 @@ def analyse(
     """
     if len(needs) != len(graph.ops):
         raise PlanError(
-            f"{len(needs)} needs for {len(graph.ops)} operators.", "Pass one OpNeeds per operator."
+            f"{len(needs)} needs for {len(graph.ops)} operators.", "Pass one OpRequirements per operator."
         )
     if alignment < 1 or alignment & (alignment - 1):
         raise PlanError(f"Alignment {alignment} is not a power of two.", "Use 16.")
@@ -189,7 +189,7 @@ def analyse(
         )
         for k in ops
     }
-    return Demand(
+    return ArenaRequirements(
         ops=ops,
         values=tuple(values),
         value_of=value_of,
@@ -215,7 +215,7 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _alias_roots(
-    graph: Subgraph, needs: Sequence[OpNeeds], ops: Sequence[int], sized: set[int]
+    graph: Subgraph, needs: Sequence[OpRequirements], ops: Sequence[int], sized: set[int]
 ) -> tuple[dict[int, int], tuple[tuple[int, int, int], ...]]:
     """Tensor -> the first tensor with its bytes, for every tensor that another one's bytes may serve as."""
     root: dict[int, int] = {}
@@ -233,7 +233,7 @@ def _alias_roots(
 
 
 def _in_place(
-    graph: Subgraph, op: Op, needs: OpNeeds, values: Sequence[Value], value_of: Mapping[int, int]
+    graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
     """The in-place pairs of ``op`` that only depend on the input dying there.
 
@@ -256,8 +256,8 @@ def _in_place(
     return tuple(found)
 
 
-def shared_pairs(
-    demand: Demand, op: int, dying: Collection[int], *, last: bool = False
+def in_place_pairs(
+    demand: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
 ) -> list[tuple[int, int, int, int]]:
     """The in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
 
@@ -285,7 +285,7 @@ def shared_pairs(
     return list(taken.values())
 
 
-def value_spans(demand: Demand, order: Sequence[int]) -> list[tuple[int, int]]:
+def value_lifetimes(demand: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
     """(first step, end step) of every value, half-open."""
     step = {k: p for p, k in enumerate(order)}
     spans = []
@@ -297,18 +297,18 @@ def value_spans(demand: Demand, order: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def lifetimes(
-    demand: Demand, order: Sequence[int], *, in_place: bool = True, last: bool = False
+    demand: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
     """The buffers of ``order``, and the (operator, input position, output position) that share an address in place."""
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
-    spans = value_spans(demand, order)
+    spans = value_lifetimes(demand, order)
     follows: dict[int, int] = {}  # value -> the value that takes its memory
     pairs = []
     if in_place:
         for p, k in enumerate(order):
             dying = {v for v in demand.inputs_of[k] if spans[v][1] == p + 1}
-            for i, o, a, b in shared_pairs(demand, k, dying, last=last):
+            for i, o, a, b in in_place_pairs(demand, k, dying, last=last):
                 follows[a] = b
                 pairs.append((k, i, o))
     buffers = []

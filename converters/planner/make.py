@@ -7,11 +7,17 @@ from dataclasses import dataclass
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import graph_bound, live_bound
-from arenite.converters.planner.lifetimes import Buffer, Demand, addresses, analyse, lifetimes
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    Buffer,
+    arena_addresses,
+    arena_requirements,
+    lifetimes,
+)
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
-from arenite.converters.planner.search import Placement, place
+from arenite.converters.planner.search import Placement, search_offsets
 
 #: Default budgets: states of the order search, and blocks placed by the offset search over all ways of sharing tried.
 ORDER_BUDGET = 10000
@@ -24,7 +30,7 @@ _VARIANTS = ((True, False), (True, True), (False, False))
 
 def plan(
     graph: Subgraph,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     alignment: int = ALIGNMENT,
     persistent: Mapping[str, int] | None = None,
@@ -43,7 +49,9 @@ def plan(
 
     Raises ``PlanError`` for a graph that cannot be planned.
     """
-    demand = analyse(graph, needs, alignment=alignment, persistent=persistent, folded=folded, alias=alias)
+    demand = arena_requirements(
+        graph, needs, alignment=alignment, persistent=persistent, folded=folded, alias=alias
+    )
     orders = [demand.ops]
     nodes, bound = 0, graph_bound(demand, in_place=in_place)
     if reorder:
@@ -53,7 +61,7 @@ def plan(
             orders.insert(0, result.order)
     best, offset_nodes = _best_candidate(demand, orders, in_place, bound, offset_budget)
     least, _ = lifetimes(demand, best.order, in_place=in_place)
-    offsets, scratch, variables = addresses(demand, best.buffers, best.placement.offsets)
+    offsets, scratch, variables = arena_addresses(demand, best.buffers, best.placement.offsets)
     return Plan(
         order=best.order,
         offsets=offsets,
@@ -85,7 +93,7 @@ class _Candidate:
 
 
 def _best_candidate(
-    demand: Demand, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
+    demand: ArenaRequirements, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
 ) -> tuple[_Candidate, int]:
     """The smallest arena over orders and ways of sharing, and the nodes spent; the first of equals."""
     best: _Candidate | None = None
@@ -97,7 +105,7 @@ def _best_candidate(
             buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
             if best is not None and live_bound(buffers, max(len(order), 1)) >= best.placement.arena:
                 continue
-            placement = place(buffers, budget=(budget - nodes + 1) // 2)
+            placement = search_offsets(buffers, budget=(budget - nodes + 1) // 2)
             nodes += placement.nodes
             if best is None or placement.arena < best.placement.arena:
                 best = _Candidate(order, buffers, pairs, placement)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 
 
 @dataclass(frozen=True)
-class OpNeeds:
+class OpRequirements:
     """Memory facts of one operator.
 
     ``in_place`` and ``alias`` are permissions that the planner may use or leave; it only uses one when it is safe for
@@ -24,4 +24,4 @@ class OpNeeds:
     #: the input stays readable afterwards. For READ_VARIABLE input 0 stands for the variable behind the handle.
     alias: tuple[tuple[int, int], ...] = ()
     #: How the operator runs row by row; None where it cannot.
-    rows: RowNeeds | None = None
+    rows: RowRequirements | None = None

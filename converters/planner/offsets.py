@@ -1,7 +1,7 @@
 """Offsets by simple means: every block at the lowest free address, in several orders.
 
 The blocks are ``Buffer``s. Two of them that live at once must lie one above the other; how far apart depends on which
-is below, because a buffer's size can change over time: ``Layout.gap[a][b]`` is the least ``offset(b) - offset(a)`` when
+is below, because a buffer's size can change over time: ``PlacementProblem.gap[a][b]`` is the least ``offset(b) - offset(a)`` when
 a is below b, the size of a at its largest while both live; 0 when they never meet.
 """
 
@@ -16,7 +16,7 @@ from arenite.converters.planner.lifetimes import Buffer
 
 
 @dataclass(frozen=True)
-class Layout:
+class PlacementProblem:
     """Blocks to be placed, and what keeps them apart."""
 
     buffers: tuple[Buffer, ...]
@@ -29,7 +29,7 @@ class Layout:
         return max((o + b.size for o, b in zip(offsets, self.buffers, strict=True)), default=0)
 
 
-def layout(buffers: Sequence[Buffer]) -> Layout:
+def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
     n = len(buffers)
     gap = [[0] * n for _ in range(n)]
     for a in range(n):
@@ -38,7 +38,7 @@ def layout(buffers: Sequence[Buffer]) -> Layout:
                 gap[a][b], gap[b][a] = _apart(buffers[a], buffers[b])
     neighbours = tuple(tuple(b for b in range(n) if gap[a][b]) for a in range(n))
     steps = max((b.end for b in buffers), default=0)
-    return Layout(tuple(buffers), tuple(map(tuple, gap)), neighbours, live_bound(buffers, steps))
+    return PlacementProblem(tuple(buffers), tuple(map(tuple, gap)), neighbours, live_bound(buffers, steps))
 
 
 def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
     return high_a, high_b
 
 
-def first_fit(problem: Layout, sequence: Sequence[int]) -> list[int]:
+def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
     """Place the blocks one after the other, each at the lowest address that is free while it lives."""
     offsets = [-1] * len(problem.buffers)
     for b in sequence:
@@ -81,7 +81,7 @@ _KEYS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
 _ROUNDS = 24
 
 
-def quick(problem: Layout) -> list[int]:
+def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
     """The best of the simple placements; stops at the first that meets the bound."""
     best: list[int] = []
     for key in _KEYS:
@@ -100,7 +100,7 @@ def quick(problem: Layout) -> list[int]:
     return best
 
 
-def climb(problem: Layout, start: Sequence[int], rounds: int) -> list[int]:
+def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> list[int]:
     """Improve the placement ``start``: in each round one block comes earlier in the sequence of a first fit, or two
     swap places; what is no worse is kept. Stops at the bound.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from arenite.converters.planner.bound import graph_bound
-from arenite.converters.planner.lifetimes import Demand, shared_pairs
+from arenite.converters.planner.lifetimes import ArenaRequirements, in_place_pairs
 
 #: States kept per level by the beam search that takes over when the exact search runs out of nodes.
 _BEAM = 32
@@ -34,7 +34,7 @@ class OrderResult:
 class _Costs:
     """Live bytes of states. A state is a bit set over positions in ``demand.ops``."""
 
-    def __init__(self, demand: Demand, in_place: bool) -> None:
+    def __init__(self, demand: ArenaRequirements, in_place: bool) -> None:
         self.demand, self.in_place = demand, in_place
         self.position = {k: p for p, k in enumerate(demand.ops)}
         bits = {k: 1 << p for k, p in self.position.items()}
@@ -61,7 +61,7 @@ class _Costs:
         fresh = sum(demand.values[v].size for v in demand.outputs_of[k])
         saved = 0
         if self.in_place and dying and demand.in_place[k]:
-            saved = sum(demand.values[pair[3]].size for pair in shared_pairs(demand, k, dying))
+            saved = sum(demand.values[pair[3]].size for pair in in_place_pairs(demand, k, dying))
         during = live + fresh - saved + demand.scratch.get(k, 0)
         unread = sum(demand.values[v].size for v in demand.outputs_of[k] if self.dead(v, after_state))
         after = live + fresh - unread - sum(demand.values[v].size for v in dying)
@@ -79,7 +79,7 @@ class _Costs:
         return peak
 
 
-def best_order(demand: Demand, *, budget: int, in_place: bool = True) -> OrderResult:
+def best_order(demand: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
     """The best order, with at most ``budget`` states expanded by the exact search.
 
     When the budget ends first, a beam search looks for what is left to find and ``bound`` is what is known by then.

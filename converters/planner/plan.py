@@ -49,7 +49,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Split:
+class MemorySplit:
     """The arena in two memories. Its addresses below ``fast_bytes`` are of the fast memory, those from there on of the
     slow one, whose first byte is at ``fast_bytes``; no block has bytes in both.
 
@@ -85,7 +85,7 @@ class Plan:
     #: its slot 0, and its scratch is for one row.
     segments: tuple[Segment, ...] = ()
     #: None: one memory holds the arena.
-    split: Split | None = None
+    split: MemorySplit | None = None
 
     @property
     def fast_bytes(self) -> int:
@@ -157,11 +157,11 @@ def _segment(record: Mapping[str, Any]) -> Segment:
     )
 
 
-def _split(record: Mapping[str, Any]) -> Split:
+def _split(record: Mapping[str, Any]) -> MemorySplit:
     if record["status"] not in ("optimal", "gap") or not isinstance(record["preferred_slow"], bool):
         raise ValueError(f"split {record!r}")
     counts = {name: _count(record[name]) for name in ("fast_bytes", "accesses", "bound")}
-    return Split(**counts, status=record["status"], preferred_slow=record["preferred_slow"])
+    return MemorySplit(**counts, status=record["status"], preferred_slow=record["preferred_slow"])
 
 
 def _read(record: object) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from arenite.converters.graph import Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 
 #: Operators that touch state which is not one of their tensors: they keep their order towards all others that do.
 _BARRIERS = frozenset({"CALL_ONCE"})
@@ -49,7 +49,7 @@ def predecessors(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int])
 
 def variable_views(
     graph: Subgraph,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     before: Mapping[int, frozenset[int]],
     members: Mapping[int, Sequence[int]],
     persistent: Mapping[str, int],

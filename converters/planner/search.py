@@ -24,7 +24,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from arenite.converters.planner.lifetimes import Buffer
-from arenite.converters.planner.offsets import Layout, climb, layout, quick
+from arenite.converters.planner.offsets import (
+    PlacementProblem,
+    first_fit_in_several_orders,
+    hill_climb,
+    placement_problem,
+)
 
 #: Rounds of improving a simple placement, before the exact search begins.
 _ROUNDS = 600
@@ -39,7 +44,7 @@ class Placement:
     nodes: int
 
 
-def place(buffers: Sequence[Buffer], *, budget: int) -> Placement:
+def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     """Offsets for ``buffers`` with the smallest arena that ``budget`` nodes of search can find."""
     offsets = [0] * len(buffers)
     steps = max((b.end for b in buffers), default=0)
@@ -51,13 +56,13 @@ def place(buffers: Sequence[Buffer], *, budget: int) -> Placement:
             base += buffer.size
         else:
             rest.append(b)
-    problems = [(part, layout([buffers[b] for b in part])) for part in _separate(buffers, rest)]
+    problems = [(part, placement_problem([buffers[b] for b in part])) for part in _separate(buffers, rest)]
     live = max((p.bound for _, p in problems), default=0)
     arena = bound = live
     nodes = 0
     # The tallest first: what it needs, the others may use too.
     for part, problem in sorted(problems, key=lambda p: -p[1].bound):
-        found, proven, used = solve(problem, enough=arena, budget=budget - nodes)
+        found, proven, used = solve_offsets(problem, enough=arena, budget=budget - nodes)
         nodes += used
         arena, bound = max(arena, problem.top(found)), max(bound, proven)
         for b, offset in zip(part, found, strict=True):
@@ -77,11 +82,11 @@ def _separate(buffers: Sequence[Buffer], which: Sequence[int]) -> list[list[int]
     return groups
 
 
-def solve(problem: Layout, *, enough: int, budget: int) -> tuple[list[int], int, int]:
+def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tuple[list[int], int, int]:
     """(offsets, proven lower bound, nodes). An arena of ``enough`` bytes is as good as a smaller one."""
-    best = quick(problem)
+    best = first_fit_in_several_orders(problem)
     if problem.top(best) > max(enough, problem.bound):
-        best = min(best, climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
+        best = min(best, hill_climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
     unit = math.gcd(*(size for b in problem.buffers for _, _, size in b.pieces))
     low = problem.bound  # no arena below this
     limit = max(enough, low) // unit * unit  # the hardest question first: mostly the answer is yes
@@ -102,7 +107,7 @@ def solve(problem: Layout, *, enough: int, budget: int) -> tuple[list[int], int,
 
 
 @dataclass(frozen=True)
-class _Group:
+class _BlockGroup:
     """Waiting blocks that meet in time, directly or through each other, by start."""
 
     members: tuple[int, ...]
@@ -112,11 +117,11 @@ class _Group:
 
 
 @dataclass
-class _Level:
+class _SearchLevel:
     """A depth of the search: the group that is being solved, and what has not been tried for its lowest block."""
 
-    group: _Group
-    others: tuple[_Group, ...]  # to be solved afterwards
+    group: _BlockGroup
+    others: tuple[_BlockGroup, ...]  # to be solved afterwards
     options: list[int]
     block: int = -1  # the one placed now
     floors: list[tuple[int, int]] = field(default_factory=list)  # what it changed
@@ -125,11 +130,11 @@ class _Level:
 class _Search:
     """Depth-first search for one arena size at a time; ``nodes`` counts the blocks placed in all of them."""
 
-    def __init__(self, problem: Layout) -> None:
+    def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
         self.nodes, self.exhausted = 0, False
         self.n = len(problem.buffers)
-        self.twin = _twins(problem.buffers)
+        self.twin = _identical_blocks(problem.buffers)
         self.steps, self.sections = _sections(problem.buffers)
         self.at: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
         for s, section in enumerate(self.sections):
@@ -147,9 +152,9 @@ class _Search:
         self.exhausted = False
         start = sorted(range(self.n), key=lambda b: (self.problem.buffers[b].start, b))
         pending = self._split(start, 0, -1, -1)
-        levels: list[_Level] = []
+        levels: list[_SearchLevel] = []
         while pending:
-            levels.append(_Level(pending[-1], pending[:-1], self._options(pending[-1])))
+            levels.append(_SearchLevel(pending[-1], pending[:-1], self._options(pending[-1])))
             while True:
                 level = levels[-1]
                 if level.block >= 0:
@@ -174,7 +179,7 @@ class _Search:
                     break
         return list(self.offset)
 
-    def _drop(self, level: _Level, b: int, limit: int) -> bool:
+    def _drop(self, level: _SearchLevel, b: int, limit: int) -> bool:
         """Place ``b`` on its floor; False when the rest of its group cannot end within ``limit``."""
         gap, buffers = self.problem.gap, self.problem.buffers
         level.block, level.floors = b, []
@@ -199,7 +204,7 @@ class _Search:
                     return False
         return True
 
-    def _lift(self, level: _Level) -> None:
+    def _lift(self, level: _SearchLevel) -> None:
         """Undo ``_drop``."""
         for a, old in level.floors:
             self.floor[a] = old
@@ -208,7 +213,7 @@ class _Search:
         self.offset[level.block] = -1
         level.block = -1
 
-    def _split(self, members: Sequence[int], low: int, last: int, parent: int) -> tuple[_Group, ...]:
+    def _split(self, members: Sequence[int], low: int, last: int, parent: int) -> tuple[_BlockGroup, ...]:
         """``members``, by start, as groups; the smallest last, which is solved first: if it fails, it fails early."""
         parts: list[list[int]] = []
         end = -1
@@ -219,9 +224,9 @@ class _Search:
             parts[-1].append(b)
             end = max(end, buffer.end)
         parts.sort(key=len, reverse=True)
-        return tuple(_Group(tuple(part), low, last, parent) for part in parts)
+        return tuple(_BlockGroup(tuple(part), low, last, parent) for part in parts)
 
-    def _options(self, group: _Group) -> list[int]:
+    def _options(self, group: _BlockGroup) -> list[int]:
         """The blocks that may be the lowest of the group, best one last."""
         floor, offset, buffers = self.floor, self.offset, self.problem.buffers
         # A block that would end at or below this must not be passed over.
@@ -258,7 +263,7 @@ def _within(here: dict[int, int], other: dict[int, int]) -> bool:
     return all(other.get(b, 0) >= size for b, size in here.items())
 
 
-def _twins(buffers: Sequence[Buffer]) -> list[int]:
+def _identical_blocks(buffers: Sequence[Buffer]) -> list[int]:
     """For each block the previous one with the same times and sizes, or -1: of equals, the first goes lowest."""
     seen: dict[tuple[tuple[int, int, int], ...], int] = {}
     twins = []

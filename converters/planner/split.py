@@ -3,7 +3,7 @@
 The order of the operators is that of a plan for one memory. Then every block (tensors that share an address, a
 variable) goes to one of the two, so that both hold what they get and the estimated loads and stores in the slower one
 are fewest (``split_search``); within each memory the offsets are planned as ever. The result is a ``Plan`` whose
-addresses run on from the first memory into the second, with a ``Split`` that says where: everything that holds for a
+addresses run on from the first memory into the second, with a ``MemorySplit`` that says where: everything that holds for a
 plan holds for it too. Scratch stays in the first memory, where the stack is: kernels go over it most often.
 """
 
@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import live_bound
-from arenite.converters.planner.lifetimes import Buffer, Demand, addresses, analyse, lifetimes
-from arenite.converters.planner.needs import OpNeeds
-from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Split
-from arenite.converters.planner.split_search import Assignment, assign
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    Buffer,
+    arena_addresses,
+    arena_requirements,
+    lifetimes,
+)
+from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.planner.plan import ALIGNMENT, MemorySplit, Plan, SearchStatistics
+from arenite.converters.planner.split_search import MemoryAssignment, assign_memories
 
 #: Nodes of the search for one way of sharing.
 BUDGET = 4000
@@ -27,7 +33,7 @@ _VARIANTS = ((True, False), (True, True), (False, False))
 
 
 @dataclass(frozen=True)
-class Accesses:
+class AccessCounts:
     """Estimated loads and stores of one inference, by tensor, and by name of resource variable. Scratch is not counted:
     it never moves."""
 
@@ -37,9 +43,9 @@ class Accesses:
 
 def plan_split(
     graph: Subgraph,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     order: Sequence[int],
-    accesses: Accesses,
+    accesses: AccessCounts,
     limits: tuple[int, int],
     *,
     persistent: Mapping[str, int] | None = None,
@@ -56,9 +62,9 @@ def plan_split(
     ``budget`` counts nodes of the search, so that equal arguments give equal plans everywhere. Raises ``PlanError`` for
     a graph that cannot be planned.
     """
-    demand = analyse(graph, needs, alignment=alignment, persistent=persistent)
+    demand = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
     usable = tuple(limit // alignment * alignment for limit in limits)
-    best: tuple[Assignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
+    best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
     bound, nodes = None, 0
     seen: list[list[Buffer]] = []
     for share, last in _VARIANTS:
@@ -70,7 +76,7 @@ def plan_split(
         decided = [_decided(demand, b, placed or {}) for b in buffers]
         pinned = [None if d is None else d != preferred_slow for d in decided]
         sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
-        found = assign(buffers, weights, pinned, sides, budget=budget)
+        found = assign_memories(buffers, weights, pinned, sides, budget=budget)
         if found is None:
             continue
         nodes += found.nodes
@@ -84,7 +90,7 @@ def plan_split(
     return _plan(demand, order, best, bound or 0, preferred_slow, alignment, (nodes, budget))
 
 
-def _decided(demand: Demand, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
+def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
     """Whether a block must lie in the first memory (True) or in the second; None where that is open."""
     if buffer.scratch is not None:
         return True
@@ -92,7 +98,7 @@ def _decided(demand: Demand, buffer: Buffer, placed: Mapping[int, bool]) -> bool
     return next((placed[t] for t in tensors if t in placed), None)
 
 
-def _weight(demand: Demand, buffer: Buffer, accesses: Accesses) -> int:
+def _weight(demand: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
     """Accesses to everything that the block is."""
     total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in demand.values[v].tensors)
     if buffer.variable is not None:
@@ -104,9 +110,9 @@ def _weight(demand: Demand, buffer: Buffer, accesses: Accesses) -> int:
 
 
 def _plan(
-    demand: Demand,
+    demand: ArenaRequirements,
     order: Sequence[int],
-    best: tuple[Assignment, list[Buffer], tuple[tuple[int, int, int], ...]],
+    best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]],
     bound: int,
     preferred_slow: bool,
     alignment: int,
@@ -119,7 +125,7 @@ def _plan(
         first.arena + next(slow) if preferred == preferred_slow else next(fast)
         for preferred in found.preferred
     ]
-    offsets, scratch, variables = addresses(demand, buffers, at)
+    offsets, scratch, variables = arena_addresses(demand, buffers, at)
     arena = first.arena + second.arena
     live = live_bound(buffers, max(len(order), 1))
     return Plan(
@@ -133,7 +139,7 @@ def _plan(
         alignment=alignment,
         sharing=tuple(sorted(pairs + demand.aliases)),
         statistics=SearchStatistics(offset_nodes=spent[0], offset_budget=spent[1], live_bound=live),
-        split=Split(
+        split=MemorySplit(
             fast_bytes=first.arena,
             accesses=found.weight,
             bound=min(bound, found.weight),

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from arenite.converters.graph import Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
 
 
 def find_split_violations(
     graph: Subgraph,
     plan: Plan,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     persistent: Mapping[str, int] | None = None,
     limits: tuple[int, int] | None = None,
@@ -29,30 +29,30 @@ def find_split_violations(
     if plan.split is None:
         return []
     boundary = plan.split.fast_bytes
-    found = []
+    violations = []
     if not 0 <= boundary <= plan.arena_bytes:
-        found.append(f"The boundary {boundary} is outside the arena of {plan.arena_bytes} bytes.")
+        violations.append(f"The boundary {boundary} is outside the arena of {plan.arena_bytes} bytes.")
     elif boundary % plan.alignment:
-        found.append(f"The boundary {boundary} is not aligned to {plan.alignment}.")
+        violations.append(f"The boundary {boundary} is not aligned to {plan.alignment}.")
     if plan.split.status not in ("optimal", "gap"):
-        found.append(f"The split's status '{plan.split.status}' is unknown.")
+        violations.append(f"The split's status '{plan.split.status}' is unknown.")
     elif (plan.split.status == "optimal") != (plan.split.bound == plan.split.accesses):
-        found.append(f"The split's status '{plan.split.status}' contradicts its bound.")
+        violations.append(f"The split's status '{plan.split.status}' contradicts its bound.")
     for name, size, limit in zip(
         ("first", "second"), (boundary, plan.arena_bytes - boundary), limits or (), strict=False
     ):
         if size > limit:
-            found.append(f"The arena takes {size} bytes of the {name} memory, which has {limit}.")
+            violations.append(f"The arena takes {size} bytes of the {name} memory, which has {limit}.")
     for what, begin, size, movable in _blocks(graph, plan, needs, persistent or {}):
         if begin < boundary < begin + size:
-            found.append(f"The {what}, [{begin}, {begin + size}), lies across the boundary {boundary}.")
+            violations.append(f"The {what}, [{begin}, {begin + size}), lies across the boundary {boundary}.")
         elif begin >= boundary and size and not movable:
-            found.append(f"The {what} lies in the second memory.")
-    return found
+            violations.append(f"The {what} lies in the second memory.")
+    return violations
 
 
 def _blocks(
-    graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], persistent: Mapping[str, int]
+    graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
     """(what, first byte, bytes, whether it may lie in the second memory) of all that has a place."""
     standing = {t: n for s in plan.segments for t, n in s.slots.items()}

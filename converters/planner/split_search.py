@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arenite.converters.planner.lifetimes import Buffer
-from arenite.converters.planner.search import Placement, place
+from arenite.converters.planner.search import Placement, search_offsets
 
 #: Placements tried for one set of blocks.
 PLACE_BUDGET = 400
@@ -31,7 +31,7 @@ LARGEST = 300
 
 
 @dataclass(frozen=True)
-class Assignment:
+class MemoryAssignment:
     """``preferred``: for each block, whether it lies in the preferred memory; ``weight`` of those that do not."""
 
     preferred: tuple[bool, ...]
@@ -42,14 +42,14 @@ class Assignment:
     outside: Placement
 
 
-def assign(
+def assign_memories(
     buffers: Sequence[Buffer],
     weights: Sequence[int],
     pinned: Sequence[bool | None],
     limits: tuple[int, int],
     *,
     budget: int,
-) -> Assignment | None:
+) -> MemoryAssignment | None:
     """The lightest assignment found with ``budget`` nodes; None when none was found that fits.
 
     ``weights`` are not negative. ``pinned``: True and False keep a block in the preferred and in the other memory.
@@ -64,7 +64,7 @@ def assign(
         return None
     chosen, weight, inside, outside = search.best
     bound = weight if search.complete else min(search.root_bound, weight)
-    return Assignment(chosen, weight, bound, search.nodes, inside, outside)
+    return MemoryAssignment(chosen, weight, bound, search.nodes, inside, outside)
 
 
 class _Search:
@@ -102,7 +102,7 @@ class _Search:
         blocks = [b for b, side in enumerate(chosen) if side is preferred]
         key = (preferred, frozenset(blocks))
         if key not in self.known:
-            self.known[key] = place([self.buffers[b] for b in blocks], budget=PLACE_BUDGET)
+            self.known[key] = search_offsets([self.buffers[b] for b in blocks], budget=PLACE_BUDGET)
         return self.known[key]
 
     def _finish(self, chosen: Sequence[bool | None]) -> bool:

@@ -32,7 +32,7 @@ from arenite.converters.processing.audio_tables import (
 )
 from arenite.converters.processing.spec import Preprocessing
 
-_MOST_BITS = 62
+_MAX_BITS = 62
 _WORD = 32
 _INT32 = (-(2**31), 2**31 - 1)
 
@@ -163,14 +163,14 @@ def _spectrum(plan: AudioPlan, values: np.ndarray) -> np.ndarray:
     """int64 [frames, bins that filters read]: magnitudes, or powers cut by ``POWER_SHIFT``."""
     re, im = (part[:, : plan.filters.last_bin] for part in fft_real(plan, values))
     power = re * re + im * im
-    return power >> POWER_SHIFT if plan.power == 2 else root(power)
+    return power >> POWER_SHIFT if plan.power == 2 else integer_sqrt(power)
 
 
 def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
     return plan.base_exponent + plan.filters.exponent - plan.power * scale
 
 
-def root(values: np.ndarray) -> np.ndarray:
+def integer_sqrt(values: np.ndarray) -> np.ndarray:
     """Square root of values below 2^62, to some 15 bits: a table, and straight lines between its entries."""
     table = root_table().astype(np.int64)
     up = bit_length(values) - 32
@@ -201,13 +201,13 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
     mantissa = plan.mantissa * peak
     at = plan.exponent - exponents[:, np.newaxis]  # of the offset, in units of the sums
     # Both below 2^62: the sums are cut where the offset would not fit.
-    cut = np.maximum(at + int(mantissa).bit_length() - _MOST_BITS, 0)
+    cut = np.maximum(at + int(mantissa).bit_length() - _MAX_BITS, 0)
     at = at - cut
     other = np.where(
         at >= 0, np.int64(mantissa) << np.clip(at, 0, 62), np.int64(mantissa) >> np.clip(-at, 0, 63)
     )
     sums = sums >> np.minimum(cut, 63)
-    inner = np.maximum(sums, other) if plan.is_floor else np.minimum(sums, (1 << _MOST_BITS) - 1) + other
+    inner = np.maximum(sums, other) if plan.is_floor else np.minimum(sums, (1 << _MAX_BITS) - 1) + other
     found = log2(np.maximum(inner, 1))
     found += (exponents[:, np.newaxis] + cut) << LOG2_BITS
     return found - int(log2(np.array([peak]))[0])

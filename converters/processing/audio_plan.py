@@ -17,9 +17,18 @@ from arenite.converters.processing.audio_tables import (
     sines,
     window,
 )
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource, Fft, Frame, Log, Mel, Mfcc, Peak, Window
+from arenite.converters.processing.steps_audio import (
+    AudioSource,
+    AudioWindow,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+    Peak,
+)
 
 #: Fractional bits of a logarithm to base 2, and of a feature.
 LOG2_BITS = 20
@@ -30,7 +39,7 @@ FRAME_BITS = 29
 POWER_SHIFT = 13
 
 #: What audio.h holds in 16 bits.
-MOST_FRAMES = 65535
+MAX_FRAMES = 65535
 
 PEAK_NONE, PEAK_SIGNED, PEAK_SIZE = 0, 1, 2
 PAD_NONE, PAD_ZEROS, PAD_REFLECT = 0, 1, 2
@@ -92,22 +101,24 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     log: Log = find(Log)
     mel: Mel | None = find(Mel)
     mfcc: Mfcc | None = find(Mfcc)
-    shape: Window | None = find(Window)
+    shape: AudioWindow | None = find(AudioWindow)
     peak: Peak | None = find(Peak)
     if frame.length > fft.length:
-        raise bad(f"Frames of {frame.length} samples do not fit an FFT of {fft.length}.")
+        raise record_error(f"Frames of {frame.length} samples do not fit an FFT of {fft.length}.")
     span = fft.length if frame.centre != "none" else frame.length
     lead = fft.length // 2 if frame.centre != "none" else 0
     inset = (fft.length - frame.length) // 2 if fft.padding == "both" else 0
     if frame.centre != "none" and fft.padding == "end" and frame.length != fft.length:
-        raise bad("Centred frames shorter than the FFT lie in its middle: FFT: padding is 'both'.")
+        raise record_error("Centred frames shorter than the FFT lie in its middle: FFT: padding is 'both'.")
     frames = (source.samples + 2 * lead - span) // frame.step + 1
     if frames < 1:
-        raise bad(f"{source.samples} samples are less than a frame of {span}.")
-    if frames > MOST_FRAMES:
-        raise bad(f"{source.samples} samples are {frames:,} frames, expected at most {MOST_FRAMES:,}.")
+        raise record_error(f"{source.samples} samples are less than a frame of {span}.")
+    if frames > MAX_FRAMES:
+        raise record_error(
+            f"{source.samples} samples are {frames:,} frames, expected at most {MAX_FRAMES:,}."
+        )
     if frame.centre == "reflect" and source.samples <= lead:
-        raise bad(f"{source.samples} samples are too few to be reflected by {lead}.")
+        raise record_error(f"{source.samples} samples are too few to be reflected by {lead}.")
     # As librosa: the frame lies in the middle of what the FFT takes.
     begin = lead - inset if frame.centre != "none" else 0
     bank = filters(mel, source, fft)

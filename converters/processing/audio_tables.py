@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
-from arenite.converters.processing.steps_audio import AudioSource, Fft, Mel, Mfcc, Window
+from arenite.converters.processing.fields import record_error
+from arenite.converters.processing.steps_audio import AudioSource, AudioWindow, Fft, Mel, Mfcc
 
 #: Fractional bits of the window, of sines, of mel weights (before their own exponent), of cosines.
 WINDOW_BITS = 31
@@ -22,7 +22,7 @@ LOG_STEPS_BITS = 7
 LOG_BITS = 30
 
 
-def window(step: Window, length: int) -> np.ndarray:
+def window(step: AudioWindow, length: int) -> np.ndarray:
     """int32 [length / 2 + 1], 1 as 2^31: the first half, which the second mirrors."""
     return _signed(window_values(step, length)[: length // 2 + 1], WINDOW_BITS)
 
@@ -32,7 +32,7 @@ def _signed(values: np.ndarray, bits: int) -> np.ndarray:
     return np.round(values * (1 << bits)).clip(-(2**31), 2**31 - 1).astype(np.int32)
 
 
-def window_values(step: Window, length: int) -> np.ndarray:
+def window_values(step: AudioWindow, length: int) -> np.ndarray:
     """float64 [length]."""
     period = length if step.periodic else length - 1
     turn = 2 * np.pi * np.arange(length) / period
@@ -78,7 +78,7 @@ def filters(step: Mel | None, source: AudioSource, fft: Fft) -> Filters:
     matrix = np.eye(fft.length // 2 + 1) if step is None else mel_matrix(step, source.rate, fft.length)
     largest = matrix.max()
     if largest <= 0:
-        raise bad("Mel: no bin of the spectrum lies in the filters' range.")
+        raise record_error("Mel: no bin of the spectrum lies in the filters' range.")
     # The largest weight takes 16 bits, or 15 where it is a power of two.
     exponent = int(np.floor(np.log2(65535 / largest)))
     first, count, weights = [], [], []
@@ -97,7 +97,7 @@ def mel_matrix(step: Mel, rate: int, length: int) -> np.ndarray:
     """float64 [bins, length / 2 + 1]."""
     high = step.high or rate / 2
     if high > rate / 2:
-        raise bad(
+        raise record_error(
             f"Mel: high is {high:g} Hz, but at {rate} samples per second there are at most {rate / 2:g}."
         )
     hertz = np.arange(length // 2 + 1) * (rate / length)
@@ -106,13 +106,17 @@ def mel_matrix(step: Mel, rate: int, length: int) -> np.ndarray:
     if step.convention == "tf":
         at = to_mel(hertz)
         low, centre, top = (edges[k : k + step.bins, np.newaxis] for k in range(3))
-        found = np.maximum(0, np.minimum((at - low) / (centre - low), (top - at) / (top - centre)))
-        found[:, 0] = 0  # TensorFlow leaves the constant part out
-        return found
+        coefficients_matrix = np.maximum(
+            0, np.minimum((at - low) / (centre - low), (top - at) / (top - centre))
+        )
+        coefficients_matrix[:, 0] = 0  # TensorFlow leaves the constant part out
+        return coefficients_matrix
     edges = _slaney_hertz(edges) if step.convention == "librosa" else _htk_hertz(edges)
     low, centre, top = (edges[k : k + step.bins, np.newaxis] for k in range(3))
-    found = np.maximum(0, np.minimum((hertz - low) / (centre - low), (top - hertz) / (top - centre)))
-    return found * (2 / (top - low)) if step.convention == "librosa" else found
+    coefficients_matrix = np.maximum(
+        0, np.minimum((hertz - low) / (centre - low), (top - hertz) / (top - centre))
+    )
+    return coefficients_matrix * (2 / (top - low)) if step.convention == "librosa" else coefficients_matrix
 
 
 def _htk(hertz: np.ndarray) -> np.ndarray:
@@ -124,30 +128,30 @@ def _htk_hertz(mel: np.ndarray) -> np.ndarray:
 
 
 #: Slaney's scale: straight up to 1000 Hz (mel 15), then logarithmic, 6.4 times in 27 steps.
-_STRAIGHT = 200 / 3
+_SLANEY_LINEAR_TOP = 200 / 3
 _LOG_STEP = np.log(6.4) / 27
 
 
 def _slaney(hertz: np.ndarray) -> np.ndarray:
     above = 15 + np.log(np.maximum(hertz, 1e-9) / 1000) / _LOG_STEP
-    return np.where(hertz >= 1000, above, hertz / _STRAIGHT)
+    return np.where(hertz >= 1000, above, hertz / _SLANEY_LINEAR_TOP)
 
 
 def _slaney_hertz(mel: np.ndarray) -> np.ndarray:
-    return np.where(mel >= 15, 1000 * np.exp(_LOG_STEP * (mel - 15)), mel * _STRAIGHT)
+    return np.where(mel >= 15, 1000 * np.exp(_LOG_STEP * (mel - 15)), mel * _SLANEY_LINEAR_TOP)
 
 
 def cosines(step: Mfcc, bins: int) -> np.ndarray:
     """int32 [coefficients, bins], 1 as 2^30."""
     if step.coefficients > bins:
-        raise bad(f"MFCC: {step.coefficients} coefficients of {bins} bins.")
+        raise record_error(f"MFCC: {step.coefficients} coefficients of {bins} bins.")
     return np.round(cosine_matrix(step, bins) * (1 << DCT_BITS)).astype(np.int32)
 
 
 def cosine_matrix(step: Mfcc, bins: int) -> np.ndarray:
     """float64 [coefficients, bins]."""
     k, n = np.arange(step.coefficients)[:, np.newaxis], np.arange(bins)
-    found = np.cos(np.pi * k * (2 * n + 1) / (2 * bins)) * np.sqrt(2 / bins)
+    coefficients_matrix = np.cos(np.pi * k * (2 * n + 1) / (2 * bins)) * np.sqrt(2 / bins)
     if step.scaling == "ortho":
-        found[0] /= np.sqrt(2)
-    return found
+        coefficients_matrix[0] /= np.sqrt(2)
+    return coefficients_matrix

@@ -11,7 +11,7 @@ import numpy as np
 from arenite.converters.processing import levels
 from arenite.converters.processing import native_structs as c
 from arenite.converters.processing.colour import buffer_bytes, planes_of
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.image_plan import ImagePlan
 from arenite.converters.processing.vector import vector_of
 
@@ -31,7 +31,7 @@ class CompiledImage:
         self.code, self.unpack = "c", ""
         self._run = library.ar_host_run
         self._run.restype = None
-        self._host = c.HostImage()
+        self._host = c.HostImageStruct()
         self._struct = self._host.image
         row, column, finish = c.kernels(plan)
         finish = _finish(plan, planar) or finish
@@ -74,10 +74,10 @@ class CompiledImage:
         (width, height), channels = self.plan.canvas, self.plan.channels
         return (channels, height, width) if self.planar else (height, width, channels)
 
-    def bound(self, address: int) -> tuple[c.Picture, Callable[..., None], tuple[object, ...]]:
+    def bound(self, address: int) -> tuple[c.PictureStruct, Callable[..., None], tuple[object, ...]]:
         """A picture whose planes and strides the caller sets, and the call, with its arguments, that makes the tensor
         at ``address`` of it. All stay valid as long as this object lives."""
-        picture = c.Picture()
+        picture = c.PictureStruct()
         places = (ctypes.c_void_p(address), ctypes.c_void_p(self._scratch.ctypes.data))
         return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
 
@@ -86,7 +86,7 @@ class CompiledImage:
         plan = self.plan
         data = np.ascontiguousarray(data, np.uint8)
         if data.size != buffer_bytes(plan.format, plan.width, plan.height):
-            raise bad(
+            raise record_error(
                 f"The picture has {data.size:,} bytes, not {plan.width}x{plan.height} pixels of {plan.format}."
             )
         if out is None:
@@ -125,7 +125,7 @@ class CompiledAudio:
     def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
         self.plan = plan
         self._run = library.ar_audio_run
-        self._struct = c.Audio()
+        self._struct = c.AudioStruct()
         self._kept = c.audio_tables(plan)
         for field, table in self._kept.items():
             setattr(self._struct, field, c.address(table))

@@ -20,7 +20,7 @@ _P, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32
 
 
 @dataclass(frozen=True)
-class Call:
+class PreparedCall:
     """``function(*arguments)``, over and over: it reads tensors where they lie, and fills ``found`` and ``points``."""
 
     function: Callable[..., Any]
@@ -29,7 +29,9 @@ class Call:
     points: Any = None
 
 
-def prepared(library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], outputs: Sequence[int]) -> Call:
+def prepare_call(
+    library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], outputs: Sequence[int]
+) -> PreparedCall:
     """``inputs`` and ``outputs``: addresses of the tensors, which must stay."""
     if isinstance(plan, TopKPlan):
         return _top_k(library, plan, outputs[plan.step.output])
@@ -37,7 +39,7 @@ def prepared(library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], output
         library.ar_mse.restype = ctypes.c_float
         squares = structs.squares_struct(plan)
         places = (_P(inputs[plan.step.input]), _P(outputs[plan.step.output]))
-        return Call(library.ar_mse, (ctypes.byref(squares), *places))
+        return PreparedCall(library.ar_mse, (ctypes.byref(squares), *places))
     from arenite.converters.processing.post_plan_boxes import BoxesPlan
 
     if isinstance(plan, BoxesPlan):
@@ -48,30 +50,30 @@ def prepared(library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], output
         library.ar_points.restype = None
         points = (_I32 * (3 * plan.count))()
         landmarks = ctypes.byref(structs.landmarks_struct(plan))
-        return Call(library.ar_points, (landmarks, _P(outputs[plan.step.output]), points), points)
+        return PreparedCall(library.ar_points, (landmarks, _P(outputs[plan.step.output]), points), points)
     library.ar_mask.restype = None
     mask = (ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))()
     segments = ctypes.byref(structs.segments_struct(plan))
-    return Call(library.ar_mask, (segments, _P(outputs[plan.step.output]), mask), mask)
+    return PreparedCall(library.ar_mask, (segments, _P(outputs[plan.step.output]), mask), mask)
 
 
-def _top_k(library: ctypes.CDLL, plan: TopKPlan, scores: int) -> Call:
+def _top_k(library: ctypes.CDLL, plan: TopKPlan, scores: int) -> PreparedCall:
     found = (structs.ScoredStruct * plan.step.k)()
     if plan.values is not None:
         library.ar_top_k_softmax.restype = _U32
         softmax = ctypes.byref(structs.softmax_struct(plan))
-        return Call(library.ar_top_k_softmax, (softmax, _P(scores), found), found)
+        return PreparedCall(library.ar_top_k_softmax, (softmax, _P(scores), found), found)
     library.ar_top_k.restype = _U32
     numbers = (_U32(TYPE_CODES[plan.dtype]), _U32(plan.count), _U32(plan.step.k), _I32(plan.least))
-    return Call(library.ar_top_k, (_P(scores), *numbers, found), found)
+    return PreparedCall(library.ar_top_k, (_P(scores), *numbers, found), found)
 
 
-def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> Call:
+def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> PreparedCall:
     library.ar_detect.restype = _U32
     found = (structs.BoxStruct * plan.candidates)()
     points = (_I32 * max(2 * plan.points * plan.candidates, 1))()
     places = (_P(None if i is None else outputs[i]) for i in plan.outputs)
-    return Call(
+    return PreparedCall(
         library.ar_detect, (ctypes.byref(structs.boxes_struct(plan)), *places, found, points), found, points
     )
 
@@ -83,20 +85,24 @@ class CompiledPost:
         self._library, self._plan = library, plan
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
-        from arenite.converters.processing.post import Scored
+        from arenite.converters.processing.post import ScoredClass
         from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
         from arenite.converters.processing.post_values import keys
 
         plan = self._plan
-        given, made = ([np.ascontiguousarray(a) for a in arrays] for arrays in (inputs, outputs))
-        call = prepared(self._library, plan, [a.ctypes.data for a in given], [a.ctypes.data for a in made])
+        input_arrays, output_arrays = (
+            [np.ascontiguousarray(a) for a in arrays] for arrays in (inputs, outputs)
+        )
+        call = prepare_call(
+            self._library, plan, [a.ctypes.data for a in input_arrays], [a.ctypes.data for a in output_arrays]
+        )
         if isinstance(plan, PointsPlan) and plan.presence is not None:
             output, least = plan.presence
-            if keys(made[output].reshape(-1)[:1])[0] < least:
+            if keys(output_arrays[output].reshape(-1)[:1])[0] < least:
                 return np.empty((0, 3), np.int64)
         result = call.function(*call.arguments)
         if isinstance(plan, TopKPlan):
-            return [Scored(s.key, s.index) for s in call.found[:result]]
+            return [ScoredClass(s.key, s.index) for s in call.found[:result]]
         if isinstance(plan, MsePlan):
             return np.float32(result)
         if isinstance(plan, PointsPlan):
@@ -106,7 +112,7 @@ class CompiledPost:
         return [_box(plan, call, k) for k in range(result)]
 
 
-def _box(plan: BoxesPlan, call: Call, k: int) -> Any:
+def _box(plan: BoxesPlan, call: PreparedCall, k: int) -> Any:
     from arenite.converters.processing.post import Box
 
     found, row = call.found[k], 2 * plan.points

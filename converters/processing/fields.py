@@ -12,11 +12,11 @@ from arenite.errors import UsageError
 T = TypeVar("T")
 
 #: Beyond this a number is a mistake, and a whole one might not fit a float.
-_MOST = 1e30
+_MAX_NUMBER = 1e30
 _HINT = "See docs/processing.md for what each step takes."
 
 
-def build(kind: type[T], record: Mapping[str, Any], place: str) -> T:
+def build_record(kind: type[T], record: Mapping[str, Any], place: str) -> T:
     """``record`` as a ``kind``, a dataclass of int, float, bool, str and tuple fields.
 
     A single number stands for a tuple of one. ``place`` opens every error's sentence. Raises ``UsageError`` for a key
@@ -46,7 +46,7 @@ def _value(value: Any, kind: str, place: str) -> Any:
             raise UsageError(f"{place}: is empty.", _HINT)
         inner = kind[len("tuple[") : -len(", ...]")]
         return tuple(_value(item, inner, place) for item in items)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MOST
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER
     if kind == "float":
         if number and math.isfinite(value):
             return float(value)
@@ -62,7 +62,7 @@ _NAMES = {"float": "a finite number", "int": "a whole number", "str": "a text", 
 
 
 def record_of(step: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults, as JSON values: what ``build`` reads back."""
+    """The fields of a dataclass that differ from their defaults, as JSON values: what ``build_record`` reads back."""
     out = {}
     for field in dataclasses.fields(step):
         value = getattr(step, field.name)
@@ -77,18 +77,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def one_of(value: str, allowed: tuple[str, ...], what: str) -> None:
+def check_one_of(value: str, allowed: tuple[str, ...], what: str) -> None:
     """Raises ``UsageError`` unless ``value`` is among ``allowed``."""
     if value not in allowed:
         raise UsageError(f"{what} is '{value}', expected one of {', '.join(allowed)}.", _HINT)
 
 
-def within(value: float, low: float, high: float, what: str) -> None:
+def check_within(value: float, low: float, high: float, what: str) -> None:
     """Raises ``UsageError`` unless low <= value <= high."""
     if not low <= value <= high:
         raise UsageError(f"{what} is {value:g}, expected {low:g} to {high:g}.", _HINT)
 
 
-def bad(problem: str) -> UsageError:
+def record_error(problem: str) -> UsageError:
     """An error whose hint is the page of the steps."""
     return UsageError(problem, _HINT)

@@ -16,8 +16,8 @@ from arenite.converters.processing.steps_audio import AudioSource
 from arenite.converters.processing.steps_image import ImageSource
 from arenite.errors import UsageError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
-SOUNDS = (".wav",)
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
+SOUND_SUFFIXES = (".wav",)
 
 
 def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
@@ -69,16 +69,16 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or no PCM."""
     try:
         with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
-            width, channels, found = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:
         raise UsageError(
             f"Cannot read the sound {path}: {error}.",
             "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
         ) from error
-    if found != rate:
+    if file_rate != rate:
         raise UsageError(
-            f"{path} has {found} samples per second, the model's preprocessing takes {rate}.",
+            f"{path} has {file_rate} samples per second, the model's preprocessing takes {rate}.",
             f"Resample it first: ffmpeg -i IN -ar {rate} OUT.wav",
         )
     raw = raw[: len(raw) - len(raw) % (width * channels)]
@@ -108,4 +108,4 @@ def _plain_format(data: bytes) -> bytes:
 
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:
     """The endings of files that ``spec`` takes."""
-    return SOUNDS if isinstance(spec.source, AudioSource) else PICTURES
+    return SOUND_SUFFIXES if isinstance(spec.source, AudioSource) else PICTURE_SUFFIXES

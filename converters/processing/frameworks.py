@@ -53,13 +53,17 @@ class Frameworks:
         log = Path(self._folder.name) / f"{framework}.txt"
         if framework not in self._running:
             env = environments.environment(framework)
-            self._running[framework] = env, env.start(_SCRIPT, framework, log=log, talk=True)
+            self._running[framework] = env, env.start(_SCRIPT, framework, log=log, pipe_stdout=True)
         env, process = self._running[framework]
-        given, made = (Path(self._folder.name) / f"{framework}-{side}.npy" for side in ("in", "out"))
-        np.save(given, value)
+        input_path, output_path = (
+            Path(self._folder.name) / f"{framework}-{side}.npy" for side in ("in", "out")
+        )
+        np.save(input_path, value)
         assert process.stdin is not None and process.stdout is not None
         try:
-            process.stdin.write(json.dumps({**job, "in": str(given), "out": str(made)}).encode() + b"\n")
+            process.stdin.write(
+                json.dumps({**job, "in": str(input_path), "out": str(output_path)}).encode() + b"\n"
+            )
             process.stdin.flush()
             answer = process.stdout.readline()
         except OSError:
@@ -67,4 +71,4 @@ class Frameworks:
         if not answer.startswith(b"version "):
             process.kill()
             raise env.failure(_SCRIPT, process.wait(), log)
-        return np.load(made), f"{framework} {answer.split()[1].decode()}"
+        return np.load(output_path), f"{framework} {answer.split()[1].decode()}"

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.processing import colour, levels
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.resample import (
     FRACTION_BITS,
     WEIGHT_BITS,
     Axis,
     axis,
-    flavour,
+    resample_kind,
 )
-from arenite.converters.processing.spec import Normalise, Preprocessing, Quantise
+from arenite.converters.processing.spec import Normalize, Preprocessing, Quantize
 from arenite.converters.processing.steps_image import Colour, Crop, Letterbox, Resize
 
 
 @dataclass(frozen=True)
-class Picture:
+class PictureState:
     """Values on the way: ``pixels`` [height, width, channels], uint8; or int64 with ``FRACTION_BITS`` fractional bits
     when ``fraction``; or what the model stores at the end. ``order``: rgb, bgr or grey."""
 
@@ -44,27 +44,27 @@ def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.
     return picture.pixels
 
 
-def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, Picture]]:
+def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
     """Each step that does something, with the picture after it; normalise and quantise together as the last."""
-    picture = Picture(pixels, order)
+    picture = PictureState(pixels, order)
     for step in spec.steps:
         if isinstance(step, Colour):
             picture = _colour(step, picture)
         elif isinstance(step, Crop):
             x, y, w, h = crop_box(step, *picture.size)
-            picture = Picture(picture.pixels[y : y + h, x : x + w], picture.order, picture.fraction)
+            picture = PictureState(picture.pixels[y : y + h, x : x + w], picture.order, picture.fraction)
         elif isinstance(step, Resize):
-            picture = _resize(picture, *resized(step, *picture.size), step.method, step.convention)
+            picture = _resize(picture, *resized_size(step, *picture.size), step.method, step.convention)
         elif isinstance(step, Letterbox):
             picture = _letterbox(step, picture)
         else:
             break
         yield step, picture
-    tail = [s for s in spec.steps if isinstance(s, (Normalise, Quantise))]
-    yield (tail or None), Picture(_finish(spec, picture), picture.order)
+    tail = [s for s in spec.steps if isinstance(s, (Normalize, Quantize))]
+    yield (tail or None), PictureState(_finish(spec, picture), picture.order)
 
 
-def _finish(spec: Preprocessing, picture: Picture) -> np.ndarray:
+def _finish(spec: Preprocessing, picture: PictureState) -> np.ndarray:
     channels = picture.pixels.shape[2]
     if picture.fraction:
         return levels.apply_affine(spec, levels.affine(spec, channels), picture.pixels)
@@ -87,13 +87,13 @@ def crop_box(step: Crop, width: int, height: int) -> tuple[int, int, int, int]:
     else:
         x, y = (rest // 2 for rest in rests)
     if min(rests) < 0 or x > rests[0] or y > rests[1]:
-        raise bad(
+        raise record_error(
             f"Crop wants {step.width}x{step.height} at {x}, {y} of a picture of {width}x{height} pixels."
         )
     return x, y, step.width, step.height
 
 
-def resized(step: Resize, width: int, height: int) -> tuple[int, int]:
+def resized_size(step: Resize, width: int, height: int) -> tuple[int, int]:
     """Width and height after ``step``."""
     if not step.short_side:
         return step.width, step.height
@@ -102,7 +102,7 @@ def resized(step: Resize, width: int, height: int) -> tuple[int, int]:
     return (step.short_side, other) if width <= height else (other, step.short_side)
 
 
-def letterboxed(step: Letterbox, width: int, height: int) -> tuple[int, int, int, int]:
+def letterbox_box(step: Letterbox, width: int, height: int) -> tuple[int, int, int, int]:
     """x, y, width, height of the picture inside the box."""
     ratio = min(step.width / width, step.height / height)
     w, h = (
@@ -112,40 +112,42 @@ def letterboxed(step: Letterbox, width: int, height: int) -> tuple[int, int, int
     return (step.width - w) // 2, (step.height - h) // 2, w, h
 
 
-def _colour(step: Colour, picture: Picture) -> Picture:
+def _colour(step: Colour, picture: PictureState) -> PictureState:
     pixels, order = picture.pixels, picture.order
     if step.to == order:
         return picture
     if order == "grey":
-        return Picture(np.repeat(pixels, 3, axis=2), step.to, picture.fraction)
+        return PictureState(np.repeat(pixels, 3, axis=2), step.to, picture.fraction)
     if step.to != "grey":
-        return Picture(pixels[:, :, ::-1], step.to, picture.fraction)
+        return PictureState(pixels[:, :, ::-1], step.to, picture.fraction)
     if picture.fraction:
-        raise bad("A colour step to grey must come before a resize that keeps fractions (tf, torch).")
-    return Picture(colour.to_grey(pixels, order, step.convention), "grey")
+        raise record_error(
+            "A colour step to grey must come before a resize that keeps fractions (tf, torch)."
+        )
+    return PictureState(colour.to_grey(pixels, order, step.convention), "grey")
 
 
-def _letterbox(step: Letterbox, picture: Picture) -> Picture:
-    x, y, w, h = letterboxed(step, *picture.size)
+def _letterbox(step: Letterbox, picture: PictureState) -> PictureState:
+    x, y, w, h = letterbox_box(step, *picture.size)
     inner = _resize(picture, w, h, step.method, step.convention)
     channels = inner.pixels.shape[2]
     if len(step.fill) not in (1, channels):
-        raise bad(
+        raise record_error(
             f"Letterbox: fill has {len(step.fill)} values, but there are {channels} channels at this point."
         )
     canvas = np.empty((step.height, step.width, channels), inner.pixels.dtype)
     canvas[:] = np.array(step.fill, canvas.dtype) << (FRACTION_BITS if inner.fraction else 0)
     canvas[y : y + h, x : x + w] = inner.pixels
-    return Picture(canvas, inner.order, inner.fraction)
+    return PictureState(canvas, inner.order, inner.fraction)
 
 
-def _resize(picture: Picture, width: int, height: int, method: str, convention: str) -> Picture:
+def _resize(picture: PictureState, width: int, height: int, method: str, convention: str) -> PictureState:
     w, h = picture.size
-    kind = flavour(method, convention)
+    kind = resample_kind(method, convention)
     across, down = axis(w, width, method, convention), axis(h, height, method, convention, down=True)
     even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even elsewhere
     pixels = resample(picture.pixels, across, down, kind, even)
-    return Picture(pixels, picture.order, kind == "fraction")
+    return PictureState(pixels, picture.order, kind == "fraction")
 
 
 def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_even: bool) -> np.ndarray:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.processing import colour, levels
-from arenite.converters.processing.fields import bad
-from arenite.converters.processing.image import crop_box, letterboxed, resized
-from arenite.converters.processing.resample import Axis, axis, flavour, identity
+from arenite.converters.processing.fields import record_error
+from arenite.converters.processing.image import crop_box, letterbox_box, resized_size
+from arenite.converters.processing.resample import Axis, axis, identity, resample_kind
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
 
@@ -47,7 +47,7 @@ class ImagePlan:
         return 1 if self.working == "grey" else 3
 
 
-class _Canvas:
+class _PictureGeometry:
     """What is known of the picture at a step."""
 
     def __init__(self, width: int, height: int, order: str) -> None:
@@ -70,7 +70,7 @@ class _Canvas:
                 self.working = "grey"
             elif self.working != "grey":
                 if self.flavour == "fraction":
-                    raise bad(
+                    raise record_error(
                         "A colour step to grey must come before a resize that keeps fractions (tf, torch)."
                     )
                 self.late_grey = True
@@ -81,11 +81,11 @@ class _Canvas:
 
     def resize(self, width: int, height: int, step: Resize | Letterbox) -> None:
         if self.across is not None:
-            raise bad("A picture can be resized once.")
+            raise record_error("A picture can be resized once.")
         w, h = self.size
         self.across = axis(w, width, step.method, step.convention)
         self.down = axis(h, height, step.method, step.convention, down=True)
-        self.flavour = flavour(step.method, step.convention)
+        self.flavour = resample_kind(step.method, step.convention)
         self.even = (w, h) != (2 * width, 2 * height)
         self.size = (width, height)
 
@@ -107,14 +107,14 @@ def _cut(side: Axis, place: int, size: int) -> tuple[Axis, int]:
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
     """The plan for a buffer of ``format``. Raises ``UsageError`` for steps that such a picture does not allow."""
-    at = _Canvas(width, height, colour.order_of(format))
+    at = _PictureGeometry(width, height, colour.order_of(format))
     for step in spec.steps:
         if isinstance(step, Colour):
             at.colour(step)
         elif isinstance(step, Crop):
             at.crop(*crop_box(step, *at.size))
         elif isinstance(step, Resize):
-            at.resize(*resized(step, *at.size), step)
+            at.resize(*resized_size(step, *at.size), step)
         elif isinstance(step, Letterbox):
             _letterbox(at, step)
     if at.across is None or at.down is None:
@@ -145,16 +145,18 @@ def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> Ima
     )
 
 
-def _letterbox(at: _Canvas, step: Letterbox) -> None:
-    x, y, w, h = letterboxed(step, *at.size)
+def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
+    x, y, w, h = letterbox_box(step, *at.size)
     at.resize(w, h, step)
     channels = 1 if at.order == "grey" else 3
     if len(step.fill) not in (1, channels):
-        raise bad(
+        raise record_error(
             f"Letterbox: fill has {len(step.fill)} values, but there are {channels} channels at this point."
         )
     if at.working == "grey" and len(set(step.fill)) > 1:
-        raise bad("Letterbox: fill is a colour, but the picture is grey on all channels at this point.")
+        raise record_error(
+            "Letterbox: fill is a colour, but the picture is grey on all channels at this point."
+        )
     at.place, at.size, at.fill = [x, y], (step.width, step.height), step.fill
 
 
@@ -171,8 +173,10 @@ def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> 
     """
     source = spec.source
     assert isinstance(source, ImageSource)
-    found = plan_image(spec, source.format, source.width or width, source.height or height)
-    if (*found.canvas, found.channels) != (width, height, channels):
-        made = "x".join(map(str, (found.canvas[1], found.canvas[0], found.channels)))
-        raise bad(f"Preprocessing makes {made} values, the model's input is {height}x{width}x{channels}.")
-    return found
+    image_plan = plan_image(spec, source.format, source.width or width, source.height or height)
+    if (*image_plan.canvas, image_plan.channels) != (width, height, channels):
+        made = "x".join(map(str, (image_plan.canvas[1], image_plan.canvas[0], image_plan.channels)))
+        raise record_error(
+            f"Preprocessing makes {made} values, the model's input is {height}x{width}x{channels}."
+        )
+    return image_plan

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.resample import FRACTION_BITS
-from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.spec import Normalize, Preprocessing
 from arenite.converters.quant import INTEGER_RANGE
 
 #: Bytes of an element of the result.
@@ -37,27 +37,29 @@ def result_type(spec: Preprocessing) -> str:
     return "float32" if spec.quantise is None else spec.quantise.dtype
 
 
-def normalise_of(spec: Preprocessing) -> Normalise:
-    return next((s for s in spec.steps if isinstance(s, Normalise)), Normalise())
+def normalize_step_of(spec: Preprocessing) -> Normalize:
+    return next((s for s in spec.steps if isinstance(s, Normalize)), Normalize())
 
 
 def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, float]]:
     """(mean, std) for each channel, or one pair for all of them."""
-    step = normalise_of(spec)
+    step = normalize_step_of(spec)
     count = max(len(step.mean), len(step.std))
     if count not in (1, channels):
-        raise bad(f"Normalise has {count} means or stds, but there are {channels} channels at this point.")
+        raise record_error(
+            f"Normalise has {count} means or stds, but there are {channels} channels at this point."
+        )
     means, stds = (v if len(v) == count else v * count for v in (step.mean, step.std))
     return list(zip(means, stds, strict=True))
 
 
-def real_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
+def normalized_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
     """The normalise step in the float32 arithmetic of a training pipeline."""
     f = np.float32
-    return (values.astype(f) / f(normalise_of(spec).divide) - f(mean)) / f(std)
+    return (values.astype(f) / f(normalize_step_of(spec).divide) - f(mean)) / f(std)
 
 
-def quantised(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
+def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
     """The quantise step: halves away from zero, as LiteRT rounds."""
     q = spec.quantise
     if q is None:
@@ -74,13 +76,16 @@ def quantised(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
     """What each byte becomes: [1 or channels, 256] of the result's type."""
     values = np.arange(256)
-    rows = [quantised(spec, real_values(spec, values, m, s)) for m, s in channel_parameters(spec, channels)]
+    rows = [
+        quantized_values(spec, normalized_values(spec, values, m, s))
+        for m, s in channel_parameters(spec, channels)
+    ]
     return np.stack(rows)
 
 
 def affine(spec: Preprocessing, channels: int) -> Affine:
     """The map of values with ``FRACTION_BITS`` fractional bits."""
-    divide = normalise_of(spec).divide
+    divide = normalize_step_of(spec).divide
     q = spec.quantise
     offsets, multipliers, shifts, steps = [], [], [], []
     for mean, std in channel_parameters(spec, channels):
@@ -97,7 +102,7 @@ def affine(spec: Preprocessing, channels: int) -> Affine:
 
 def _in_range(value: int, what: str) -> int:
     if abs(value) >= 1 << 30:
-        raise bad(f"Normalise: the {what} is too far from the values that it is taken from.")
+        raise record_error(f"Normalise: the {what} is too far from the values that it is taken from.")
     return value
 
 
@@ -111,7 +116,7 @@ def _fixed(real: float) -> tuple[int, int]:
     if multiplier == 1 << 31:
         multiplier, shift = 1 << 30, shift - 1
     if not 1 <= shift <= 62 or not multiplier:
-        raise bad("The steps of normalise and quantise are too far apart to be done in one.")
+        raise record_error("The steps of normalise and quantise are too far apart to be done in one.")
     return multiplier, shift
 
 

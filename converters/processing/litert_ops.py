@@ -8,10 +8,10 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
-from arenite.converters.quantize.run_float import Host
+from arenite.converters.quantize.run_float import LiteRtModel
 
 
-def resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
+def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
     """float32 [height, width, channels] by RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
     h, w, c = pixels.shape
     name = "RESIZE_BILINEAR" if method == "bilinear" else "RESIZE_NEAREST_NEIGHBOR"
@@ -26,7 +26,7 @@ def resize(pixels: np.ndarray, width: int, height: int, method: str, convention:
     return _run(Op(0, name, (0, 1), (2,), options, table, 3), tensors, pixels[np.newaxis])[0]
 
 
-def quantise(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
+def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
     """float32 values by QUANTIZE."""
     quant = Quantization((float(np.float32(scale)),), (zero_point,))
     flat = np.ascontiguousarray(real, np.float32).reshape(1, -1)
@@ -37,6 +37,6 @@ def quantise(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.
 
 def _run(op: Op, tensors: tuple[Tensor, ...], value: np.ndarray) -> np.ndarray:
     graph: Any = Subgraph("main", tensors, (op,), (0,), op.outputs)
-    host = Host(to_flatbuffer(Model((graph,))), exact=True)
+    host = LiteRtModel(to_flatbuffer(Model((graph,))), exact=True)
     host.run([np.ascontiguousarray(value, np.float32)])
     return host.results()[0]

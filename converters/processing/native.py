@@ -1,7 +1,7 @@
 """The C sources of ``converters/processing/c`` as a library on this computer, loaded by ctypes.
 
 Looked for in this order: the library that was built when Arenite was installed, if it is of these very sources; one
-that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and ``reason`` says why.
+that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and ``unavailable_reason`` says why.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 @cache
 def digest() -> str:
     """Of the sources, as ``setup.py`` computes it."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in PROCESSING.paths(".c", ".h"):
-        found.update(path.name.encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
+        hasher.update(path.name.encode() + b"\0" + path.read_bytes())
+    return hasher.hexdigest()
 
 
 @cache
-def _found() -> tuple[ctypes.CDLL | None, str]:
+def _find_library() -> tuple[ctypes.CDLL | None, str]:
     if os.environ.get("ARENITE_PROCESSING") == "numpy":
         return None, "ARENITE_PROCESSING=numpy asks for NumPy."
     for path in installed():
         loaded = _load(path)
         if loaded is not None:
             return loaded, ""
-    return _compiled()
+    return _compile_into_cache()
 
 
 def installed() -> list[Path]:
@@ -48,13 +48,13 @@ def installed() -> list[Path]:
 
 
 def library() -> ctypes.CDLL | None:
-    """The library, or None where there is none; then ``reason`` says why."""
-    return _found()[0]
+    """The library, or None where there is none; then ``unavailable_reason`` says why."""
+    return _find_library()[0]
 
 
-def reason() -> str:
+def unavailable_reason() -> str:
     """Why there is no library; empty when there is one."""
-    return _found()[1]
+    return _find_library()[1]
 
 
 def _load(path: Path) -> ctypes.CDLL | None:
@@ -67,7 +67,7 @@ def _load(path: Path) -> ctypes.CDLL | None:
         return None
 
 
-def _compiled() -> tuple[ctypes.CDLL | None, str]:
+def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
     from arenite.files import cache_directory
 
     target = cache_directory() / "processing" / f"{digest()[:16]}.so"

@@ -13,12 +13,12 @@ from arenite.converters.processing import levels
 if TYPE_CHECKING:
     from arenite.converters.processing.audio_plan import AudioPlan
     from arenite.converters.processing.image_plan import ImagePlan
-    from arenite.converters.processing.vector import Vector
+    from arenite.converters.processing.vector import VectorTables
 
 _P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
 
 
-class Affine(ctypes.Structure):
+class AffineStruct(ctypes.Structure):
     _fields_ = [
         ("offset", _I32 * 3),
         ("multiplier", _I32 * 3),
@@ -31,23 +31,23 @@ class Affine(ctypes.Structure):
     ]
 
 
-class Axis(ctypes.Structure):
+class AxisStruct(ctypes.Structure):
     _fields_ = [("start", _P), ("weights", _P), ("outputs", _U16), ("taps", _U16)]
 
 
-class Picture(ctypes.Structure):
+class PictureStruct(ctypes.Structure):
     _fields_ = [("plane", _P * 3), ("stride", _U32 * 3)]
 
 
-class Image(ctypes.Structure):
+class ImageStruct(ctypes.Structure):
     _fields_ = [
         ("row", _P),
         ("column", _P),
         ("finish", _P),
-        ("across", Axis),
-        ("down", Axis),
+        ("across", AxisStruct),
+        ("down", AxisStruct),
         ("table", _P),
-        ("affine", Affine),
+        ("affine", AffineStruct),
         ("grey", _U16 * 3),
         *((name, _U16) for name in ("window_x", "window_y", "canvas_width", "canvas_height", "left", "top")),
         ("grey_bits", _U8),
@@ -68,9 +68,9 @@ class Image(ctypes.Structure):
     ]
 
 
-class HostImage(ctypes.Structure):
+class HostImageStruct(ctypes.Structure):
     _fields_ = [
-        ("image", Image),
+        ("image", ImageStruct),
         ("row_bytes", _U32),
         ("groups", _U32),
         *((name, _P) for name in ("places", "near", "far", "order", "weights", "ahead")),
@@ -82,14 +82,14 @@ class HostImage(ctypes.Structure):
     ]
 
 
-class Audio(ctypes.Structure):
+class AudioStruct(ctypes.Structure):
     _fields_ = [
         *((n, _P) for n in ("window", "sines", "logs", "roots", "first", "count", "weights", "cosines")),
         ("samples", _U32),
         ("step", _U32),
         *((n, _I32) for n in ("lead", "mantissa", "exponent", "base_exponent")),
         ("factor", ctypes.c_int64),
-        ("affine", Affine),
+        ("affine", AffineStruct),
         *((n, _U16) for n in ("frames", "length", "mirror", "inset", "fft", "bins", "last_bin", "features")),
         *((n, _U8) for n in ("power", "peak", "pad", "is_floor")),
     ]
@@ -178,7 +178,7 @@ def vector_code(library: ctypes.CDLL) -> str:
     return library.ar_host_vector().decode()
 
 
-def fill_vector(struct: HostImage, vector: Vector) -> None:
+def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:
     """The fields for vector code; ``vector`` holds the memory that they point to."""
     fill(struct, vector.numbers)
     for name, table in vector.tables.items():

@@ -13,14 +13,14 @@ from arenite.converters.processing.post_values import (
     INT32,
     REAL_BITS,
     exponential,
+    floats_of_keys,
     keys,
-    of_keys,
-    real,
+    real_fixed_point,
     sigmoid,
 )
 
 #: The most a coordinate can be, in parts of the input.
-MOST = 16 << REAL_BITS
+MAX_COORDINATE = 16 << REAL_BITS
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
         count = min(count, _whole(plan, outputs[plan.outputs[3]].reshape(-1)[0:1]))
     rows = np.arange(count)
     columns = np.arange(plan.first_class, plan.classes)[None]
-    found = keys(scores[plan.score.first + rows[:, None] * plan.score.step + columns * plan.score.field])
-    best = found.argmax(axis=1)
-    key = found[rows, best]
+    class_keys = keys(scores[plan.score.first + rows[:, None] * plan.score.step + columns * plan.score.field])
+    best = class_keys.argmax(axis=1)
+    key = class_keys[rows, best]
     best = best + plan.first_class
     if plan.object is not None:
         objects = keys(scores[plan.object.first + rows * plan.object.step])
-        key = np.where(objects >= plan.least_object, _times(plan, objects, key), INT32[0] - 1)
+        key = np.where(objects >= plan.least_object, _score_products(plan, objects, key), INT32[0] - 1)
     order = [int(i) for i in np.argsort(-key, kind="stable") if key[i] >= plan.least][: plan.candidates]
     candidates = []
     for i in order:
@@ -59,10 +59,10 @@ def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
             labels = outputs[plan.outputs[2]].reshape(-1)
             index = _whole(plan, labels[plan.label.first + i * plan.label.step :][:1]) & 0xFFFF
         candidates.append(_decode(plan, boxes, i, int(key[i]), index))
-    return _average(plan, candidates) if plan.nms.average else _drop(plan, candidates)
+    return _average_overlaps(plan, candidates) if plan.nms.average else _suppress_overlaps(plan, candidates)
 
 
-def _drop(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
+def _suppress_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
     kept: list[Box] = []
     for box in candidates:
         if len(kept) == plan.nms.most:
@@ -72,7 +72,7 @@ def _drop(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
     return kept
 
 
-def _average(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
+def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
     kept: list[Box] = []
     while candidates and len(kept) < plan.nms.most:
         best = candidates[0]
@@ -91,14 +91,14 @@ def _average(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
 
 def _whole(plan: BoxesPlan, stored: np.ndarray) -> int:
     """A class, or a number of boxes: the nearest whole number."""
-    return max((int(real(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
+    return max((int(real_fixed_point(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
 
 
-def _times(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Keys of the products."""
     if plan.weights.dtype == "float32":
         with np.errstate(all="ignore"):
-            return keys(of_keys(objects) * of_keys(scores))
+            return keys(floats_of_keys(objects) * floats_of_keys(scores))
     above = [np.maximum(v - plan.object_zero, 0) for v in (objects, scores)]
     return (above[0] * above[1]) >> 2
 
@@ -106,9 +106,9 @@ def _times(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarr
 def _weight(plan: BoxesPlan, key: int) -> int:
     stored = np.array([key])
     if plan.weights.dtype == "float32":
-        stored = of_keys(stored)
-    weight = int(real(plan.weights, stored)[0])
-    return min(max(sigmoid(weight) if plan.logits else weight, 1), MOST)
+        stored = floats_of_keys(stored)
+    weight = int(real_fixed_point(plan.weights, stored)[0])
+    return min(max(sigmoid(weight) if plan.logits else weight, 1), MAX_COORDINATE)
 
 
 def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) -> Box:
@@ -120,10 +120,10 @@ def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) 
     x = 0 if plan.x_first else 1
     spans = []
     for axis, (first, second) in enumerate(((1 - x, 3 - x), (x, 2 + x))):
-        middle = int(real(plan.centres, number(first), axis)[0])
-        size = int(real(plan.centres if plan.corners else plan.sizes, number(second), axis)[0])
+        middle = int(real_fixed_point(plan.centres, number(first), axis)[0])
+        size = int(real_fixed_point(plan.centres if plan.corners else plan.sizes, number(second), axis)[0])
         if plan.corners:
-            start = _cut(middle, -MOST)
+            start = _cut(middle, -MAX_COORDINATE)
             spans.append((start, _cut(size, start)))
             continue
         if plan.exponential:
@@ -131,14 +131,14 @@ def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) 
         if plan.anchors is not None:
             size = (size * int(plan.anchors[row, 2 + axis])) >> ANCHOR_BITS
         size = _cut(size, 0)
-        start = _cut(_placed(plan, middle, row, axis), -MOST) - (size >> 1)
+        start = _cut(_placed(plan, middle, row, axis), -MAX_COORDINATE) - (size >> 1)
         spans.append((start, start + size))
     points = []
     for k in range(plan.points):
         at = plan.point_first + k * plan.point_values
         for axis, field in ((1, x), (0, 1 - x)):
-            value = int(real(plan.centres, number(at + field), axis)[0])
-            points.append(_cut(_placed(plan, value, row, axis), -MOST))
+            value = int(real_fixed_point(plan.centres, number(at + field), axis)[0])
+            points.append(_cut(_placed(plan, value, row, axis), -MAX_COORDINATE))
     (top, bottom), (left, right) = spans
     return Box(top, left, bottom, right, key, index, row, tuple(points))
 
@@ -152,7 +152,7 @@ def _placed(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
 
 
 def _cut(value: int, low: int) -> int:
-    return min(max(value, low), MOST)
+    return min(max(value, low), MAX_COORDINATE)
 
 
 def _overlap(plan: BoxesPlan, a: Box, b: Box) -> bool:

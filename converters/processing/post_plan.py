@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.post_values import (
     REAL_BITS,
-    Values,
-    least_key,
+    TensorReader,
     tensor_of,
+    threshold_key,
     values_of,
 )
 from arenite.converters.processing.steps_post import Mse, Postprocessing, TopK
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
 
 #: Differences are cut to this, so that 8192 squares sum below 2^63.
-MOST_DIFFERENCE = 1 << 25
-MOST_ELEMENTS = 8192
+MAX_DIFFERENCE = 1 << 25
+MAX_ELEMENTS_MSE = 8192
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class TopKPlan:
     dtype: str
     count: int
     least: int  # the smallest key that counts; of a softmax the smallest probability, in REAL_BITS
-    values: Values | None  # with softmax
+    values: TensorReader | None  # with softmax
 
 
 @dataclass(frozen=True)
 class MsePlan:
     step: Mse
-    input: Values
-    output: Values
+    input: TensorReader
+    output: TensorReader
     count: int
     unit: float  # float32: of the sum of squares
 
@@ -57,9 +57,9 @@ def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[
     if isinstance(first, Mse):
         return _mse(first, inputs, outputs)
     if first.do in ("points", "mask"):
-        from arenite.converters.processing.post_plan_spread import plan_spread
+        from arenite.converters.processing.post_plan_spread import plan_points_or_mask
 
-        return plan_spread(first, inputs, outputs)
+        return plan_points_or_mask(first, inputs, outputs)
     from arenite.converters.processing.post_plan_boxes import plan_detector
 
     return plan_detector(spec, inputs, outputs)
@@ -69,7 +69,7 @@ def _top_k(step: TopK, outputs: Sequence[Tensor]) -> TopKPlan:
     tensor = tensor_of(outputs, step.output, "output")
     if not step.softmax:
         return TopKPlan(
-            step, tensor.dtype, tensor.elements, least_key(tensor, step.threshold, step.logits), None
+            step, tensor.dtype, tensor.elements, threshold_key(tensor, step.threshold, step.logits), None
         )
     least = round((step.threshold or 0.0) * (1 << REAL_BITS))
     return TopKPlan(step, tensor.dtype, tensor.elements, least, values_of(tensor, 1.0))
@@ -77,7 +77,7 @@ def _top_k(step: TopK, outputs: Sequence[Tensor]) -> TopKPlan:
 
 def _mse(step: Mse, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> MsePlan:
     a, b = tensor_of(inputs, step.input, "input"), tensor_of(outputs, step.output, "output")
-    if a.elements != b.elements or a.elements > MOST_ELEMENTS:
-        raise bad(f"MSE: input and output have {a.elements} and {b.elements} values.")
+    if a.elements != b.elements or a.elements > MAX_ELEMENTS_MSE:
+        raise record_error(f"MSE: input and output have {a.elements} and {b.elements} values.")
     unit = float(np.float32(1.0 / (a.elements * 2.0 ** (2 * REAL_BITS))))
     return MsePlan(step, values_of(a, 1.0), values_of(b, 1.0), a.elements, unit)

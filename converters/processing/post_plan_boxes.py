@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.post_values import (
     ANCHOR_BITS,
     INT32,
-    MOST_ROWS,
+    MAX_ROWS,
     REAL_BITS,
-    Values,
-    least_key,
+    TensorReader,
     tensor_of,
+    threshold_key,
     values_of,
 )
 from arenite.converters.processing.steps_post import Boxes, Nms, Postprocessing
@@ -23,7 +23,7 @@ from arenite.converters.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Layout:
+class ElementLayout:
     """Field ``f`` of row ``i`` is element ``first + i * step + f * field`` of its tensor."""
 
     first: int
@@ -36,13 +36,13 @@ class BoxesPlan:
     """``centres`` and ``sizes`` have channel 0 for y, 1 for x; ``weights`` 0 for keys, 1 for given classes."""
 
     outputs: tuple[int, int, int | None, int | None]  # of boxes, scores, classes, count
-    centres: Values
-    sizes: Values
-    weights: Values
-    box: Layout
-    score: Layout
-    object: Layout | None  # objectness
-    label: Layout | None  # given classes
+    centres: TensorReader
+    sizes: TensorReader
+    weights: TensorReader
+    box: ElementLayout
+    score: ElementLayout
+    object: ElementLayout | None  # objectness
+    label: ElementLayout | None  # given classes
     labels: str  # dtype of given classes and their number
     count: int  # rows
     first_class: int
@@ -71,9 +71,9 @@ def plan_detector(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Seque
     if isinstance(first, Boxes):
         assert isinstance(nms, Nms)
         return plan_boxes(first, nms, outputs)
-    from arenite.converters.processing.post_plan_detect import plan_others
+    from arenite.converters.processing.post_plan_detect import plan_yolo_or_detections
 
-    return plan_others(first, nms, inputs, outputs)
+    return plan_yolo_or_detections(first, nms, inputs, outputs)
 
 
 def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
@@ -82,16 +82,16 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
     anchors = anchor_table(step)
     count = len(anchors) if anchors is not None else boxes.shape[-2] if len(boxes.shape) > 1 else 0
     if not count or boxes.elements % count or scores.elements % count or boxes.elements // count < 4:
-        raise bad(
+        raise record_error(
             f"Boxes: there are {count} anchors, but {boxes.elements} values of boxes and {scores.elements} of scores."
         )
     stride, classes = boxes.elements // count, scores.elements // count
     if classes <= int(step.background):
-        raise bad("Boxes: a box has one score, and that one is of the background.")
-    if max(count, stride, classes) > MOST_ROWS:
-        raise bad(f"Boxes: there are {count} anchors, expected at most {MOST_ROWS:,}.")
+        raise record_error("Boxes: a box has one score, and that one is of the background.")
+    if max(count, stride, classes) > MAX_ROWS:
+        raise record_error(f"Boxes: there are {count} anchors, expected at most {MAX_ROWS:,}.")
     if stride < 4 + 2 * step.points:
-        raise bad(
+        raise record_error(
             f"Boxes: {step.points} points want {4 + 2 * step.points} values of a box, there are {stride}."
         )
     return BoxesPlan(
@@ -99,15 +99,15 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
         centres=values_of(boxes, step.centre_scale, step.centre_scale),
         sizes=values_of(boxes, step.size_scale, step.size_scale),
         weights=values_of(scores, 1.0),
-        box=Layout(0, stride, 1),
-        score=Layout(0, classes, 1),
+        box=ElementLayout(0, stride, 1),
+        score=ElementLayout(0, classes, 1),
         object=None,
         label=None,
         labels="float32",
         count=count,
         first_class=int(step.background),
         classes=classes,
-        least=least_key(scores, step.threshold, step.logits),
+        least=threshold_key(scores, step.threshold, step.logits),
         least_object=INT32[0],
         candidates=step.candidates,
         nms=nms,
@@ -137,15 +137,15 @@ def input_sides(inputs: Sequence[Tensor]) -> tuple[int, int]:
         return shape[1], shape[2]
     if len(shape) == 4 and shape[1] in (1, 3, 4):
         return shape[2], shape[3]
-    raise bad("Coordinates are in pixels, but the model's first input is no picture.")
+    raise record_error("Coordinates are in pixels, but the model's first input is no picture.")
 
 
 def anchor_table(step: Boxes) -> np.ndarray | None:
     """uint16 [anchors, 4]: centre y, x, height, width, 1 as 2^15; None without anchors."""
     if step.grid:
         cells = sum(height * width * each for height, width, each in step.grid)
-        if cells > MOST_ROWS:
-            raise bad(f"Boxes: the grid has {cells:,} anchors, expected at most {MOST_ROWS:,}.")
+        if cells > MAX_ROWS:
+            raise record_error(f"Boxes: the grid has {cells:,} anchors, expected at most {MAX_ROWS:,}.")
         rows = [
             ((y + 0.5) / height, (x + 0.5) / width, 1.0, 1.0)
             for height, width, each in step.grid

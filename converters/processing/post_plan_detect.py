@@ -6,22 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.post_plan_boxes import (
     BoxesPlan,
-    Layout,
+    ElementLayout,
     input_sides,
     key_scale,
     key_zero,
 )
 from arenite.converters.processing.post_values import (
     INT32,
-    MOST_ROWS,
+    MAX_ROWS,
     REAL_BITS,
-    Values,
+    TensorReader,
     affine_of,
-    least_key,
     tensor_of,
+    threshold_key,
     values_of,
 )
 from arenite.converters.processing.steps_detect import Detections, Yolo
@@ -29,7 +29,9 @@ from arenite.converters.processing.steps_post import Nms
 from arenite.converters.tensor import Tensor
 
 
-def plan_others(step: object, nms: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
+def plan_yolo_or_detections(
+    step: object, nms: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> BoxesPlan:
     """Raises ``UsageError`` for outputs of other shapes or types."""
     if isinstance(step, Detections):
         return plan_detections(step, inputs, outputs)
@@ -47,27 +49,27 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
     start = 5 if step.objectness else 4
     marks = step.points * step.point_values
     classes = step.classes or fields - start - marks
-    if classes < 1 or start + classes + marks > fields or max(rows, fields) > MOST_ROWS:
-        raise bad(
+    if classes < 1 or start + classes + marks > fields or max(rows, fields) > MAX_ROWS:
+        raise record_error(
             f"YOLO: the output of {'x'.join(map(str, tensor.shape))} has {rows} boxes of {fields} numbers; expected "
-            f"at most {MOST_ROWS:,}, of at least {start + max(classes, 1) + marks}."
+            f"at most {MAX_ROWS:,}, of at least {start + max(classes, 1) + marks}."
         )
     pace, field = (1, rows) if columns else (fields, 1)
     sides = _unit(step.unit, inputs)
     square = 4 * tensor.scale**2 if step.objectness and tensor.dtype != "float32" else 0.0
-    least = least_key(tensor, step.threshold, step.logits)
+    least = threshold_key(tensor, step.threshold, step.logits)
     weights = values_of(tensor, 1.0)
     if square:
         # A key is a fourth of the product of two numbers, each above its zero point.
-        weights = Values(tensor.dtype, replace(affine_of((tensor, 4 * tensor.scale)), offset=(0,)))
+        weights = TensorReader(tensor.dtype, replace(affine_of((tensor, 4 * tensor.scale)), offset=(0,)))
     return BoxesPlan(
         outputs=(step.output, step.output, None, None),
         centres=values_of(tensor, *sides),
         sizes=values_of(tensor, *sides),
         weights=weights,
-        box=Layout(0, pace, field),
-        score=Layout(start * field, pace, field),
-        object=Layout(4 * field, pace) if step.objectness else None,
+        box=ElementLayout(0, pace, field),
+        score=ElementLayout(start * field, pace, field),
+        object=ElementLayout(4 * field, pace) if step.objectness else None,
         label=None,
         labels="float32",
         count=rows,
@@ -96,30 +98,30 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         boxes = scores = labels = tensor_of(outputs, step.output, "output")
         rows, fields = _matrix(boxes)
         places = (step.output, step.output, step.output, None)
-        layouts = (Layout(0, fields, 1), Layout(4, fields), Layout(5, fields))
+        layouts = (ElementLayout(0, fields, 1), ElementLayout(4, fields), ElementLayout(5, fields))
         if fields < 6:
-            raise bad(f"Detections: a row of output {step.output} has {fields} numbers, expected 6.")
+            raise record_error(f"Detections: a row of output {step.output} has {fields} numbers, expected 6.")
     else:
         indices = (step.boxes, step.scores, step.classes)
         boxes, scores, labels = (tensor_of(outputs, i, "output") for i in indices)
         rows = scores.elements
         places = (*indices, step.count)  # type: ignore[assignment]
-        layouts = (Layout(0, 4, 1), Layout(0, 1), Layout(0, 1))
+        layouts = (ElementLayout(0, 4, 1), ElementLayout(0, 1), ElementLayout(0, 1))
         if boxes.elements != 4 * rows or labels.elements != rows:
-            raise bad(
+            raise record_error(
                 f"Detections: there are {rows} scores, but {boxes.elements} values of boxes and "
                 f"{labels.elements} of classes."
             )
         if step.count is not None and tensor_of(outputs, step.count, "output").dtype != labels.dtype:
-            raise bad("Detections: classes and count are of different types.")
-    if rows > MOST_ROWS:
-        raise bad(f"Detections: there are {rows} boxes, expected at most {MOST_ROWS:,}.")
+            raise record_error("Detections: classes and count are of different types.")
+    if rows > MAX_ROWS:
+        raise record_error(f"Detections: there are {rows} boxes, expected at most {MAX_ROWS:,}.")
     sides = _unit(step.unit, inputs)
     return BoxesPlan(
         outputs=places,
         centres=values_of(boxes, *sides),
         sizes=values_of(boxes, *sides),
-        weights=Values(scores.dtype, affine_of((scores, 1.0), (labels, 1.0))),
+        weights=TensorReader(scores.dtype, affine_of((scores, 1.0), (labels, 1.0))),
         box=layouts[0],
         score=layouts[1],
         object=None,
@@ -128,7 +130,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         count=rows,
         first_class=0,
         classes=1,
-        least=least_key(scores, step.threshold, False),
+        least=threshold_key(scores, step.threshold, False),
         least_object=INT32[0],
         candidates=step.most,
         # A box can overlap no other by more than all of it: all of them stay.
@@ -145,7 +147,7 @@ def _matrix(tensor: Tensor) -> tuple[int, int]:
     """The last two sides; those before must be 1."""
     shape = tensor.shape
     if len(shape) < 2 or tensor.elements != shape[-1] * shape[-2]:
-        raise bad(f"The output '{tensor.name}' of {'x'.join(map(str, shape))} is no table of boxes.")
+        raise record_error(f"The output '{tensor.name}' of {'x'.join(map(str, shape))} is no table of boxes.")
     return shape[-2], shape[-1]
 
 

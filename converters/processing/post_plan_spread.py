@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.converters.processing.fields import bad
-from arenite.converters.processing.post_plan_boxes import Layout, input_sides
-from arenite.converters.processing.post_values import MOST_ROWS, Values, affine_of, least_key, tensor_of
+from arenite.converters.processing.fields import record_error
+from arenite.converters.processing.post_plan_boxes import ElementLayout, input_sides
+from arenite.converters.processing.post_values import (
+    MAX_ROWS,
+    TensorReader,
+    affine_of,
+    tensor_of,
+    threshold_key,
+)
 from arenite.converters.processing.steps_spread import Mask, Points
 from arenite.converters.tensor import Tensor
 
@@ -20,7 +26,7 @@ _CLASS_BYTES = {"int32": 4, "int64": 8}
 @dataclass(frozen=True)
 class PointsPlan:
     step: Points
-    values: Values  # channels: y, x, score
+    values: TensorReader  # channels: y, x, score
     count: int
     y: int  # which of a point's numbers
     x: int
@@ -32,7 +38,7 @@ class PointsPlan:
 class MaskPlan:
     step: Mask
     dtype: str
-    pixel: Layout  # fields are channels
+    pixel: ElementLayout  # fields are channels
     shape: tuple[int, int]
     first: int
     last: int  # channels first to last - 1
@@ -40,7 +46,9 @@ class MaskPlan:
     given: bool = False  # the output holds classes, not scores: dtype and pixel are of their lowest bytes
 
 
-def plan_spread(step: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PointsPlan | MaskPlan:
+def plan_points_or_mask(
+    step: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> PointsPlan | MaskPlan:
     """Raises ``UsageError`` for outputs of other shapes or types."""
     if isinstance(step, Points):
         return _plan_points(step, inputs, outputs)
@@ -51,17 +59,17 @@ def plan_spread(step: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor
 def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PointsPlan:
     tensor = tensor_of(outputs, step.output, "output")
     count = tensor.elements // step.values
-    if tensor.elements % step.values or count > MOST_ROWS:
-        raise bad(f"Points: the output has {tensor.elements} values, no points of {step.values}.")
+    if tensor.elements % step.values or count > MAX_ROWS:
+        raise record_error(f"Points: the output has {tensor.elements} values, no points of {step.values}.")
     height, width = input_sides(inputs) if step.unit == "pixels" else (1, 1)
     channels = ((tensor, 1.0 / height), (tensor, 1.0 / width), (tensor, 1.0))
     presence = None
     if step.presence is not None:
         there = tensor_of(outputs, step.presence, "output")
-        presence = (step.presence, least_key(there, step.threshold, step.presence_logits))
+        presence = (step.presence, threshold_key(there, step.threshold, step.presence_logits))
     return PointsPlan(
         step,
-        Values(tensor.dtype, affine_of(*channels)),
+        TensorReader(tensor.dtype, affine_of(*channels)),
         count,
         y=int(step.order == "xy"),
         x=int(step.order == "yx"),
@@ -78,15 +86,15 @@ def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
     if len(shape) == 2:
         shape = (1, *shape) if step.planes else (*shape, 1)
     if len(shape) != 3:
-        raise bad(
+        raise record_error(
             f"Mask: the output of {'x'.join(map(str, tensor.shape))} has no height, width and channels."
         )
     height, width, channels = (*shape[1:], shape[0]) if step.planes else shape
     if given and channels == 1:
-        pixel = Layout(0, _CLASS_BYTES[tensor.dtype])
+        pixel = ElementLayout(0, _CLASS_BYTES[tensor.dtype])
         return MaskPlan(step, "uint8", pixel, (height, width), 0, 1, 0, given=True)
     if given or channels > 256 or (step.channel is not None and step.channel >= channels):
-        raise bad(
+        raise record_error(
             f"Mask: there are {channels} channels of {tensor.dtype}, expected one of classes, or at most 256 of "
             "scores and more than channel says."
         )
@@ -94,9 +102,9 @@ def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
     return MaskPlan(
         step,
         tensor.dtype,
-        Layout(0, 1, height * width) if step.planes else Layout(0, channels, 1),
+        ElementLayout(0, 1, height * width) if step.planes else ElementLayout(0, channels, 1),
         (height, width),
         first=0 if alone is None else alone,
         last=channels if alone is None else alone + 1,
-        least=least_key(tensor, step.threshold, step.logits),
+        least=threshold_key(tensor, step.threshold, step.logits),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from arenite.converters.processing.native_structs import Affine, address, affine_fields, fill
-from arenite.converters.processing.post_values import TYPE_CODES, Values, exp_table
+from arenite.converters.processing.native_structs import AffineStruct, address, affine_fields, fill
+from arenite.converters.processing.post_values import TYPE_CODES, TensorReader, exp_table
 
 if TYPE_CHECKING:
     from arenite.converters.processing.post_plan import MsePlan, TopKPlan
-    from arenite.converters.processing.post_plan_boxes import BoxesPlan, Layout
+    from arenite.converters.processing.post_plan_boxes import BoxesPlan, ElementLayout
     from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
 
 _P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
@@ -27,7 +27,7 @@ class ScoredStruct(ctypes.Structure):
 class SoftmaxStruct(ctypes.Structure):
     _fields_ = [
         ("powers", _P),
-        ("values", Affine),
+        ("values", AffineStruct),
         *((n, _U32) for n in ("dtype", "count", "k")),
         ("least", _I32),
     ]
@@ -45,7 +45,7 @@ class BoxesStruct(ctypes.Structure):
     _fields_ = [
         ("anchors", _P),
         ("powers", _P),
-        *((n, Affine) for n in ("centres", "sizes", "weights")),
+        *((n, AffineStruct) for n in ("centres", "sizes", "weights")),
         *((n, LayoutStruct) for n in ("box", "score", "object", "label")),
         *((n, _I32) for n in ("least", "least_object", "iou")),
         *((n, _U32) for n in ("boxes_dtype", "scores_dtype", "labels_dtype")),
@@ -59,8 +59,8 @@ class BoxesStruct(ctypes.Structure):
 
 class SquaresStruct(ctypes.Structure):
     _fields_ = [
-        ("input", Affine),
-        ("output", Affine),
+        ("input", AffineStruct),
+        ("output", AffineStruct),
         ("unit", ctypes.c_float),
         *((n, _U32) for n in ("input_dtype", "output_dtype", "count")),
     ]
@@ -69,7 +69,7 @@ class SquaresStruct(ctypes.Structure):
 class LandmarksStruct(ctypes.Structure):
     _fields_ = [
         ("powers", _P),
-        ("values", Affine),
+        ("values", AffineStruct),
         ("dtype", _U32),
         ("count", _U16),
         ("step", _U16),
@@ -89,7 +89,7 @@ class SegmentsStruct(ctypes.Structure):
     ]
 
 
-def values_fields(values: Values) -> dict[str, Any]:
+def values_fields(values: TensorReader) -> dict[str, Any]:
     """The fields of the ``ar_affine`` that reads a tensor."""
     return affine_fields(values.affine, values.dtype)
 
@@ -99,7 +99,7 @@ def softmax_fields(plan: TopKPlan) -> dict[str, Any]:
     return {"dtype": TYPE_CODES[plan.dtype], "count": plan.count, "k": plan.step.k, "least": plan.least}
 
 
-def layout_fields(layout: Layout | None) -> dict[str, Any]:
+def layout_fields(layout: ElementLayout | None) -> dict[str, Any]:
     """The fields of ``ar_layout``."""
     if layout is None:
         return {"first": 0, "step": 0, "field": 0}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.levels import Affine, _fixed
 from arenite.converters.tensor import Tensor
 from arenite.errors import UsageError
@@ -20,7 +20,7 @@ ANCHOR_BITS = 15
 EXP_BITS = 30
 LOG2E = round(math.log2(math.e) * (1 << 28))
 #: What post.h holds in 16 bits.
-MOST_ROWS = 65535
+MAX_ROWS = 65535
 
 INT32 = (-(2**31), 2**31 - 1)
 #: Of the TFLite schema's TensorType, as post.h has them.
@@ -29,7 +29,7 @@ TYPES = tuple(TYPE_CODES)
 
 
 @dataclass(frozen=True)
-class Values:
+class TensorReader:
     """How to read a tensor: ``affine`` takes stored integers, and float32 with 16 fractional bits, to ``REAL_BITS``,
     each of its channels by another factor."""
 
@@ -40,7 +40,7 @@ class Values:
 def tensor_of(tensors: Sequence[Tensor], index: int, what: str) -> Tensor:
     """Raises ``UsageError`` for one that is not there, or cannot be read."""
     if index >= len(tensors):
-        raise bad(f"Postprocessing speaks of {what} {index}, but the model has {len(tensors)}.")
+        raise record_error(f"Postprocessing speaks of {what} {index}, but the model has {len(tensors)}.")
     tensor = tensors[index]
     quantised = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
     if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantised) or not tensor.elements:
@@ -51,9 +51,9 @@ def tensor_of(tensors: Sequence[Tensor], index: int, what: str) -> Tensor:
     return tensor
 
 
-def values_of(tensor: Tensor, *divide: float) -> Values:
+def values_of(tensor: Tensor, *divide: float) -> TensorReader:
     """One channel for each number that values are divided by."""
-    return Values(tensor.dtype, affine_of(*((tensor, 1.0 / by) for by in divide)))
+    return TensorReader(tensor.dtype, affine_of(*((tensor, 1.0 / by) for by in divide)))
 
 
 def affine_of(*channels: tuple[Tensor, float]) -> Affine:
@@ -69,7 +69,7 @@ def affine_of(*channels: tuple[Tensor, float]) -> Affine:
     return Affine(tuple(offsets), tuple(multipliers), tuple(shifts), none, 0, *INT32)
 
 
-def least_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
+def threshold_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
     """The smallest key of a value that reaches the threshold."""
     if threshold is None:
         return INT32[0]
@@ -89,13 +89,13 @@ def keys(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), INT32[0], turned)
 
 
-def of_keys(found: np.ndarray) -> np.ndarray:
+def floats_of_keys(found: np.ndarray) -> np.ndarray:
     """The float32 that keys stand for."""
     bits = np.where(found < 0, -(2**31) - found - 1, found)
     return bits.astype(np.int32).view(np.float32)
 
 
-def real(values: Values, stored: np.ndarray, channel: int = 0) -> np.ndarray:
+def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0) -> np.ndarray:
     """int64 in ``REAL_BITS``."""
     map = values.affine
     if stored.dtype.kind == "f":
@@ -120,7 +120,7 @@ def exponential(value: int) -> int:
     return _power_of_two(power) >> (EXP_BITS - REAL_BITS - (power >> REAL_BITS))
 
 
-def falling(value: int) -> int:
+def negative_exponential(value: int) -> int:
     """e^-value in ``EXP_BITS``, ``value`` at least 0 in ``REAL_BITS``; 0 beyond 20."""
     if value > 20 << REAL_BITS:
         return 0

@@ -1,7 +1,7 @@
 """How each library resizes: for each output position along an axis, the source positions that it reads, and weights.
 
 Both axes of a picture are resampled alone, first along rows, then along columns. What comes between and after them is
-the ``flavour``:
+the ``resample_kind``:
 
     bytes     each axis ends in a rounded byte: what Pillow does (and every nearest neighbour)
     opencv    bilinear with 11-bit weights and OpenCV's own shifts between
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 
 #: Fractional bits of weights, but for OpenCV's bilinear.
 WEIGHT_BITS = 22
@@ -47,7 +47,7 @@ class Axis:
         return Axis(self.start[first : first + count], self.weights[first : first + count])
 
 
-def flavour(method: str, convention: str) -> str:
+def resample_kind(method: str, convention: str) -> str:
     if method == "nearest" or convention == "pil":
         return "bytes"
     if convention == "opencv":
@@ -72,7 +72,9 @@ def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = 
             return _axis(size, [(s, [_pil_weight(w) for w in ws]) for s, ws in spans])
     elif method == "area":
         if convention == "opencv" and outputs > size:
-            raise bad("OpenCV's area method enlarges by another rule: only shrinking by area is supported.")
+            raise record_error(
+                "OpenCV's area method enlarges by another rule: only shrinking by area is supported."
+            )
         spans = _area(size, outputs)
     elif convention == "opencv":
         return _opencv_bilinear(size, outputs, down)
@@ -182,9 +184,9 @@ def _opencv_bilinear(size: int, outputs: int, down: bool) -> Axis:
 
 def _whole(weights: list[float]) -> list[int]:
     """Weights in ``WEIGHT_BITS`` that sum to one exactly: the largest takes what rounding leaves."""
-    found = [round(w * (1 << WEIGHT_BITS)) for w in weights]
-    found[found.index(max(found))] += (1 << WEIGHT_BITS) - sum(found)
-    return found
+    integer_weights = [round(w * (1 << WEIGHT_BITS)) for w in weights]
+    integer_weights[integer_weights.index(max(integer_weights))] += (1 << WEIGHT_BITS) - sum(integer_weights)
+    return integer_weights
 
 
 def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:

@@ -21,13 +21,13 @@ from arenite.converters.processing.frameworks import Frameworks
 from arenite.converters.processing.skew_audio import SoundSteps
 from arenite.converters.processing.skew_image import expected, levels_of
 from arenite.converters.processing.skew_pipeline import Pipeline, compare_pipeline, function_named
-from arenite.converters.processing.skew_report import Skew, StepSkew, Sums
-from arenite.converters.processing.spec import Normalise, Preprocessing, Quantise
+from arenite.converters.processing.skew_report import DifferenceSums, SkewReport, StepSkewResult
+from arenite.converters.processing.spec import Normalize, Preprocessing, Quantize
 from arenite.converters.processing.steps_audio import AudioSource
 from arenite.converters.processing.steps_image import Colour, Crop, Letterbox, Resize
 from arenite.errors import UsageError
 
-__all__ = ["Skew", "StepSkew", "check_skew"]
+__all__ = ["SkewReport", "StepSkewResult", "check_skew"]
 
 
 def check_skew(
@@ -36,7 +36,7 @@ def check_skew(
     *,
     pipeline: str | Pipeline | None = None,
     make_environments: bool = False,
-) -> Skew:
+) -> SkewReport:
     """Compare the steps of ``spec`` with the training libraries, on samples.
 
     Args:
@@ -53,12 +53,12 @@ def check_skew(
         raise UsageError("There is nothing to compare on.", "Give some pictures or sounds.")
     call = function_named(pipeline) if isinstance(pipeline, str) else pipeline
     data = [_read(spec, source) for source in sources]
-    sums: dict[str, Sums] = {}
+    sums: dict[str, DifferenceSums] = {}
     gather = _sound if isinstance(spec.source, AudioSource) else _picture
     with Frameworks(make=make_environments) as frameworks:
         for value in data:
             for name, unit, found, ours in gather(spec, value, frameworks):
-                place = sums.setdefault(name, Sums(name, unit))
+                place = sums.setdefault(name, DifferenceSums(name, unit))
                 if isinstance(found, str):
                     place.skip(found)
                 else:
@@ -68,7 +68,7 @@ def check_skew(
     if call is not None:
         own, advice = compare_pipeline(spec, sources, data, call)
         steps.append(own)
-    return Skew(tuple(steps), len(data), advice)
+    return SkewReport(tuple(steps), len(data), advice)
 
 
 def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
@@ -83,13 +83,15 @@ _Found = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
 
 
 def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
-    before = image.Picture(pixels, order_of(spec.source.format))  # type: ignore[union-attr]
+    before = image.PictureState(pixels, order_of(spec.source.format))  # type: ignore[union-attr]
     for number, (step, after) in enumerate(image.trace(spec.real, before.pixels, before.order)):
         if isinstance(step, (Colour, Crop, Resize, Letterbox)):
             yield f"{number + 1} {step.do}", "levels", expected(step, before, frameworks), levels_of(after)
             before = after
         else:
-            yield from _tail(spec, levels_of(before), after.pixels, levels_of(before).shape[2])
+            yield from _normalize_and_quantize(
+                spec, levels_of(before), after.pixels, levels_of(before).shape[2]
+            )
 
 
 def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
@@ -109,22 +111,24 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
         yield stage, unit, found, ours
         before = made
     real = levels.apply_affine(spec.real, plan.affine, made[..., np.newaxis])
-    yield from _tail(spec, made[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
+    yield from _normalize_and_quantize(spec, made[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
 
 
-def _tail(spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int) -> Iterator[_Found]:
+def _normalize_and_quantize(
+    spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int
+) -> Iterator[_Found]:
     """Normalise, in double precision, and quantise, by LiteRT."""
-    step = levels.normalise_of(spec)
+    step = levels.normalize_step_of(spec)
     parameters = np.array(levels.channel_parameters(spec, channels))
     theirs = (before / step.divide - parameters[:, 0]) / parameters[:, 1]
-    if any(isinstance(s, Normalise) for s in spec.steps):
+    if any(isinstance(s, Normalize) for s in spec.steps):
         # Single precision, and 16 fractional bits of what comes in.
         allowed = 1e-6 * max(float(np.abs(theirs).max(initial=0)), 1.0) + 2.0**-15 / (
             step.divide * float(parameters[:, 1].min())
         )
         yield "normalise", "of its result", (theirs, f"NumPy {np.__version__}", allowed), real
     q = spec.quantise
-    if isinstance(q, Quantise):
-        made = litert_ops.quantise(real, q.dtype, q.scale, q.zero_point)
+    if isinstance(q, Quantize):
+        made = litert_ops.run_quantize(real, q.dtype, q.scale, q.zero_point)
         name = f"LiteRT {version('ai-edge-litert')}"
-        yield "quantise", "steps", (made.astype(np.float64), name, 0.0), levels.quantised(spec, real)
+        yield "quantise", "steps", (made.astype(np.float64), name, 0.0), levels.quantized_values(spec, real)

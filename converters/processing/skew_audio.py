@@ -10,7 +10,7 @@ from arenite.converters.processing.audio import prepare_clip
 from arenite.converters.processing.audio_plan import FEATURE_BITS, AudioPlan
 from arenite.converters.processing.frameworks import Frameworks
 from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource, Fft, Frame, Log, Mel, Mfcc, Window
+from arenite.converters.processing.steps_audio import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
 
 #: What difference is rounding: of a magnitude or a filter relative to the largest, of a logarithm in its own units.
 RELATIVE = 1e-4
@@ -28,7 +28,7 @@ class SoundSteps:
         self.source = spec.source
         kinds = {type(step): step for step in spec.steps}
         self.frame, self.fft, self.log = kinds[Frame], kinds[Fft], kinds[Log]
-        self.window, self.mel, self.mfcc = (kinds.get(k) for k in (Window, Mel, Mfcc))
+        self.window, self.mel, self.mfcc = (kinds.get(k) for k in (AudioWindow, Mel, Mfcc))
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
@@ -44,8 +44,8 @@ class SoundSteps:
     def _spectrum(self, samples: np.ndarray) -> Expected:
         clip = self.real_clip(samples)
         frame, fft, window = self.frame, self.fft, self.window
-        kind = window.kind if isinstance(window, Window) else "none"
-        periodic = not isinstance(window, Window) or window.periodic
+        kind = window.kind if isinstance(window, AudioWindow) else "none"
+        periodic = not isinstance(window, AudioWindow) or window.periodic
         assert isinstance(frame, Frame) and isinstance(fft, Fft)
         tensorflow = self.convention == "tf" and frame.centre == "none" and kind == "hann" and periodic
         if tensorflow and self.frameworks.available("tensorflow"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.processing import litert_ops
 from arenite.converters.processing.frameworks import Frameworks
-from arenite.converters.processing.image import Picture, crop_box, letterboxed, resized
+from arenite.converters.processing.image import PictureState, crop_box, letterbox_box, resized_size
 from arenite.converters.processing.resample import FRACTION_BITS
 from arenite.converters.processing.steps_image import Colour, Crop, Letterbox, Resize
 
@@ -17,12 +17,14 @@ LEVEL = 1.0
 FRACTION = 0.01
 
 
-def levels_of(picture: Picture) -> np.ndarray:
+def levels_of(picture: PictureState) -> np.ndarray:
     """float64 levels from 0 to 255."""
     return picture.pixels / (1 << FRACTION_BITS) if picture.fraction else picture.pixels.astype(np.float64)
 
 
-def expected(step: object, before: Picture, frameworks: Frameworks) -> tuple[np.ndarray, str, float] | str:
+def expected(
+    step: object, before: PictureState, frameworks: Frameworks
+) -> tuple[np.ndarray, str, float] | str:
     """What the library makes of ``before``, as levels; its name and version; what difference is rounding. Or why there
     is nothing to compare with."""
     if isinstance(step, Colour):
@@ -31,9 +33,9 @@ def expected(step: object, before: Picture, frameworks: Frameworks) -> tuple[np.
         x, y, w, h = crop_box(step, *before.size)
         return levels_of(before)[y : y + h, x : x + w], f"NumPy {np.__version__}", 0.0
     if isinstance(step, Resize):
-        return _resize(before, *resized(step, *before.size), step.method, step.convention, frameworks)
+        return _resize(before, *resized_size(step, *before.size), step.method, step.convention, frameworks)
     assert isinstance(step, Letterbox)
-    x, y, w, h = letterboxed(step, *before.size)
+    x, y, w, h = letterbox_box(step, *before.size)
     inner = _resize(before, w, h, step.method, step.convention, frameworks)
     if isinstance(inner, str):
         return inner
@@ -53,7 +55,7 @@ def _channels(pixels: np.ndarray) -> np.ndarray:
     return pixels if pixels.ndim == 3 else pixels[:, :, np.newaxis]
 
 
-def _colour(step: Colour, before: Picture) -> tuple[np.ndarray, str, float] | str:
+def _colour(step: Colour, before: PictureState) -> tuple[np.ndarray, str, float] | str:
     pixels = before.pixels
     if before.fraction or step.to == before.order:
         return "a change of channels alone"
@@ -64,19 +66,19 @@ def _colour(step: Colour, before: Picture) -> tuple[np.ndarray, str, float] | st
             return "needs OpenCV: pip install 'arenite[skew]'"
         names = {"rgb": "RGB", "bgr": "BGR", "grey": "GRAY"}
         code = getattr(cv2, f"COLOR_{names[before.order]}2{names[step.to]}")
-        made = cv2.cvtColor(np.ascontiguousarray(pixels), code)
-        return _channels(np.asarray(made)).astype(np.float64), f"OpenCV {cv2.__version__}", LEVEL
+        library_result = cv2.cvtColor(np.ascontiguousarray(pixels), code)
+        return _channels(np.asarray(library_result)).astype(np.float64), f"OpenCV {cv2.__version__}", LEVEL
     try:
         rgb = _pil(pixels[:, :, ::-1] if before.order == "bgr" else pixels)
     except ImportError:
         return "needs Pillow: pip install 'arenite[skew]'"
-    made = _channels(np.asarray(rgb.convert("L" if step.to == "grey" else "RGB")))
-    made = made[:, :, ::-1] if step.to == "bgr" else made
-    return made.astype(np.float64), f"Pillow {version('pillow')}", LEVEL
+    library_result = _channels(np.asarray(rgb.convert("L" if step.to == "grey" else "RGB")))
+    library_result = library_result[:, :, ::-1] if step.to == "bgr" else library_result
+    return library_result.astype(np.float64), f"Pillow {version('pillow')}", LEVEL
 
 
 def _resize(
-    before: Picture, width: int, height: int, method: str, convention: str, frameworks: Frameworks
+    before: PictureState, width: int, height: int, method: str, convention: str, frameworks: Frameworks
 ) -> tuple[np.ndarray, str, float] | str:
     if convention == "opencv":
         try:
@@ -84,8 +86,8 @@ def _resize(
         except ImportError:
             return "needs OpenCV: pip install 'arenite[skew]'"
         how = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}[method]
-        made = cv2.resize(np.ascontiguousarray(before.pixels), (width, height), interpolation=how)
-        return _channels(np.asarray(made)).astype(np.float64), f"OpenCV {cv2.__version__}", LEVEL
+        library_result = cv2.resize(np.ascontiguousarray(before.pixels), (width, height), interpolation=how)
+        return _channels(np.asarray(library_result)).astype(np.float64), f"OpenCV {cv2.__version__}", LEVEL
     if convention == "pil":
         try:
             from PIL import Image
@@ -93,15 +95,15 @@ def _resize(
             return "needs Pillow: pip install 'arenite[skew]'"
         resampling = Image.Resampling
         how = {"nearest": resampling.NEAREST, "bilinear": resampling.BILINEAR, "area": resampling.BOX}[method]
-        made = np.asarray(_pil(before.pixels).resize((width, height), how))
-        return _channels(made).astype(np.float64), f"Pillow {version('pillow')}", LEVEL
+        library_result = np.asarray(_pil(before.pixels).resize((width, height), how))
+        return _channels(library_result).astype(np.float64), f"Pillow {version('pillow')}", LEVEL
     values = before.pixels.astype(np.float32)
     if convention == "torch" or method == "area":
         framework = "torch" if convention == "torch" else "tensorflow"
         if not frameworks.available(framework):
             return f"needs {framework}, which no environment has yet"
         job = {"op": "resize", "width": width, "height": height, "method": method}
-        made, name = frameworks.run(framework, job, values)
-        return made.astype(np.float64), name, FRACTION
-    made = litert_ops.resize(values, width, height, method, convention)
-    return made.astype(np.float64), f"LiteRT {version('ai-edge-litert')}", FRACTION
+        library_result, name = frameworks.run(framework, job, values)
+        return library_result.astype(np.float64), name, FRACTION
+    library_result = litert_ops.run_resize(values, width, height, method, convention)
+    return library_result.astype(np.float64), f"LiteRT {version('ai-edge-litert')}", FRACTION

@@ -13,9 +13,9 @@ import numpy as np
 
 from arenite.converters.processing import audio, image, levels
 from arenite.converters.processing.colour import order_of
-from arenite.converters.processing.skew_report import StepSkew, Sums
-from arenite.converters.processing.spec import Normalise, Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource, Mel, Window
+from arenite.converters.processing.skew_report import DifferenceSums, StepSkewResult
+from arenite.converters.processing.spec import Normalize, Preprocessing
+from arenite.converters.processing.steps_audio import AudioSource, AudioWindow, Mel
 from arenite.converters.processing.steps_image import PAIRS, Colour, Crop, Letterbox, Resize
 from arenite.errors import UsageError
 
@@ -41,24 +41,26 @@ def compare_pipeline(
     sources: Sequence[str | Path | np.ndarray],
     data: Sequence[np.ndarray],
     call: Pipeline,
-) -> tuple[StepSkew, str]:
+) -> tuple[StepSkewResult, str]:
     """The user's own function against all steps; and what to change where it differs."""
     theirs = []
     for source in sources:
         try:
-            made = np.asarray(call(source if isinstance(source, np.ndarray) else str(source)), np.float64)
+            pipeline_result = np.asarray(
+                call(source if isinstance(source, np.ndarray) else str(source)), np.float64
+            )
         except Exception as error:
             raise UsageError(
                 f"The pipeline fails: {type(error).__name__}: {error}.", "Try it alone on one sample first."
             ) from error
-        theirs.append(made)
-    own = _against(spec, data, theirs)
+        theirs.append(pipeline_result)
+    own = _difference(spec, data, theirs)
     if own.agrees:
         return own, ""
     best, how = own.mean_abs, ""
     for changed, words in _variants(spec):
         try:
-            found = _against(changed, data, theirs)
+            found = _difference(changed, data, theirs)
         except UsageError:
             continue
         if found.mean_abs < best * 0.5:
@@ -68,8 +70,10 @@ def compare_pipeline(
     return own, f"Closer by far, {best:.4g} on average: {how}."
 
 
-def _against(spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> StepSkew:
-    place = Sums("the pipeline as a whole", "of its result")
+def _difference(
+    spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
+) -> StepSkewResult:
+    place = DifferenceSums("the pipeline as a whole", "of its result")
     real = spec.real
     for value, other in zip(data, theirs, strict=True):
         if isinstance(spec.source, AudioSource):
@@ -81,7 +85,7 @@ def _against(spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[n
                 f"The steps make {ours.shape}, the pipeline makes {other.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
-        step = levels.normalise_of(spec)
+        step = levels.normalize_step_of(spec)
         # A level of a pixel, or what is rounding in a logarithm.
         allowed = (0.01 if isinstance(spec.source, AudioSource) else 1.0) / (
             step.divide * min(step.std)
@@ -115,9 +119,9 @@ def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
             for convention in ("tf", "librosa", "htk"):
                 if convention != step.convention:
                     yield changed(f"convention {convention}", convention=convention)
-        elif isinstance(step, Window):
+        elif isinstance(step, AudioWindow):
             yield changed("the other period", periodic=not step.periodic)
-        elif isinstance(step, Normalise):
+        elif isinstance(step, Normalize):
             for divide in (1.0, 127.5, 128.0, 255.0, 256.0):
                 for mean in (0.0, 0.5, 1.0):
                     words = f"divide {divide:g}, mean {mean:g}, std 1"

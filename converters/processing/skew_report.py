@@ -13,7 +13,7 @@ SCHEMA = "arenite.skew/1"
 
 
 @dataclass(frozen=True)
-class StepSkew:
+class StepSkewResult:
     """One step over all samples. ``library`` is "" when nothing could be compared; ``why`` then says why.
 
     ``unit``: of the differences: levels of a pixel, the largest value of a spectrum, or those of the step's result.
@@ -39,15 +39,15 @@ class StepSkew:
 
 
 @dataclass(frozen=True)
-class Skew:
+class SkewReport:
     """``first``: the first step that differs by more than rounding, None when all agree. ``advice``: what to change."""
 
-    steps: tuple[StepSkew, ...]
+    steps: tuple[StepSkewResult, ...]
     samples: int
     advice: str = ""
 
     @property
-    def first(self) -> StepSkew | None:
+    def first(self) -> StepSkewResult | None:
         return next((s for s in self.steps if not s.agrees), None)
 
     @property
@@ -78,11 +78,11 @@ class Skew:
         }
 
 
-class Sums:
+class DifferenceSums:
     """Differences of one step, gathered over samples."""
 
     def __init__(self, step: str, unit: str) -> None:
-        self.found = StepSkew(step, "", unit)
+        self.found = StepSkewResult(step, "", unit)
         self._total = 0.0
 
     def add(self, ours: np.ndarray, theirs: np.ndarray, library: str, allowed: float) -> None:

@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from arenite.converters.processing.fields import bad, build, one_of, record_of, within
+from arenite.converters.processing.fields import (
+    build_record,
+    check_one_of,
+    check_within,
+    record_error,
+    record_of,
+)
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
 from arenite.converters.tensor import Tensor
 from arenite.errors import UsageError
@@ -30,7 +36,7 @@ KEY = "preprocessing"
 
 
 @dataclass(frozen=True)
-class Normalise:
+class Normalize:
     """real = (value / divide - mean) / std, in single precision; ``mean`` and ``std`` one, or one per channel."""
 
     do: ClassVar[str] = "normalise"
@@ -40,14 +46,14 @@ class Normalise:
 
     def __post_init__(self) -> None:
         if self.divide <= 0 or any(s <= 0 for s in self.std):
-            raise bad("Normalise: divide and std must be above 0.")
+            raise record_error("Normalise: divide and std must be above 0.")
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, 3):
-                raise bad(f"Normalise: {name} has {len(values)} values, expected 1 or 3.")
+                raise record_error(f"Normalise: {name} has {len(values)} values, expected 1 or 3.")
 
 
 @dataclass(frozen=True)
-class Quantise:
+class Quantize:
     """stored = real / scale rounded + zero_point, at most what ``dtype`` holds: as LiteRT's QUANTIZE."""
 
     do: ClassVar[str] = "quantise"
@@ -56,15 +62,15 @@ class Quantise:
     zero_point: int = 0
 
     def __post_init__(self) -> None:
-        one_of(self.dtype, ("int8", "uint8", "int16"), "Quantise: dtype")
+        check_one_of(self.dtype, ("int8", "uint8", "int16"), "Quantise: dtype")
         low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[self.dtype]
-        within(self.zero_point, low, high, "Quantise: zero_point")
+        check_within(self.zero_point, low, high, "Quantise: zero_point")
         if not 1e-30 < self.scale < 1e30:
-            raise bad(f"Quantise: scale is {self.scale:g}.")
+            raise record_error(f"Quantise: scale is {self.scale:g}.")
 
 
 _IMAGE: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
-_LAST: tuple[type, ...] = (Normalise, Quantise)
+_LAST: tuple[type, ...] = (Normalize, Quantize)
 
 
 def _sound() -> ModuleType:
@@ -79,7 +85,7 @@ class Preprocessing:
     """A source, and the steps from it to the model's input."""
 
     source: ImageSource | AudioSource
-    steps: tuple[Colour | Crop | Resize | Letterbox | AudioStep | Normalise | Quantise, ...]
+    steps: tuple[Colour | Crop | Resize | Letterbox | AudioStep | Normalize | Quantize, ...]
 
     def __post_init__(self) -> None:
         order = [type(step) for step in self.steps]
@@ -87,26 +93,28 @@ class Preprocessing:
         tail: list[type] = []
         while body and body[-1] in _LAST:
             tail.insert(0, body.pop())
-        if tail not in ([], [Normalise], [Quantise], [Normalise, Quantise]):
-            raise bad("After all other steps comes at most one normalise, and then at most one quantise.")
+        if tail not in ([], [Normalize], [Quantize], [Normalize, Quantize]):
+            raise record_error(
+                "After all other steps comes at most one normalise, and then at most one quantise."
+            )
         picture = isinstance(self.source, ImageSource)
         allowed = _IMAGE if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
                 names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
-                raise bad(
+                raise record_error(
                     f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "  # type: ignore[attr-defined]
                     f"normalise and quantise last, {names}."
                 )
         if not picture:
             _sound().check_order(body)
         elif sum(kind in (Resize, Letterbox) for kind in body) > 1:
-            raise bad("A picture can be resized once.")
+            raise record_error("A picture can be resized once.")
 
     @property
-    def quantise(self) -> Quantise | None:
+    def quantise(self) -> Quantize | None:
         last = self.steps[-1] if self.steps else None
-        return last if isinstance(last, Quantise) else None
+        return last if isinstance(last, Quantize) else None
 
     @property
     def real(self) -> Preprocessing:
@@ -125,7 +133,7 @@ class Preprocessing:
                 f"Preprocessing cannot fill the input '{tensor.name}', which is {tensor.dtype}.",
                 "Inputs of type float32, int8, uint8 and int16, quantised per tensor, can be filled.",
             )
-        step = Quantise(tensor.dtype, tensor.scale, tensor.zero_point)
+        step = Quantize(tensor.dtype, tensor.scale, tensor.zero_point)
         return replace(self, steps=(*self.real.steps, step))
 
     def to_json(self) -> dict[str, Any]:
@@ -138,13 +146,13 @@ class Preprocessing:
     @staticmethod
     def from_json(record: Any, place: str = "Preprocessing") -> Preprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
-        source, steps = parts(record, SCHEMA, place, ("source",))
+        source, steps = record_parts(record, SCHEMA, place, ("source",))
         if not isinstance(source["source"], Mapping):
-            raise bad(f"{place}, source: is missing or no table.")
+            raise record_error(f"{place}, source: is missing or no table.")
         given = dict(source["source"])
         kind = given.pop("kind", None)
         if kind not in ("image", "audio"):
-            raise bad(f"{place}, source, kind: is {kind!r}, expected one of image, audio.")
+            raise record_error(f"{place}, source, kind: is {kind!r}, expected one of image, audio.")
         kinds = (*_IMAGE, *_LAST)
         if kind == "audio" or any(
             isinstance(step, Mapping) and all(step.get("do") != k.do for k in kinds)  # type: ignore[attr-defined]
@@ -152,14 +160,18 @@ class Preprocessing:
         ):
             kinds = (*_IMAGE, *_sound().STEPS, *_LAST)
         known = {k.do: k for k in kinds}  # type: ignore[attr-defined]
-        made = build(ImageSource if kind == "image" else _sound().AudioSource, given, f"{place}, source")
-        return Preprocessing(made, tuple(read_steps(steps, known, place)))
+        source_step = build_record(
+            ImageSource if kind == "image" else _sound().AudioSource, given, f"{place}, source"
+        )
+        return Preprocessing(source_step, tuple(steps_from_records(steps, known, place)))
 
 
-def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[dict[str, Any], list[Any]]:
+def record_parts(
+    record: Any, schema: str, place: str, more: tuple[str, ...]
+) -> tuple[dict[str, Any], list[Any]]:
     """The keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
     if not isinstance(record, Mapping):
-        raise bad(f"{place}: is no table.")
+        raise record_error(f"{place}: is no table.")
     if record.get("schema", schema) != schema:
         raise UsageError(
             f"{place}: has schema {str(record['schema'])[:60]!r}, expected {schema!r}.",
@@ -167,25 +179,25 @@ def parts(record: Any, schema: str, place: str, more: tuple[str, ...]) -> tuple[
         )
     for name in record:
         if name not in ("schema", "steps", *more):
-            raise bad(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
+            raise record_error(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
     steps: Any = record.get("steps", [])
     if not isinstance(steps, list):
-        raise bad(f"{place}, steps: is no list.")
+        raise record_error(f"{place}, steps: is no list.")
     return {name: record.get(name) for name in more}, steps
 
 
-def read_steps(records: list[Any], known: Mapping[str, type], place: str) -> list[Any]:
+def steps_from_records(records: list[Any], known: Mapping[str, type], place: str) -> list[Any]:
     """Each record as the dataclass that its ``do`` names."""
     steps: list[Any] = []
     for k, record in enumerate(records):
         where = f"{place}, step {k + 1}"
         if not isinstance(record, Mapping):
-            raise bad(f"{where}: is no table.")
+            raise record_error(f"{where}: is no table.")
         given = dict(record)
         do = given.pop("do", None)
         if not isinstance(do, str) or do not in known:
-            raise bad(f"{where}: do is {do!r}, expected one of {', '.join(known)}.")
-        steps.append(build(known[do], given, f"{where} ({do})"))
+            raise record_error(f"{where}: do is {do!r}, expected one of {', '.join(known)}.")
+        steps.append(build_record(known[do], given, f"{where} ({do})"))
     return steps
 
 

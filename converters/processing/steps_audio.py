@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.fields import bad, one_of, within
+from arenite.converters.processing.fields import check_one_of, check_within, record_error
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class AudioSource:
     unit: bool = True
 
     def __post_init__(self) -> None:
-        within(self.rate, 100, 1_000_000, "The source's rate")
-        within(self.samples, 16, 1 << 22, "The source's samples")
+        check_within(self.rate, 100, 1_000_000, "The source's rate")
+        check_within(self.samples, 16, 1 << 22, "The source's samples")
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Frame:
     centre: str = "none"
 
     def __post_init__(self) -> None:
-        within(self.length, 2, 8192, "Frame: length")
-        within(self.step, 1, 1 << 20, "Frame: step")
-        one_of(self.centre, ("none", "zeros", "reflect"), "Frame: centre")
+        check_within(self.length, 2, 8192, "Frame: length")
+        check_within(self.step, 1, 1 << 20, "Frame: step")
+        check_one_of(self.centre, ("none", "zeros", "reflect"), "Frame: centre")
 
 
 @dataclass(frozen=True)
-class Window:
+class AudioWindow:
     """``hann`` or ``hamming`` (or ``none``), periodic as in TensorFlow, librosa and torchaudio, or symmetric."""
 
     do: ClassVar[str] = "window"
@@ -56,7 +56,7 @@ class Window:
     periodic: bool = True
 
     def __post_init__(self) -> None:
-        one_of(self.kind, ("hann", "hamming", "none"), "Window: kind")
+        check_one_of(self.kind, ("hann", "hamming", "none"), "Window: kind")
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Fft:
     padding: str = "end"
 
     def __post_init__(self) -> None:
-        within(self.power, 1, 2, "FFT: power")
-        one_of(self.padding, ("end", "both"), "FFT: padding")
+        check_within(self.power, 1, 2, "FFT: power")
+        check_one_of(self.padding, ("end", "both"), "FFT: padding")
         if not 16 <= self.length <= 8192 or self.length & (self.length - 1):
-            raise bad(f"FFT: length is {self.length}, expected a power of two from 16 to 8192.")
+            raise record_error(f"FFT: length is {self.length}, expected a power of two from 16 to 8192.")
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class Mel:
     convention: str = "tf"
 
     def __post_init__(self) -> None:
-        within(self.bins, 1, 512, "Mel: bins")
-        one_of(self.convention, ("tf", "librosa", "htk"), "Mel: convention")
+        check_within(self.bins, 1, 512, "Mel: bins")
+        check_one_of(self.convention, ("tf", "librosa", "htk"), "Mel: convention")
         if self.low < 0 or (self.high and self.high <= self.low):
-            raise bad(f"Mel: {self.low:g} to {self.high:g} Hz is no range.")
+            raise record_error(f"Mel: {self.low:g} to {self.high:g} Hz is no range.")
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ class Log:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        one_of(self.base, ("e", "2", "10"), "Log: base")
-        within(self.factor, 0.01, 20, "Log: factor")
+        check_one_of(self.base, ("e", "2", "10"), "Log: base")
+        check_within(self.factor, 0.01, 20, "Log: factor")
         if min(self.offset, self.floor) < 0 or (self.offset > 0) == (self.floor > 0):
-            raise bad("Log takes an offset or a floor above 0, and only one of them.")
-        within(max(self.offset, self.floor), 1e-18, 1e18, "Log: offset or floor")
+            raise record_error("Log takes an offset or a floor above 0, and only one of them.")
+        check_within(max(self.offset, self.floor), 1e-18, 1e18, "Log: offset or floor")
 
 
 @dataclass(frozen=True)
@@ -125,20 +125,20 @@ class Mfcc:
     scaling: str = "tf"
 
     def __post_init__(self) -> None:
-        within(self.coefficients, 1, 512, "MFCC: coefficients")
-        one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
+        check_within(self.coefficients, 1, 512, "MFCC: coefficients")
+        check_one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
 
 
-AudioStep = Peak | Frame | Window | Fft | Mel | Log | Mfcc
+AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc
 #: In their order.
-STEPS: tuple[type, ...] = (Peak, Frame, Window, Fft, Mel, Log, Mfcc)
-_OPTIONAL = (Peak, Window, Mel, Mfcc)
+STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
+_OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
 
 
-def check_order(kinds: list[type]) -> None:
+def check_audio_order(kinds: list[type]) -> None:
     """Raises ``UsageError`` unless ``kinds``, all of ``STEPS``, lead from sound to features."""
     if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
-        raise bad(
+        raise record_error(
             "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
             "frame, fft and log must be there."
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.fields import bad, one_of, within
-from arenite.converters.processing.steps_post import MOST_POINTS, UNITS, check_threshold
+from arenite.converters.processing.fields import check_one_of, check_within, record_error
+from arenite.converters.processing.steps_post import MAX_POINTS, UNITS, check_threshold
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,18 @@ class Yolo:
     point_values: int = 3
 
     def __post_init__(self) -> None:
-        within(self.output, 0, 255, "YOLO: output")
-        one_of(self.layout, ("auto", "rows", "columns"), "YOLO: layout")
-        one_of(self.unit, UNITS, "YOLO: unit")
-        within(self.candidates, 1, 10_000, "YOLO: candidates")
-        within(self.classes, 0, 65535, "YOLO: classes")
-        within(self.points, 0, MOST_POINTS, "YOLO: points")
-        within(self.point_values, 2, 16, "YOLO: point_values")
+        check_within(self.output, 0, 255, "YOLO: output")
+        check_one_of(self.layout, ("auto", "rows", "columns"), "YOLO: layout")
+        check_one_of(self.unit, UNITS, "YOLO: unit")
+        check_within(self.candidates, 1, 10_000, "YOLO: candidates")
+        check_within(self.classes, 0, 65535, "YOLO: classes")
+        check_within(self.points, 0, MAX_POINTS, "YOLO: points")
+        check_within(self.point_values, 2, 16, "YOLO: point_values")
         check_threshold("YOLO", self.threshold, self.logits)
         if self.logits and self.objectness:
-            raise bad("YOLO takes logits, or objectness, not both: scores are multiplied as probabilities.")
+            raise record_error(
+                "YOLO takes logits, or objectness, not both: scores are multiplied as probabilities."
+            )
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Detections:
 
     def __post_init__(self) -> None:
         for output in (self.boxes, self.classes, self.scores, self.count or 0, self.output or 0):
-            within(output, 0, 255, "Detections: boxes, classes, scores, count and output")
-        one_of(self.order, ("yxyx", "xyxy"), "Detections: order")
-        one_of(self.unit, UNITS, "Detections: unit")
-        within(self.most, 1, 10_000, "Detections: most")
+            check_within(output, 0, 255, "Detections: boxes, classes, scores, count and output")
+        check_one_of(self.order, ("yxyx", "xyxy"), "Detections: order")
+        check_one_of(self.unit, UNITS, "Detections: unit")
+        check_within(self.most, 1, 10_000, "Detections: most")

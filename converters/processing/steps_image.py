@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.converters.processing.colour import HALVED, PLANES
-from arenite.converters.processing.fields import bad, one_of, within
+from arenite.converters.processing.fields import check_one_of, check_within, record_error
 
 #: Layouts of a picture in memory. A file is decoded to the first four; the others are what cameras deliver.
 FORMATS = (
@@ -50,13 +50,13 @@ class ImageSource:
     height: int = 0
 
     def __post_init__(self) -> None:
-        one_of(self.format, FORMATS, "The source's format")
+        check_one_of(self.format, FORMATS, "The source's format")
         for side in (self.width, self.height):
-            within(side, 0, MAX_SIDE, "A side of the source")
+            check_within(side, 0, MAX_SIDE, "A side of the source")
         if (self.width == 0) != (self.height == 0):
-            raise bad("The source has a width or a height alone.")
+            raise record_error("The source has a width or a height alone.")
         if self.format in HALVED and (self.width % 2 or self.height % (2 if self.format in PLANES else 1)):
-            raise bad(
+            raise record_error(
                 f"A source of format {self.format} has {self.width}x{self.height} pixels: it needs even sides."
             )
 
@@ -70,8 +70,8 @@ class Colour:
     convention: str = "pil"
 
     def __post_init__(self) -> None:
-        one_of(self.to, ("rgb", "bgr", "grey"), "Colour: to")
-        one_of(self.convention, ("pil", "opencv"), "Colour: convention")
+        check_one_of(self.to, ("rgb", "bgr", "grey"), "Colour: to")
+        check_one_of(self.convention, ("pil", "opencv"), "Colour: convention")
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ class Crop:
     rounding: str = "down"
 
     def __post_init__(self) -> None:
-        one_of(self.rounding, ("down", "even"), "Crop: rounding")
+        check_one_of(self.rounding, ("down", "even"), "Crop: rounding")
         if self.fraction:
-            within(self.fraction, 0.001, 1.0, "Crop: fraction")
+            check_within(self.fraction, 0.001, 1.0, "Crop: fraction")
             if self.width or self.height or self.x != -1 or self.y != -1:
-                raise bad("Crop takes a fraction, or a rectangle, not both.")
+                raise record_error("Crop takes a fraction, or a rectangle, not both.")
         else:
-            within(self.width, 1, MAX_SIDE, "Crop: width")
-            within(self.height, 1, MAX_SIDE, "Crop: height")
+            check_within(self.width, 1, MAX_SIDE, "Crop: width")
+            check_within(self.height, 1, MAX_SIDE, "Crop: height")
         if (self.x == -1) != (self.y == -1) or self.x < -1 or self.y < -1:
-            raise bad(f"Crop: x, y is {self.x}, {self.y}, expected both at 0 or more, or neither.")
+            raise record_error(f"Crop: x, y is {self.x}, {self.y}, expected both at 0 or more, or neither.")
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ class Resize:
     def __post_init__(self) -> None:
         _check_method("Resize", self.method, self.convention)
         if self.short_side:
-            within(self.short_side, 1, MAX_SIDE, "Resize: short_side")
+            check_within(self.short_side, 1, MAX_SIDE, "Resize: short_side")
             if self.width or self.height:
-                raise bad("Resize takes short_side, or width and height, not both.")
+                raise record_error("Resize takes short_side, or width and height, not both.")
         else:
-            within(self.width, 1, MAX_SIDE, "Resize: width")
-            within(self.height, 1, MAX_SIDE, "Resize: height")
+            check_within(self.width, 1, MAX_SIDE, "Resize: width")
+            check_within(self.height, 1, MAX_SIDE, "Resize: height")
 
 
 @dataclass(frozen=True)
@@ -136,16 +136,16 @@ class Letterbox:
 
     def __post_init__(self) -> None:
         _check_method("Letterbox", self.method, self.convention)
-        within(self.width, 1, MAX_SIDE, "Letterbox: width")
-        within(self.height, 1, MAX_SIDE, "Letterbox: height")
+        check_within(self.width, 1, MAX_SIDE, "Letterbox: width")
+        check_within(self.height, 1, MAX_SIDE, "Letterbox: height")
         for value in self.fill:
-            within(value, 0, 255, "Letterbox: fill")
+            check_within(value, 0, 255, "Letterbox: fill")
         if len(self.fill) not in (1, 3):
-            raise bad(f"Letterbox: fill has {len(self.fill)} values, expected 1 or 3.")
+            raise record_error(f"Letterbox: fill has {len(self.fill)} values, expected 1 or 3.")
 
 
 def _check_method(step: str, method: str, convention: str) -> None:
-    one_of(method, METHODS, f"{step}: method")
-    one_of(convention, CONVENTIONS, f"{step}: convention")
+    check_one_of(method, METHODS, f"{step}: method")
+    check_one_of(convention, CONVENTIONS, f"{step}: convention")
     if method not in PAIRS[convention]:
-        raise bad(f"{step}: there is no method {method} by the convention {convention}.")
+        raise record_error(f"{step}: there is no method {method} by the convention {convention}.")

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from arenite.converters.processing.fields import bad, one_of, record_of, within
-from arenite.converters.processing.spec import parts, read_record, read_steps
+from arenite.converters.processing.fields import check_one_of, check_within, record_error, record_of
+from arenite.converters.processing.spec import read_record, record_parts, steps_from_records
 
 if TYPE_CHECKING:
     from arenite.converters.processing.steps_detect import Detections, Yolo
@@ -19,7 +19,7 @@ SCHEMA = "arenite.postprocessing/1"
 #: The key of an image's ``extra``.
 KEY = "postprocessing"
 #: Landmarks of a box; what post.h has room for.
-MOST_POINTS = 32
+MAX_POINTS = 32
 #: Of coordinates.
 UNITS = ("fractions", "pixels")
 
@@ -38,11 +38,11 @@ class TopK:
     softmax: bool = False
 
     def __post_init__(self) -> None:
-        within(self.k, 1, 1000, "Top-k: k")
-        within(self.output, 0, 255, "Top-k: output")
+        check_within(self.k, 1, 1000, "Top-k: k")
+        check_within(self.output, 0, 255, "Top-k: output")
         check_threshold("Top-k", self.threshold, self.logits or self.softmax)
         if self.logits and self.softmax:
-            raise bad("Top-k takes logits, or softmax, not both.")
+            raise record_error("Top-k takes logits, or softmax, not both.")
 
 
 @dataclass(frozen=True)
@@ -74,22 +74,22 @@ class Boxes:
     points: int = 0
 
     def __post_init__(self) -> None:
-        one_of(self.order, ("yxhw", "xywh"), "Boxes: order")
-        within(self.centre_scale, 1e-3, 1e6, "Boxes: centre_scale")
-        within(self.size_scale, 1e-3, 1e6, "Boxes: size_scale")
-        within(self.candidates, 1, 10_000, "Boxes: candidates")
-        within(self.points, 0, MOST_POINTS, "Boxes: points")
+        check_one_of(self.order, ("yxhw", "xywh"), "Boxes: order")
+        check_within(self.centre_scale, 1e-3, 1e6, "Boxes: centre_scale")
+        check_within(self.size_scale, 1e-3, 1e6, "Boxes: size_scale")
+        check_within(self.candidates, 1, 10_000, "Boxes: candidates")
+        check_within(self.points, 0, MAX_POINTS, "Boxes: points")
         for output in (self.boxes, self.scores):
-            within(output, 0, 255, "Boxes: boxes and scores")
+            check_within(output, 0, 255, "Boxes: boxes and scores")
         check_threshold("Boxes", self.threshold, self.logits)
         if self.anchors and self.grid:
-            raise bad("Boxes takes anchors, or a grid, not both.")
+            raise record_error("Boxes takes anchors, or a grid, not both.")
         for anchor in self.anchors:
             if len(anchor) != 4 or not all(0 <= v < 2 for v in anchor):
-                raise bad(f"Boxes: the anchor {anchor} is not four numbers from 0 to 2.")
+                raise record_error(f"Boxes: the anchor {anchor} is not four numbers from 0 to 2.")
         for cells in self.grid:
             if len(cells) != 3 or not all(1 <= v <= 1024 for v in cells):
-                raise bad(f"Boxes: the grid {cells} is not rows, columns and anchors per cell.")
+                raise record_error(f"Boxes: the grid {cells} is not rows, columns and anchors per cell.")
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Nms:
     average: bool = False
 
     def __post_init__(self) -> None:
-        within(self.iou, 0.0, 1.0, "NMS: iou")
-        within(self.most, 1, 10_000, "NMS: most")
+        check_within(self.iou, 0.0, 1.0, "NMS: iou")
+        check_within(self.most, 1, 10_000, "NMS: most")
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Mse:
 
 def check_threshold(step: str, threshold: float | None, probability: bool) -> None:
     if probability and threshold is not None and not 0 < threshold < 1:
-        raise bad(f"{step}: threshold is {threshold:g}, expected a probability between 0 and 1.")
+        raise record_error(f"{step}: threshold is {threshold:g}, expected a probability between 0 and 1.")
 
 
-class _Kinds(Mapping[str, type]):
+class _LazyStepClasses(Mapping[str, type]):
     """The steps by name; a start that does not need the rarer ones does not wait for them."""
 
     _PLACES: ClassVar[dict[str, tuple[str, str]]] = {
@@ -140,9 +140,9 @@ class _Kinds(Mapping[str, type]):
 
     def __getitem__(self, name: str) -> type:
         module, kind = self._PLACES[name]
-        found = getattr(import_module(f"arenite.converters.processing.{module}"), kind)
-        assert isinstance(found, type)
-        return found
+        step_class = getattr(import_module(f"arenite.converters.processing.{module}"), kind)
+        assert isinstance(step_class, type)
+        return step_class
 
     def __contains__(self, name: object) -> bool:
         return name in self._PLACES
@@ -154,7 +154,7 @@ class _Kinds(Mapping[str, type]):
         return len(self._PLACES)
 
 
-KINDS = _Kinds()
+STEP_CLASSES = _LazyStepClasses()
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Postprocessing:
             ["boxes", "nms"],
             ["yolo", "nms"],
         ):
-            raise bad(
+            raise record_error(
                 "Postprocessing is a step top_k, detections, points, mask or mse, or boxes or yolo and then nms."
             )
 
@@ -179,8 +179,8 @@ class Postprocessing:
     @staticmethod
     def from_json(record: Any, place: str = "Postprocessing") -> Postprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
-        _, steps = parts(record, SCHEMA, place, ())
-        return Postprocessing(tuple(read_steps(steps, KINDS, place)))
+        _, steps = record_parts(record, SCHEMA, place, ())
+        return Postprocessing(tuple(steps_from_records(steps, STEP_CLASSES, place)))
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.fields import one_of, within
+from arenite.converters.processing.fields import check_one_of, check_within
 from arenite.converters.processing.steps_post import UNITS, check_threshold
 
 
@@ -30,13 +30,13 @@ class Points:
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        within(self.values, 2, 16, "Points: values")
-        one_of(self.order, ("xy", "yx"), "Points: order")
-        one_of(self.unit, UNITS, "Points: unit")
+        check_within(self.values, 2, 16, "Points: values")
+        check_one_of(self.order, ("xy", "yx"), "Points: order")
+        check_one_of(self.unit, UNITS, "Points: unit")
         for output in (self.output, self.presence or 0):
-            within(output, 0, 255, "Points: output and presence")
+            check_within(output, 0, 255, "Points: output and presence")
         if self.score is not None:
-            within(self.score, 2, self.values - 1, "Points: score")
+            check_within(self.score, 2, self.values - 1, "Points: score")
         check_threshold("Points", self.threshold, self.presence_logits)
 
 
@@ -55,6 +55,6 @@ class Mask:
     planes: bool = False
 
     def __post_init__(self) -> None:
-        within(self.output, 0, 255, "Mask: output")
-        within(self.channel or 0, 0, 255, "Mask: channel")
+        check_within(self.output, 0, 255, "Mask: output")
+        check_within(self.channel or 0, 0, 255, "Mask: channel")
         check_threshold("Mask", self.threshold, self.logits)

@@ -14,12 +14,12 @@ from arenite.converters.processing.image_plan import ImagePlan
 from arenite.converters.processing.resample import WEIGHT_BITS
 
 LANES = 8
-AHEAD = 4  # rows between the one that is made and the one that is asked for from memory
+PREFETCH_ROWS = 4  # rows between the one that is made and the one that is asked for from memory
 _TWOS = (0, 1, 4, 5, 2, 3, 6, 7)  # outputs in the order of ``order``: AVX2 shuffles in two halves
 _ABSENT = 0x80  # a byte of ``order`` that becomes 0
 
 #: The family of row kernels of each format.
-_FAMILIES = {
+_INPUT_ROWS = {
     "rgb": "colours",
     "bgr": "colours",
     "rgba": "colours",
@@ -53,7 +53,7 @@ BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Vector:
+class VectorTables:
     """Kernels by name, where vector code serves, and fields of ``ar_host_image``."""
 
     row: str
@@ -64,7 +64,7 @@ class Vector:
     tables: dict[str, np.ndarray]
 
 
-def vector_of(plan: ImagePlan) -> Vector | None:
+def vector_of(plan: ImagePlan) -> VectorTables | None:
     """What vector code needs for ``plan``; None where only the plain code serves: too few outputs or pixels."""
     across = plan.across
     row_bytes = planes_of(plan.format, plan.width, plan.height)[0][0]
@@ -79,7 +79,7 @@ def vector_of(plan: ImagePlan) -> Vector | None:
     if few:
         if kept == "bytes" and across.taps == 1:
             kept = "single"
-        row, unpack = f"ar_vector_{kept}_{_FAMILIES[plan.format]}", ""
+        row, unpack = f"ar_vector_{kept}_{_INPUT_ROWS[plan.format]}", ""
         numbers, tables = _few(plan, outputs)
     else:
         row, unpack = f"ar_vector_many_{kept}", f"ar_unpack_{_UNPACK.get(plan.format, plan.format)}"
@@ -87,7 +87,7 @@ def vector_of(plan: ImagePlan) -> Vector | None:
     levels = _levels(plan)
     if levels is not None:
         tables["levels"] = levels
-    return Vector(
+    return VectorTables(
         row,
         f"ar_vector_column_{plan.flavour}",
         unpack,
@@ -205,11 +205,11 @@ def _fetched(plan: ImagePlan, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray,
 
 
 def _ahead(plan: ImagePlan) -> np.ndarray:
-    """For each source row below the window's top, the row that is read ``AHEAD`` rows later."""
+    """For each source row below the window's top, the row that is read ``PREFETCH_ROWS`` rows later."""
     down = plan.down
     ahead = np.arange(plan.height - plan.window[1], dtype=np.uint16)
     read = np.zeros(len(ahead), bool)
     read[down.start.astype(np.int64)[:, np.newaxis] + np.arange(down.taps)] = True
     rows = np.flatnonzero(read)
-    ahead[rows[:-AHEAD]] = rows[AHEAD:]
+    ahead[rows[:-PREFETCH_ROWS]] = rows[PREFETCH_ROWS:]
     return ahead

@@ -1,7 +1,7 @@
 """Which type and quantisation each value of the graph gets.
 
 A float tensor may live in several forms at once (int8 for one reader, int16 for another, float32 for a third): a
-``Form`` is one of them. Forms that kernels demand to be quantised alike are joined into groups first; each group gets
+``TensorForm`` is one of them. Forms that kernels demand to be quantised alike are joined into groups first; each group gets
 the range of all its members.
 """
 
@@ -16,8 +16,8 @@ from arenite.converters.graph import Op, Quantization, Subgraph, Tensor
 from arenite.converters.quantize import lstm
 from arenite.converters.quantize.calibrators import choose_range
 from arenite.converters.quantize.observe import TensorStats
-from arenite.converters.quantize.recipe import Recipe, Settings
-from arenite.converters.quantize.rules import ALWAYS_INT8, FIXED, RULES, WEIGHTS, Rule
+from arenite.converters.quantize.recipe import LayerSettings, Recipe
+from arenite.converters.quantize.rules import ALWAYS_INT8, FIXED_QUANTIZATION, RULES, WEIGHTS, OperatorRule
 from arenite.errors import UsageError
 
 FLOAT = "float32"
@@ -30,7 +30,7 @@ _RANGE_OF_ZEROS = 1.0
 
 
 @dataclass(frozen=True)
-class Form:
+class TensorForm:
     """A float tensor as ``dtype``; ``edge`` (operator, input) when it is the form for that reader alone."""
 
     tensor: int
@@ -39,7 +39,7 @@ class Form:
 
 
 @dataclass
-class Assignment:
+class TypeAssignment:
     """``modes``: activation type per operator that touches real numbers ("float32", "int8", "int16").
 
     ``made``: the form in which each float tensor is first there; ``read``: the form that an operator reads at an input;
@@ -47,11 +47,13 @@ class Assignment:
     """
 
     modes: dict[int, str]
-    settings: dict[int, Settings]
-    made: dict[int, Form] = field(default_factory=dict)
-    read: dict[tuple[int, int], Form] = field(default_factory=dict)
-    results: list[Form | None] = field(default_factory=list)  # of each graph output; None: not a real number
-    quant: dict[Form, Quantization] = field(default_factory=dict)
+    settings: dict[int, LayerSettings]
+    made: dict[int, TensorForm] = field(default_factory=dict)
+    read: dict[tuple[int, int], TensorForm] = field(default_factory=dict)
+    results: list[TensorForm | None] = field(
+        default_factory=list
+    )  # of each graph output; None: not a real number
+    quant: dict[TensorForm, Quantization] = field(default_factory=dict)
     cells: Mapping[int, float] = field(default_factory=dict)  # largest cell state of each LSTM
     notes: list[str] = field(default_factory=list)
 
@@ -68,13 +70,13 @@ def activation_quantization(low: float, high: float, dtype: str) -> Quantization
     return Quantization((scale,), (zero,))
 
 
-def assign(
+def assign_types(
     graph: Subgraph,
     recipe: Recipe,
     stats: Mapping[int, TensorStats],
     only: Collection[int] | None = None,
     trained: Mapping[str, tuple[float, float]] | None = None,
-) -> Assignment:
+) -> TypeAssignment:
     """Choose modes and quantisation for ``graph``; ``only``: operators outside of it stay float, and the edges.
 
     ``trained``: ranges by tensor name that take the place of calibrated ones.
@@ -84,19 +86,19 @@ def assign(
     groups = _Groups()
     for i in graph.inputs:
         if _is_real(graph.tensors[i]):
-            a.made[i] = groups.add(Form(i, _type(edges[0])))
+            a.made[i] = groups.add(TensorForm(i, _type(edges[0])))
     for op in graph.ops:
         if op.index in a.modes:
             _assign_op(graph, op, a, groups)
         else:
-            a.made |= {i: Form(i, FLOAT) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+            a.made |= {i: TensorForm(i, FLOAT) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
     for i in graph.outputs:
         t = graph.tensors[i]
-        form = groups.add(Form(i, _type(edges[1]))) if _is_real(t) and i in a.made else None
+        form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.made else None
         a.results.append(form)
     makers = {i: op.index for op in graph.ops for i in op.outputs}
 
-    def settings_of(tensor: int) -> Settings:
+    def settings_of(tensor: int) -> LayerSettings:
         return a.settings[makers[tensor]] if tensor in makers else recipe.settings
 
     _quantise(graph, groups, a, stats, settings_of, trained or {})
@@ -111,9 +113,9 @@ def _is_real(t: Tensor) -> bool:
     return t.dtype == FLOAT
 
 
-def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Assignment:
+def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
     """Movements keep the type of what they move; others take the recipe's type, or the nearest that they have."""
-    a = Assignment({}, {})
+    a = TypeAssignment({}, {})
     made = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     for op in graph.ops:
         settings = a.settings[op.index] = recipe.for_layer(graph, op)
@@ -132,7 +134,7 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Ass
     return a
 
 
-def _possible(graph: Subgraph, op: Op, rule: Rule | None, wanted: str, notes: list[str]) -> str:
+def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, notes: list[str]) -> str:
     if wanted == FLOAT:
         return FLOAT
     place = f"Layer {op.index} {op.name}"
@@ -144,7 +146,7 @@ def _possible(graph: Subgraph, op: Op, rule: Rule | None, wanted: str, notes: li
         notes.append(f"{place} has weights that are computed: it stays float32.")
         return FLOAT
     if rule.kind == "lstm":
-        if not lstm.is_plain(graph, op):
+        if not lstm.is_supported_lstm(graph, op):
             notes.append(f"{place} has peepholes, a projection or the like: it stays float32.")
             return FLOAT
     elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
@@ -160,23 +162,23 @@ class _Groups:
     """Disjoint sets of forms that share one quantisation (union-find)."""
 
     def __init__(self) -> None:
-        self._parent: dict[Form, Form] = {}
-        self.fixed: dict[Form, Quantization] = {}  # by root
+        self._parent: dict[TensorForm, TensorForm] = {}
+        self.fixed: dict[TensorForm, Quantization] = {}  # by root
 
-    def add(self, form: Form) -> Form:
+    def add(self, form: TensorForm) -> TensorForm:
         if form.dtype != FLOAT:
             self._parent.setdefault(form, form)
         return form
 
-    def root(self, form: Form) -> Form:
+    def root(self, form: TensorForm) -> TensorForm:
         while self._parent[form] != form:
             form = self._parent[form]
         return form
 
-    def fix(self, form: Form, quant: Quantization) -> None:
+    def fix(self, form: TensorForm, quant: Quantization) -> None:
         self.fixed[self.root(form)] = quant
 
-    def join(self, a: Form, b: Form) -> bool:
+    def join(self, a: TensorForm, b: TensorForm) -> bool:
         """Put both into one group; False, and no change, when their demands differ."""
         a, b = self.root(a), self.root(b)
         if a == b:
@@ -189,23 +191,23 @@ class _Groups:
             self.fixed[a] = quant
         return True
 
-    def members(self) -> dict[Form, list[Form]]:
-        out: dict[Form, list[Form]] = {}
+    def members(self) -> dict[TensorForm, list[TensorForm]]:
+        out: dict[TensorForm, list[TensorForm]] = {}
         for form in self._parent:
             out.setdefault(self.root(form), []).append(form)
         return out
 
 
-def _assign_op(graph: Subgraph, op: Op, a: Assignment, groups: _Groups) -> None:
+def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> None:
     mode = a.modes[op.index]
     reads = _reads(graph, op, mode, groups)
-    outs = [groups.add(Form(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]
+    outs = [groups.add(TensorForm(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]
     for form in outs:
         a.made[form.tensor] = form
     if mode != FLOAT:
         kind = RULES[op.name].kind
         if kind == "fixed":
-            groups.fix(outs[0], FIXED[op.name, mode])
+            groups.fix(outs[0], FIXED_QUANTIZATION[op.name, mode])
         elif kind == "same":
             first = next(iter(reads.values()))
             for form in outs:
@@ -219,16 +221,16 @@ def _assign_op(graph: Subgraph, op: Op, a: Assignment, groups: _Groups) -> None:
                 # A fixed quantisation would clip what it is joined with: read that value in a form of its own.
                 apart = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
                 if apart or not groups.join(leader, form):
-                    reads[position] = groups.add(Form(form.tensor, mode, (op.index, position)))
+                    reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
                     groups.join(leader, reads[position])
     a.read |= {(op.index, position): form for position, form in reads.items()}
 
 
-def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, Form]:
+def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, TensorForm]:
     """The forms that ``op`` reads: every real input except constant weights and biases."""
-    out: dict[int, Form] = {}
+    out: dict[int, TensorForm] = {}
     if mode != FLOAT and op.name == lstm.NAME:
-        return {lstm.INPUT: groups.add(Form(op.inputs[lstm.INPUT], mode))}
+        return {lstm.INPUT: groups.add(TensorForm(op.inputs[lstm.INPUT], mode))}
     for position, i in enumerate(op.inputs):
         if i < 0 or not _is_real(graph.tensors[i]) or graph.tensors[i].is_variable:
             continue
@@ -236,9 +238,9 @@ def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, For
             if mode == FLOAT or is_parameter(graph, op, position):
                 continue
             dtype = "int8" if (op.name, position) in ALWAYS_INT8 else mode
-            out[position] = groups.add(Form(i, dtype, (op.index, position)))
+            out[position] = groups.add(TensorForm(i, dtype, (op.index, position)))
         else:
-            out[position] = groups.add(Form(i, mode))
+            out[position] = groups.add(TensorForm(i, mode))
     return out
 
 
@@ -253,9 +255,9 @@ def is_parameter(graph: Subgraph, op: Op, position: int) -> bool:
 def _quantise(
     graph: Subgraph,
     groups: _Groups,
-    a: Assignment,
+    a: TypeAssignment,
     stats: Mapping[int, TensorStats],
-    settings_of: Callable[[int], Settings],
+    settings_of: Callable[[int], LayerSettings],
     trained: Mapping[str, tuple[float, float]],
 ) -> None:
     ranges: dict[tuple[int, str], tuple[float, float]] = {}
@@ -275,7 +277,7 @@ def _quantise(
         a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
 
 
-def _is_limit(graph: Subgraph, form: Form) -> bool:
+def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
     """Whether ``form`` is a constant of MINIMUM or MAXIMUM: beyond the range of their output it may be cut to it, and
     the output stays the same. Guards against division by zero are as large as 1e12."""
     if form.edge is None or graph.tensors[form.tensor].data is None:
@@ -284,7 +286,7 @@ def _is_limit(graph: Subgraph, form: Form) -> bool:
 
 
 def _range(
-    t: Tensor, dtype: str, stats: Mapping[int, TensorStats], settings: Settings
+    t: Tensor, dtype: str, stats: Mapping[int, TensorStats], settings: LayerSettings
 ) -> tuple[float, float]:
     if t.data is not None:
         return min(float(t.data.min(initial=0.0)), 0.0), max(float(t.data.max(initial=0.0)), 0.0)

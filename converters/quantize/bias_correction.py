@@ -15,7 +15,7 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 
 #: Most samples, and tensor values to compute in all, so that large models take minutes at most.
 _SAMPLES = 128
@@ -48,10 +48,10 @@ def corrected_biases(
     for op in ops:
         out = op.outputs[0]
         made, twins = emit(biases)
-        found = _means(to_flatbuffer(made), _fed(made, some), {out: twins[out]}, made)
+        tensor_values = _means(to_flatbuffer(made), _quantized_samples(made, some), {out: twins[out]}, made)
         t = graph.tensors[op.inputs[WEIGHTS[op.name].bias]]
         assert t.data is not None
-        biases[op.index] = t.data.astype(np.float64) + exact[out] - found[out]
+        biases[op.index] = t.data.astype(np.float64) + exact[out] - tensor_values[out]
     return biases
 
 
@@ -64,10 +64,10 @@ def _means(
 ) -> dict[int, np.ndarray]:
     """The mean real value per channel of tensors ``where[name]``, by name: float64 [channels]."""
     sums: dict[int, np.ndarray] = {}
-    for found in values(flatbuffer, samples, sorted(set(where.values()))):
+    for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
         for name, index in where.items():
             t = model.main.tensors[index]
-            value = found[index].astype(np.float64)
+            value = tensor_values[index].astype(np.float64)
             if t.quant is not None:
                 value = (value - t.quant.zero_point[0]) * t.quant.scale[0]
             mean = value.reshape(-1, value.shape[-1]).mean(axis=0)
@@ -75,17 +75,17 @@ def _means(
     return {name: total / len(samples) for name, total in sums.items()}
 
 
-def _fed(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+def _quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
     """Float samples as the quantised model takes them."""
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     return [
-        [quantised_input(value, t.quant.scale[0], t.quant.zero_point[0], t.dtype) if t.quant else value
+        [quantize_input(value, t.quant.scale[0], t.quant.zero_point[0], t.dtype) if t.quant else value
          for value, t in zip(sample, tensors, strict=True)]
         for sample in samples
     ]  # fmt: skip
 
 
-def quantised_input(value: np.ndarray, scale: float, zero_point: int, dtype: str) -> np.ndarray:
+def quantize_input(value: np.ndarray, scale: float, zero_point: int, dtype: str) -> np.ndarray:
     """Real values as integers of ``dtype``, to nearest, clipped."""
     info = np.iinfo(dtype)
     steps = np.rint(value.astype(np.float64) / scale) + zero_point

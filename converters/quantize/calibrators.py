@@ -19,11 +19,11 @@ import numpy as np
 from arenite.converters.quantize.observe import TensorStats
 from arenite.errors import UsageError
 
-Range = tuple[float, float]
+ValueRange = tuple[float, float]
 
 #: Share of the values that ``entropy`` may clip. Its measure alone clips far more where a few values are very frequent
 #: (what a layer makes of a plain background): only narrow levels tell those from their neighbours.
-_MOST_CLIPPED = 0.001
+_MAX_CLIPPED_SHARE = 0.001
 
 #: Steps of the search over ranges, and the narrowest one tried, as shares of the observed range.
 _STEPS = 64
@@ -33,11 +33,11 @@ _NARROWEST = 0.2
 _FINE_LEVELS = 4096
 
 
-def minmax(stats: TensorStats, levels: int) -> Range:
+def minmax(stats: TensorStats, levels: int) -> ValueRange:
     return min(stats.low, 0.0), max(stats.high, 0.0)
 
 
-def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) -> Range:
+def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) -> ValueRange:
     """The range without (100 - percentile) % of the values, half of them on each side that has values."""
     low, high = minmax(stats, levels)
     sides = (low < 0) + (high > 0)
@@ -49,7 +49,7 @@ def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) ->
     return min(max(low, float(edges[first])), 0.0), max(min(high, float(edges[last + 1])), 0.0)
 
 
-def mse(stats: TensorStats, levels: int) -> Range:
+def mse(stats: TensorStats, levels: int) -> ValueRange:
     low, high = minmax(stats, levels)
     if levels >= _FINE_LEVELS or low == high:
         return low, high
@@ -76,7 +76,7 @@ def mse(stats: TensorStats, levels: int) -> Range:
     return a, b
 
 
-def entropy(stats: TensorStats, levels: int) -> Range:
+def entropy(stats: TensorStats, levels: int) -> ValueRange:
     low, high = minmax(stats, levels)
     if levels >= _FINE_LEVELS or low == high:
         return low, high
@@ -91,7 +91,7 @@ def entropy(stats: TensorStats, levels: int) -> Range:
     if not counts.any():
         return low, high
     used = int(np.flatnonzero(counts)[-1]) + 1
-    kept = np.cumsum(magnitudes) >= (1 - _MOST_CLIPPED) * magnitudes.sum()
+    kept = np.cumsum(magnitudes) >= (1 - _MAX_CLIPPED_SHARE) * magnitudes.sum()
     first = max(steps, int(np.argmax(kept)) + 1)
     best, limit = np.inf, used
     for end in range(first, used + 1, max(1, used // 256)):
@@ -121,7 +121,7 @@ def _divergence(counts: np.ndarray, end: int, steps: int) -> float:
     return float(np.sum(p[both] * np.log(p[both] / q[both])))
 
 
-CALIBRATORS: dict[str, Callable[..., Range]] = {
+CALIBRATORS: dict[str, Callable[..., ValueRange]] = {
     "minmax": minmax,
     "percentile": percentile,
     "mse": mse,
@@ -148,7 +148,7 @@ def check_calibrator(name: str, parameters: Mapping[str, float]) -> None:
             raise UsageError(f"The parameter {key} is {value!r}.", f"Give a number from {low:g} to {high:g}.")
 
 
-def choose_range(stats: TensorStats, levels: int, name: str, parameters: Mapping[str, float]) -> Range:
+def choose_range(stats: TensorStats, levels: int, name: str, parameters: Mapping[str, float]) -> ValueRange:
     """The range of a tensor by the calibrator ``name``."""
     low, high = CALIBRATORS[name](stats, levels, **parameters)
     return min(float(low), 0.0), max(float(high), 0.0)

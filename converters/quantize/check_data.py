@@ -16,34 +16,34 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.clip import clip_tensor
+from arenite.converters.quantize.clip import clip_tensor_values
 from arenite.converters.quantize.coverage import (
     ScaleRange,
     TensorCoverage,
     count_clipped,
     coverage,
-    scale_ranges,
+    quantized_ranges,
     short_name,
 )
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Score, drop
+from arenite.converters.quantize.metrics import Score, metric_drop
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.recipe import Recipe
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import score_outputs
 
 #: Told (what is done, runs over the data done, runs in all).
 Progress = Callable[[str, int, int], None]
 
 #: A smaller share of clipped values is not worth a warning.
-_NOTICED = 0.0005
+_MIN_REPORTED_SHARE = 0.0005
 
 #: An input that uses less than this part of what the calibration data used was probably scaled otherwise.
-_MUCH_LESS = 0.1
+_SMALL_INPUT_FACTOR = 0.1
 
 
 @dataclass(frozen=True)
-class ClippedTensor:
+class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
     ``loss``: what the metric loses when this tensor alone is clipped (``metrics.drop``), measured; None when not tried.
@@ -76,7 +76,7 @@ class FieldReport:
 
     samples: int
     tensors: tuple[TensorCoverage, ...]
-    clipped: tuple[ClippedTensor, ...]
+    clipped: tuple[ClippedTensorReport, ...]
     score: Score
     together: Score | None
     quantised: Score | None
@@ -120,11 +120,11 @@ def check_data(
     Raises what ``observe`` and ``score`` raise.
     """
     model = parse(flatbuffer)
-    ranges = scale_ranges(model, recipe, calibration)
+    ranges = quantized_ranges(model, recipe, calibration)
     progress("field data", 0, 0)
-    found = observe(flatbuffer, field)
-    some = {c.index: ranges[c.index] for c in coverage(model, found, ranges) if c.clipped}
-    seen = coverage(model, found, ranges, count_clipped(flatbuffer, field.inputs, some) if some else {})
+    observed = observe(flatbuffer, field)
+    some = {c.index: ranges[c.index] for c in coverage(model, observed, ranges) if c.clipped}
+    seen = coverage(model, observed, ranges, count_clipped(flatbuffer, field.inputs, some) if some else {})
     before = {c.index: c for c in coverage(model, calibration, ranges)}
     suspects = [c for c in seen if c.index in before and _clips_more(c, before[c.index])]
     suspects.sort(key=lambda c: -c.clipped)
@@ -136,12 +136,12 @@ def check_data(
         nonlocal done
         progress(what, done, runs)
         done += 1
-        return run_all(of, field)
+        return run_dataset(of, field)
 
     plain = outputs(flatbuffer, "float model")
 
-    def scored(found: Sequence[np.ndarray]) -> Score:
-        return score_outputs(found, field, metric, reference=plain)
+    def scored(observed: Sequence[np.ndarray]) -> Score:
+        return score_outputs(observed, field, metric, reference=plain)
 
     base = scored(plain)
     clipped = []
@@ -149,8 +149,8 @@ def check_data(
         loss = None
         if c in tried:
             limited = _limited(model, [c], ranges)
-            loss = drop(base, scored(outputs(limited, f"tensor {c.index} clipped")))
-        clipped.append(ClippedTensor(c, before[c.index], loss))
+            loss = metric_drop(base, scored(outputs(limited, f"tensor {c.index} clipped")))
+        clipped.append(ClippedTensorReport(c, before[c.index], loss))
     together = None
     if suspects:
         together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
@@ -164,7 +164,9 @@ def check_data(
             f"{len(rest)} more tensors clip, each at most {rest[0].field.clipped:.2%} of its values."
         )
     if together is not None and len(clipped) > 1:
-        warnings.append(f"All {len(clipped)} clipped tensors together: {_lost(base, drop(base, together))}.")
+        warnings.append(
+            f"All {len(clipped)} clipped tensors together: {_lost(base, metric_drop(base, together))}."
+        )
     if clipped:
         warnings.append("Add such samples to the calibration data.")
     return FieldReport(len(field), seen, tuple(clipped), base, together, whole, tuple(warnings))
@@ -172,16 +174,16 @@ def check_data(
 
 def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
     """Calibrators other than min-max clip some calibration values on purpose: that much is expected."""
-    return field.clipped > max(_NOTICED, 2 * calibration.clipped)
+    return field.clipped > max(_MIN_REPORTED_SHARE, 2 * calibration.clipped)
 
 
 def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[int, ScaleRange]) -> bytes:
     for c in tensors:
-        model = clip_tensor(model, c.index, ranges[c.index].low, ranges[c.index].high)
+        model = clip_tensor_values(model, c.index, ranges[c.index].low, ranges[c.index].high)
     return to_flatbuffer(model)
 
 
-def _sentence(c: ClippedTensor, base: Score) -> str:
+def _sentence(c: ClippedTensorReport, base: Score) -> str:
     f = c.field
     beyond = [seen / held for seen, held in ((f.seen_low, f.low), (f.seen_high, f.high)) if held != 0]
     factor = max(beyond, default=1.0)
@@ -202,7 +204,7 @@ def _lost(base: Score, loss: float) -> str:
 
 def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str]:
     """Says when the field data of an input are of another size altogether."""
-    if field.made_by != "input" or field.used > _MUCH_LESS * calibration.used:
+    if field.made_by != "input" or field.used > _SMALL_INPUT_FACTOR * calibration.used:
         return []
     return [
         f"The input '{short_name(field.name)}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; "

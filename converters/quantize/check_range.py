@@ -8,14 +8,14 @@ import numpy as np
 
 from arenite.converters.graph import DTYPES, Tensor
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.data_values import misfit
+from arenite.converters.quantize.data_values import range_mismatch_notes
 from arenite.errors import UsageError
 
 #: Values so many times as large, or as small, were scaled otherwise.
-_OTHERWISE = 20.0
+_SCALE_MISMATCH_FACTOR = 20.0
 
 
-def held(tensor: Tensor) -> tuple[float, float] | None:
+def representable_range(tensor: Tensor) -> tuple[float, float] | None:
     """The real values that a quantised tensor holds; None for one that is not quantised."""
     dtype = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or dtype is None or dtype.kind not in "iu":
@@ -31,16 +31,18 @@ def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
     """
     notes: list[str] = []
     for place, tensor in enumerate(inputs):
-        span = held(tensor)
+        span = representable_range(tensor)
         if span is None or not len(dataset):
             continue
         values = np.stack([sample[place] for sample in dataset.inputs])
         name = "x" if len(inputs) == 1 else f"x{place}"
-        found = misfit(str(dataset.path), name, values, *span, f"the input '{tensor.name}'")
+        mismatches = range_mismatch_notes(
+            str(dataset.path), name, values, *span, f"the input '{tensor.name}'"
+        )
         largest, most = float(np.abs(values).max()), max(map(abs, span))
-        if found and not most / _OTHERWISE < largest < most * _OTHERWISE:
+        if mismatches and not most / _SCALE_MISMATCH_FACTOR < largest < most * _SCALE_MISMATCH_FACTOR:
             raise UsageError(
-                found[0], "Scale samples to calibrate and to score with as the model's training did."
+                mismatches[0], "Scale samples to calibrate and to score with as the model's training did."
             )
-        notes += found
+        notes += mismatches
     return notes

@@ -17,18 +17,18 @@ from arenite.converters.graph import DTYPES, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.coverage import range_of, short_name
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.run_float import Host
-from arenite.converters.quantize.run_model import quantise
+from arenite.converters.quantize.run_float import LiteRtModel
+from arenite.converters.quantize.run_model import quantize_values
 
 #: A smaller share of saturated values is not worth a warning.
-_NOTICED = 0.001
+_MIN_REPORTED_SHARE = 0.001
 
 #: Operators whose outputs reach the ends of their range by themselves.
 _REACHING = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"})
 
 
 @dataclass(frozen=True)
-class Saturation:
+class SaturationReport:
     """Shares of values at the lowest and at the highest integer; for an input, of real values beyond the range."""
 
     index: int
@@ -54,59 +54,61 @@ class Saturation:
         }
 
 
-def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[Saturation, ...]:
+def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
     """Of every quantised tensor that is fed or computed, in order, over all samples, with the reference kernels."""
     graph = parse(flatbuffer).main
     makers = dict.fromkeys(graph.inputs, "input")
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
     tensors = [graph.tensors[i] for i in makers if _is_quantised(graph.tensors[i])]
     counts = {t.index: np.zeros(3) for t in tensors}
-    host = Host(flatbuffer, exact=True, keep=True)
+    host = LiteRtModel(flatbuffer, exact=True, keep=True)
     for sample in dataset.inputs:
-        fed = [_fed(value, graph.tensors[i]) for value, i in zip(sample, graph.inputs, strict=True)]
+        fed = [
+            _quantized_sample(value, graph.tensors[i]) for value, i in zip(sample, graph.inputs, strict=True)
+        ]
         host.run(fed)
         for t in tensors:
             if t.index in graph.inputs:
                 counts[t.index] += _beyond(sample[graph.inputs.index(t.index)], t)
             else:
                 counts[t.index] += _at_ends(host.value(t.index), t, makers[t.index])
-    found = []
+    saturations = []
     for t in tensors:
         assert t.quant is not None
         held = range_of(t.quant, t.dtype)
         low, high, total = counts[t.index]
-        found.append(
-            Saturation(t.index, t.name, makers[t.index], held.low, held.high, low / total, high / total)
+        saturations.append(
+            SaturationReport(t.index, t.name, makers[t.index], held.low, held.high, low / total, high / total)
         )
-    return tuple(found)
+    return tuple(saturations)
 
 
 def saturation_warnings(
-    field: Sequence[Saturation], calibration: Sequence[Saturation] | None = None
+    field: Sequence[SaturationReport], calibration: Sequence[SaturationReport] | None = None
 ) -> tuple[str, ...]:
     """A sentence for each tensor that saturates on field data, and more than twice as often as on calibration data
     where there are such; the worst first."""
     usual = {} if calibration is None else {s.index: s.share for s in calibration}
-    bad = [s for s in field if s.share > max(_NOTICED, 2 * usual.get(s.index, 0.0))]
-    said = []
+    bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
+    sentences = []
     for s in sorted(bad, key=lambda s: -s.share):
         beside = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
         what = "lie beyond it" if s.made_by == "input" else "sit at its ends"
-        said.append(
+        sentences.append(
             f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
             f"{s.share:.2%} of its values in field data {what}{beside}. Calibrate the float model with such samples."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _is_quantised(t: Tensor) -> bool:
     return t.dtype in ("int8", "uint8", "int16") and t.quant is not None and not t.quant.per_axis
 
 
-def _fed(value: np.ndarray, t: Tensor) -> np.ndarray:
+def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     assert dtype is not None
-    return quantise(value, t.scale, t.zero_point, dtype) if _is_quantised(t) else value.astype(dtype)
+    return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantised(t) else value.astype(dtype)
 
 
 def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
@@ -130,8 +132,8 @@ def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
 
 def check_quantised(
     flatbuffer: bytes, field: Dataset, calibration: Dataset | None = None
-) -> tuple[tuple[Saturation, ...], tuple[str, ...]]:
+) -> tuple[tuple[SaturationReport, ...], tuple[str, ...]]:
     """``saturation`` of ``field``, and the warnings beside ``calibration`` where it is given."""
-    found = saturation(flatbuffer, field)
+    saturations = saturation(flatbuffer, field)
     usual = None if calibration is None else saturation(flatbuffer, calibration)
-    return found, saturation_warnings(found, usual)
+    return saturations, saturation_warnings(saturations, usual)

@@ -10,7 +10,7 @@ from arenite.converters.graph import Model, Op, Tensor
 from arenite.converters.importers.verify import defaults_of
 
 
-def clip_tensor(model: Model, index: int, low: float, high: float) -> Model:
+def clip_tensor_values(model: Model, index: int, low: float, high: float) -> Model:
     """``model`` with float tensor ``index`` limited to [``low``, ``high``] for everything that reads it."""
     g = model.main
     source = g.tensors[index]

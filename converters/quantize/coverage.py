@@ -14,12 +14,12 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
-from arenite.converters.quantize.assign import LEVELS, assign
-from arenite.converters.quantize.equalise import equalise
+from arenite.converters.quantize.assign import LEVELS, assign_types
+from arenite.converters.quantize.equalize_layers import equalize_layers
 from arenite.converters.quantize.histogram import BINS
 from arenite.converters.quantize.observe import Observations, TensorStats
 from arenite.converters.quantize.recipe import Recipe
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 from arenite.converters.quantize.trained_ranges import trained_ranges
 
 #: The bulk of a tensor's values: all but the outermost 0.05 % on each side.
@@ -105,7 +105,7 @@ def range_of(quant: Quantization, dtype: str) -> ScaleRange:
     return ScaleRange(scale * (low - zero), scale * (high - zero), high - low + 1)
 
 
-def scale_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
+def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
     """By index of the float model's tensors: the range that ``recipe`` gives each one that becomes an integer.
 
     A tensor that several operators read in different forms counts as it is made. Left out are those whose channels the
@@ -113,8 +113,8 @@ def scale_ranges(model: Model, recipe: Recipe, observations: Observations) -> di
     """
     trained = trained_ranges(model)
     even = recipe.equalisation and not trained
-    scaled = equalise(to_flatbuffer(model)).scaled if even else frozenset[int]()
-    made = assign(model.main, recipe, observations.tensors, trained=trained)
+    scaled = equalize_layers(to_flatbuffer(model)).scaled if even else frozenset[int]()
+    made = assign_types(model.main, recipe, observations.tensors, trained=trained)
     return {
         form.tensor: range_of(made.quant[form], form.dtype)
         for form in made.made.values()
@@ -154,9 +154,9 @@ def count_clipped(
     A histogram is wrong by up to a bin, and a bin can hold many equal values: a saturated sensor gives such.
     """
     outside, error, count = dict.fromkeys(ranges, 0), dict.fromkeys(ranges, 0.0), dict.fromkeys(ranges, 0)
-    for found in values(flatbuffer, samples, list(ranges)):
+    for sample_values in run_tensor_values(flatbuffer, samples, list(ranges)):
         for i, held in ranges.items():
-            value = found[i].astype(np.float64)
+            value = sample_values[i].astype(np.float64)
             away = np.maximum(np.maximum(held.low - value, value - held.high), 0.0)
             beyond = away > held.step / 2
             outside[i] += int(beyond.sum())

@@ -19,10 +19,10 @@ from arenite.converters.quantize import data_values as values
 from arenite.converters.quantize.data_files import (
     Preprocessing,
     RawData,
-    evenly,
+    evenly_spread_indices,
     limited,
     read_file,
-    subset_hash,
+    sample_subset_hash,
 )
 from arenite.converters.quantize.data_folders import read_folder
 from arenite.errors import UsageError
@@ -62,12 +62,16 @@ class Dataset:
             inputs=[self.inputs[k] for k in chosen],
             labels=None if self.labels is None else self.labels[chosen],
             slices={name: groups[chosen] for name, groups in self.slices.items()},
-            sha256=subset_hash(self.sha256, chosen),
+            sha256=sample_subset_hash(self.sha256, chosen),
         )
 
     def limited(self, count: int | None) -> Dataset:
         """At most ``count`` samples, evenly spread."""
-        return self if count is None or count >= len(self) else self.take(evenly(len(self), count))
+        return (
+            self
+            if count is None or count >= len(self)
+            else self.take(evenly_spread_indices(len(self), count))
+        )
 
     def split(self, count: int) -> tuple[Dataset, Dataset]:
         """``count`` evenly spread samples, and all others."""
@@ -76,7 +80,7 @@ class Dataset:
                 f"{self.path} has {len(self):,} samples and cannot be split into {count:,} and others.",
                 f"Choose from 1 to {len(self) - 1:,}.",
             )
-        first = evenly(len(self), count)
+        first = evenly_spread_indices(len(self), count)
         return self.take(first), self.take(np.setdiff1d(np.arange(len(self)), first))
 
 
@@ -117,7 +121,7 @@ def load_dataset(
     columns = []
     for i, (array, tensor) in enumerate(zip(raw.columns, tensors, strict=True)):
         name = "x" if len(tensors) == 1 else f"x{i}"
-        array = values.shaped(where, name, array, tensor)
+        array = values.reshape_samples(where, name, array, tensor)
         stated = raw.stated[i] if raw.stated[i] is not None else quantised
         if stated is not None and not (np.isfinite(stated[0]) and stated[0] > 0):
             raise UsageError(

@@ -39,7 +39,7 @@ class RawData:
     notes: tuple[str, ...] = field(default=())
 
 
-def evenly(count: int, limit: int | None) -> np.ndarray:
+def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
     """``limit`` places of ``count``, evenly spread: sorted data keep their mix of classes. All without limit."""
     if limit is None or limit >= count:
         return np.arange(count)
@@ -151,7 +151,7 @@ def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
         raise UsageError(f"{path} has no samples.", "Write at least one.")
     if limit is None or limit >= count:
         return raw
-    chosen = evenly(count, limit)
+    chosen = evenly_spread_indices(count, limit)
     labels = None if raw.labels is None else raw.labels[chosen]
     slices = {n: a[chosen] for n, a in raw.slices.items()}
     note = f"{path}: {limit:,} of {count:,} samples are used, evenly spread."
@@ -159,13 +159,13 @@ def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
         [c[chosen] for c in raw.columns],
         labels,
         slices,
-        subset_hash(raw.sha256, chosen),
+        sample_subset_hash(raw.sha256, chosen),
         raw.stated,
         raw.classes,
         (*raw.notes, note),
     )
 
 
-def subset_hash(sha256: str, chosen: np.ndarray) -> str:
+def sample_subset_hash(sha256: str, chosen: np.ndarray) -> str:
     """The hash of some of the samples behind ``sha256``: of that hash and their places."""
     return hashlib.sha256(bytes.fromhex(sha256) + np.asarray(chosen, "<i8").tobytes()).hexdigest()

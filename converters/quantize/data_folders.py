@@ -16,7 +16,7 @@ from arenite.converters.quantize.data_files import (
     RECORDINGS,
     Preprocessing,
     RawData,
-    evenly,
+    evenly_spread_indices,
     limited,
     read_file,
 )
@@ -47,7 +47,7 @@ def read_folder(
             f"{folder} holds {kinds.pop()}, and nothing says how this model wants them prepared.",
             "Name the model's preprocessing, or give tensors in an .npz file.",
         )
-    chosen = [files[k] for k in evenly(len(files), limit)]
+    chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
     samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
     shapes = {tuple(a.shape for a in sample) for sample in samples}
     if len(shapes) > 1:

@@ -22,7 +22,7 @@ from arenite.converters.graph import DTYPES, Tensor
 from arenite.errors import UsageError
 
 
-def shaped(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
     """``array`` as (samples, *shape of the input with its batch of 1); ``UsageError`` when it is something else."""
     shape = tensor.shape
     if shape[:1] == (1,) and array.shape[1:] == shape[1:] and array.shape[1:] != shape:
@@ -177,10 +177,12 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
     info = np.iinfo(kind)
     low = tensor.scale * (info.min - tensor.zero_point)
     high = tensor.scale * (info.max - tensor.zero_point)
-    return misfit(where, name, array, low, high, f"the input '{tensor.name}'")
+    return range_mismatch_notes(where, name, array, low, high, f"the input '{tensor.name}'")
 
 
-def misfit(where: str, name: str, array: np.ndarray, low: float, high: float, of: str) -> list[str]:
+def range_mismatch_notes(
+    where: str, name: str, array: np.ndarray, low: float, high: float, of: str
+) -> list[str]:
     """Notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
     lowest, highest = float(array.min()), float(array.max())
     room = (high - low) / 512

@@ -1,4 +1,4 @@
-"""Write the graph anew with the forms of an ``Assignment``: integer operators, and conversions where forms differ."""
+"""Write the graph anew with the forms of an ``TypeAssignment``: integer operators, and conversions where forms differ."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from arenite.converters.graph import Model, Op, Quantization, Signature, Subgraph, Tensor
 from arenite.converters.quantize import lstm, trained_ranges
-from arenite.converters.quantize.assign import FLOAT, Assignment, Form, is_parameter
+from arenite.converters.quantize.assign import FLOAT, TensorForm, TypeAssignment, is_parameter
 from arenite.converters.quantize.rules import WEIGHTS, version
-from arenite.converters.quantize.weights import QuantisedWeights, quantise_bias, quantise_weights
+from arenite.converters.quantize.weights import QuantizedWeights, quantize_bias, quantize_weights
 
 #: The schema's TensorType of a 64-bit bias; FULLY_CONNECTED says it in its options.
 _BIAS = {"int8": "int32", "int16": "int64"}
@@ -20,23 +20,23 @@ _BIAS = {"int8": "int32", "int16": "int64"}
 _STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", trained_ranges.NAME})
 
 
-def emit(
-    model: Model, a: Assignment, weights: Mapping[int, QuantisedWeights], biases: Mapping[int, np.ndarray]
+def emit_quantized_graph(
+    model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
 ) -> tuple[Model, tuple[int, ...], dict[int, int]]:
     """The quantised model, the source layer of each of its operators (-1 for a conversion), and the index of its tensor
     for each computed float tensor of the source.
 
     ``weights``: integer weights by operator; ``biases``: float biases by operator that replace the model's own.
     """
-    return _Emitter(model, a, weights, biases).run()
+    return _QuantizedGraphBuilder(model, a, weights, biases).run()
 
 
-class _Emitter:
+class _QuantizedGraphBuilder:
     def __init__(
         self,
         model: Model,
-        a: Assignment,
-        weights: Mapping[int, QuantisedWeights],
+        a: TypeAssignment,
+        weights: Mapping[int, QuantizedWeights],
         biases: Mapping[int, np.ndarray],
     ) -> None:
         self.model, self.graph, self.a = model, model.main, a
@@ -45,7 +45,9 @@ class _Emitter:
         self.ops: list[Op] = []
         self.origins: list[int] = []
         self.constants: dict[tuple, int] = {}
-        self.at: dict[Form | int, int] = {}  # new index of a form, or of a tensor that is taken as it is
+        self.at: dict[
+            TensorForm | int, int
+        ] = {}  # new index of a form, or of a tensor that is taken as it is
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
@@ -99,7 +101,7 @@ class _Emitter:
             self.at[i] = self._add(self.graph.tensors[i])
         return self.at[i]
 
-    def _place(self, form: Form) -> int:
+    def _place(self, form: TensorForm) -> int:
         """A new computed tensor for ``form``."""
         t = self.graph.tensors[form.tensor]
         first = self.a.made.get(form.tensor) == form
@@ -110,7 +112,7 @@ class _Emitter:
         self.at[form] = self._add(replace(t, name=name, dtype=form.dtype, quant=quant, data=None))
         return self.at[form]
 
-    def _form(self, form: Form) -> int:
+    def _form(self, form: TensorForm) -> int:
         """The tensor of ``form``, converted from the form in which its value was made where that is another."""
         if form in self.at:
             return self.at[form]
@@ -189,14 +191,14 @@ class _Emitter:
             for p in positions:
                 t = self.graph.tensors[op.inputs[p]]
                 assert t.data is not None
-                made = quantise_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
+                made = quantize_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
                 one = Quantization((float(made.scale[0]),), (0,))
                 inputs[p] = self._constant(t.name, made.values, "int8", t.shape, one)
                 units.append(float(made.scale[0]) * self.tensors[source].scale)
         for p, unit in zip(lstm.BIASES, units, strict=False):
             t = self.graph.tensors[op.inputs[p]]
             assert t.data is not None
-            bias = quantise_bias(t.data, np.array([unit]), "int32")
+            bias = quantize_bias(t.data, np.array([unit]), "int32")
             one = Quantization((float(np.float32(unit)),), (0,))
             inputs[p] = self._constant(t.name, bias, "int32", t.shape, one)
         states = (
@@ -255,7 +257,7 @@ class _Emitter:
         dtype = _BIAS[mode]
         stored = tuple(float(np.float32(s)) for s in scale)
         quant = Quantization(stored, (0,) * len(stored), 0)
-        return self._constant(t.name, quantise_bias(value, scale, dtype), dtype, t.shape, quant)
+        return self._constant(t.name, quantize_bias(value, scale, dtype), dtype, t.shape, quant)
 
     def _half(self, t: Tensor) -> int:
         """``t`` stored as float16 behind a DEQUANTIZE."""

@@ -15,7 +15,7 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.importers.tflite import parse
-from arenite.converters.passes.uses import makers, readers
+from arenite.converters.passes.uses import producers, reader_counts
 from arenite.converters.quant import NONE, RELU
 from arenite.converters.quantize.rules import WEIGHTS
 
@@ -24,14 +24,14 @@ _THROUGH = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
 
 #: Passes over all pairs, and the change of the factors below which they end.
 _PASSES = 40
-_SETTLED = 1e-3
+_CONVERGED = 1e-3
 
 #: Factors beyond this would trade one extreme for another.
 _LARGEST_FACTOR = 1e3
 
 
 @dataclass(frozen=True)
-class Pair:
+class LayerPair:
     """Two layers such that channel ``c`` of the first feeds channel ``c`` of the second, and nothing else."""
 
     first: int
@@ -40,7 +40,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Equalised:
+class EqualizedModel:
     """The float model with equalised weights; itself without pairs.
 
     ``scaled``: tensors (indices as before) whose channels have other factors now; all others have the same values.
@@ -51,13 +51,13 @@ class Equalised:
     notes: tuple[str, ...]
 
 
-def equalise(flatbuffer: bytes) -> Equalised:
+def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     """Even out every pair of layers that can be, again and again until the factors settle."""
     model = parse(flatbuffer)
     graph = model.main
-    pairs = find_pairs(graph)
+    pairs = find_layer_pairs(graph)
     if not pairs:
-        return Equalised(flatbuffer, frozenset(), ())
+        return EqualizedModel(flatbuffer, frozenset(), ())
     values = {
         t.index: t.data.astype(np.float64)
         for t in graph.tensors
@@ -70,7 +70,7 @@ def equalise(flatbuffer: bytes) -> Equalised:
             factors = _apply(graph, pair, values)
             total[pair] = total[pair] * factors if total[pair].size else factors
             change = max(change, float(np.abs(np.log(factors)).max(initial=0.0)))
-        if change < _SETTLED:
+        if change < _CONVERGED:
             break
     tensors = tuple(
         replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
@@ -80,7 +80,7 @@ def equalise(flatbuffer: bytes) -> Equalised:
     note = f"Layers {named} equalised: channels scaled by {1 / every.max():.3g} to {1 / every.min():.3g}."
     new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
     scaled = frozenset(i for p in pairs for i in p.between)
-    return Equalised(to_flatbuffer(new), scaled, (note,))
+    return EqualizedModel(to_flatbuffer(new), scaled, (note,))
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
@@ -89,28 +89,28 @@ def _frozen(values: np.ndarray) -> np.ndarray:
     return out
 
 
-def find_pairs(graph: Subgraph) -> tuple[Pair, ...]:
+def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
     """The pairs of layers that can be equalised, in order."""
-    made, count = makers(graph), readers(graph)
-    found = []
+    producer, count = producers(graph), reader_counts(graph)
+    layer_pairs = []
     for op in graph.ops:
         if not _suitable(graph, op, count):
             continue
         between = [op.inputs[0]]
         source = op.inputs[0]
-        while source in made and made[source].name in _THROUGH and count[source] == 1:
-            if made[source].options["fused_activation_function"] not in (NONE, RELU):
+        while source in producer and producer[source].name in _THROUGH and count[source] == 1:
+            if producer[source].options["fused_activation_function"] not in (NONE, RELU):
                 break
-            source = made[source].inputs[0]
+            source = producer[source].inputs[0]
             between.append(source)
-        first = made.get(source)
+        first = producer.get(source)
         if first is None or count[source] != 1 or not _suitable(graph, first, count):
             continue
         if first.options["fused_activation_function"] not in (NONE, RELU):
             continue
         if graph.tensors[source].shape[-1] == _channels_in(graph, op):
-            found.append(Pair(first.index, op.index, tuple(between)))
-    return tuple(found)
+            layer_pairs.append(LayerPair(first.index, op.index, tuple(between)))
+    return tuple(layer_pairs)
 
 
 def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
@@ -133,7 +133,7 @@ def _channels_in(graph: Subgraph, op: Op) -> int:
     return graph.tensors[op.inputs[1]].shape[-1]
 
 
-def _apply(graph: Subgraph, pair: Pair, values: dict[int, np.ndarray]) -> np.ndarray:
+def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> np.ndarray:
     """Equalise one pair in ``values``; the factors by which the first layer was divided."""
     first, second = graph.ops[pair.first], graph.ops[pair.second]
     w1, w2 = first.inputs[1], second.inputs[1]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.quantize.assign import FLOAT, Assignment
+from arenite.converters.quantize.assign import FLOAT, TypeAssignment
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.weights import QuantisedWeights, sqnr_db
+from arenite.converters.quantize.weights import QuantizedWeights, sqnr_db
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class LayerFigures:
 
 
 def layer_figures(
-    graph: Subgraph, op: Op, a: Assignment, weights: Mapping[int, QuantisedWeights]
+    graph: Subgraph, op: Op, a: TypeAssignment, weights: Mapping[int, QuantizedWeights]
 ) -> LayerFigures:
     rule = WEIGHTS.get(op.name)
     mode = a.modes.get(op.index, "")

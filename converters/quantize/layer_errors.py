@@ -11,8 +11,8 @@ import numpy as np
 from arenite.converters.graph import DTYPES, Subgraph, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.coverage import short_name
-from arenite.converters.quantize.run_float import real_values, values
-from arenite.converters.quantize.run_model import quantise
+from arenite.converters.quantize.run_float import real_values, run_tensor_values
+from arenite.converters.quantize.run_model import quantize_values
 
 #: Samples that are enough for figures in decibels.
 SAMPLES = 32
@@ -68,8 +68,8 @@ def layer_errors(
     signal, error = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
     largest = dict.fromkeys(pairs, 0.0)
     stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
-    floats = values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
-    integers = values(quantised, stored, sorted({b for _, b in pairs.values()}), exact=True)
+    floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
+    integers = run_tensor_values(quantised, stored, sorted({b for _, b in pairs.values()}), exact=True)
     for wanted, got in zip(floats, integers, strict=True):
         for layer, (a, b) in pairs.items():
             real = real_values(got[b], after.tensors[b]).reshape(-1)
@@ -92,7 +92,7 @@ def _stored(value: np.ndarray, tensor: Tensor) -> np.ndarray:
         return value
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
-    return quantise(value, tensor.scale, tensor.zero_point, dtype)
+    return quantize_values(value, tensor.scale, tensor.zero_point, dtype)
 
 
 def _entry(

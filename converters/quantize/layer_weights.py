@@ -10,25 +10,25 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.quantize.assign import FLOAT, Assignment
-from arenite.converters.quantize.moments import Moments, can_have_moments, moments
-from arenite.converters.quantize.recipe import Settings
+from arenite.converters.quantize.assign import FLOAT, TypeAssignment
+from arenite.converters.quantize.moments import InputMoments, can_have_moments, input_moments
+from arenite.converters.quantize.recipe import LayerSettings
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.weights import QuantisedWeights, quantise_weights, to_integers
+from arenite.converters.quantize.weights import QuantizedWeights, quantize_weights, to_integers
 
 #: Weights that were rounded before, by what they depend on: a search asks for the same ones in many recipes.
-_rounded: OrderedDict[tuple, QuantisedWeights] = OrderedDict()
-_MOST_ROUNDED = 256
+_rounded: OrderedDict[tuple, QuantizedWeights] = OrderedDict()
+_MAX_CACHED_LAYERS = 256
 
 
 def layer_weights(
     flatbuffer: bytes,
     graph: Subgraph,
-    a: Assignment,
+    a: TypeAssignment,
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
-) -> dict[int, QuantisedWeights]:
+) -> dict[int, QuantizedWeights]:
     """The integer weights of every layer that has some, rounded as its settings say, by operator index."""
     out = _nearest_weights(graph, a, only)
     shared: dict[tuple, list[int]] = {}
@@ -41,19 +41,19 @@ def layer_weights(
     source = (hashlib.sha256(flatbuffer).digest(), _digest(samples))
     keys = {(*source, *key, *layers): layers for key, layers in shared.items()}
     missing = [graph.ops[i] for key, layers in keys.items() if key not in _rounded for i in layers]
-    found = moments(flatbuffer, graph, missing, samples) if samples else {}
+    layer_moments = input_moments(flatbuffer, graph, missing, samples) if samples else {}
     for key, layers in keys.items():
-        if key not in _rounded and layers[0] in found:
+        if key not in _rounded and layers[0] in layer_moments:
             # Layers with the same weights (the steps of a recurrent layer) keep them in common.
-            together = Moments(np.mean([found[i].matrix for i in layers], axis=0))
+            together = InputMoments(np.mean([layer_moments[i].matrix for i in layers], axis=0))
             first = layers[0]
             _rounded[key] = round_for_output(_weights_of(graph, graph.ops[first]), out[first], together)
         if key in _rounded:
             _rounded.move_to_end(key)
             out |= dict.fromkeys(layers, _rounded[key])
-    while len(_rounded) > _MOST_ROUNDED:
+    while len(_rounded) > _MAX_CACHED_LAYERS:
         _rounded.popitem(last=False)
-    return {i: _with_room_for_bias(graph, graph.ops[i], a, made) for i, made in out.items()}
+    return {i: _with_room_for_bias(graph, graph.ops[i], a, quantized) for i, quantized in out.items()}
 
 
 def _digest(samples: Sequence[Sequence[np.ndarray]]) -> bytes:
@@ -71,8 +71,8 @@ def _weights_of(graph: Subgraph, op: Op) -> np.ndarray:
 
 
 def _nearest_weights(
-    graph: Subgraph, a: Assignment, only: Collection[int] | None
-) -> dict[int, QuantisedWeights]:
+    graph: Subgraph, a: TypeAssignment, only: Collection[int] | None
+) -> dict[int, QuantizedWeights]:
     out = {}
     for op in graph.ops:
         rule = WEIGHTS.get(op.name)
@@ -83,14 +83,14 @@ def _nearest_weights(
         dtype = weight_type(op, a.modes[op.index], settings, a.notes)
         if t.data is None or t.dtype != FLOAT or dtype not in ("int8", "int4"):
             continue
-        made = quantise_weights(
+        quantized = quantize_weights(
             t.data, rule.axis, dtype, per_channel=settings.per_channel, scale_method=settings.weight_scale
         )
-        out[op.index] = made
+        out[op.index] = quantized
     return out
 
 
-def weight_type(op: Op, mode: str, settings: Settings, notes: list[str]) -> str:
+def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) -> str:
     """The type that the weights of ``op`` get: the recipe's, or int8 where an integer kernel takes no other."""
     if mode == FLOAT:
         return settings.weights
@@ -100,18 +100,22 @@ def weight_type(op: Op, mode: str, settings: Settings, notes: list[str]) -> str:
     return settings.weights if settings.weights == "int4" else "int8"
 
 
-def _with_room_for_bias(graph: Subgraph, op: Op, a: Assignment, made: QuantisedWeights) -> QuantisedWeights:
+def _with_room_for_bias(
+    graph: Subgraph, op: Op, a: TypeAssignment, quantized: QuantizedWeights
+) -> QuantizedWeights:
     """Coarser weights where a bias would not fit in 32 bits: of tiny weights beside a large bias."""
     rule = WEIGHTS[op.name]
     bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
     if bias is None or a.modes[op.index] != "int8":
-        return made
+        return quantized
     unit = a.quant[a.read[op.index, rule.value]].scale[0]
     needed = np.abs(bias.astype(np.float64)) / (unit * 2.0**30)
-    needed = needed if made.scale.size > 1 else np.full(1, needed.max(initial=0.0))
-    if np.all(needed <= made.scale):
-        return made
-    scale = np.maximum(made.scale, needed).astype(np.float32)
+    needed = needed if quantized.scale.size > 1 else np.full(1, needed.max(initial=0.0))
+    if np.all(needed <= quantized.scale):
+        return quantized
+    scale = np.maximum(quantized.scale, needed).astype(np.float32)
     return replace(
-        made, scale=scale, values=to_integers(_weights_of(graph, op), scale, made.axis, made.dtype)
+        quantized,
+        scale=scale,
+        values=to_integers(_weights_of(graph, op), scale, quantized.axis, quantized.dtype),
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from arenite.converters.graph import Op, Quantization, Subgraph
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 
 NAME = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -25,10 +25,10 @@ _INPUTS = {INPUT, *INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, OUTPUT_STATE, CEL
 _TANH = 4
 
 #: Integer bits of the cell state for which the kernels have a tanh.
-_MOST_BITS = 6
+_MAX_CELL_BITS = 6
 
 
-def is_plain(graph: Subgraph, op: Op) -> bool:
+def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
     """Whether ``op`` is a float LSTM of the form that this module knows, of batch 1."""
     given = {p for p, i in enumerate(op.inputs) if i >= 0}
     if op.name != NAME or given != _INPUTS or op.options["fused_activation_function"] != _TANH:
@@ -46,7 +46,7 @@ def is_plain(graph: Subgraph, op: Op) -> bool:
 
 def cell_quantization(largest: float) -> Quantization:
     """The cell state's quantisation for values up to ``largest`` in magnitude."""
-    bits = int(np.clip(np.ceil(np.log2(max(largest, 1e-6))), 0, _MOST_BITS))
+    bits = int(np.clip(np.ceil(np.log2(max(largest, 1e-6))), 0, _MAX_CELL_BITS))
     return Quantization((2.0 ** (bits - 15),), (0,))
 
 
@@ -57,9 +57,9 @@ def largest_cells(
     largest = {op.index: 0.0 for op in ops}
     if not ops:
         return largest
-    for found in values(flatbuffer, samples, sorted({op.inputs[INPUT] for op in ops})):
+    for sample_values in run_tensor_values(flatbuffer, samples, sorted({op.inputs[INPUT] for op in ops})):
         for op in ops:
-            cells, _ = simulate(graph, op, found[op.inputs[INPUT]])
+            cells, _ = simulate(graph, op, sample_values[op.inputs[INPUT]])
             largest[op.index] = max(largest[op.index], float(np.abs(cells).max(initial=0.0)))
     return largest
 

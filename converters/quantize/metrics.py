@@ -19,7 +19,7 @@ METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True,
 
 
 @dataclass(frozen=True)
-class Part:
+class PartMetric:
     """The metric over some of the samples."""
 
     value: float
@@ -41,8 +41,8 @@ class Score:
     value: float
     samples: int
     margin: float | None = None
-    per_class: Mapping[str, Part] = field(default_factory=dict)
-    slices: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
+    per_class: Mapping[str, PartMetric] = field(default_factory=dict)
+    slices: Mapping[str, Mapping[str, PartMetric]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.metric == "mse":
@@ -60,7 +60,7 @@ class Score:
         }
 
 
-def drop(before: Score, after: Score) -> float:
+def metric_drop(before: Score, after: Score) -> float:
     """What was lost, positive when ``after`` is worse: a difference of fractions; for mse relative to ``before``."""
     if before.metric != after.metric:
         raise ValueError(f"{before.metric} cannot be compared with {after.metric}")
@@ -70,31 +70,31 @@ def drop(before: Score, after: Score) -> float:
 
 
 @dataclass(frozen=True)
-class LostPart:
+class MetricDrop:
     """A class, or a group of a slice, and how much worse it became."""
 
     what: str  # "class 3", "slice room = kitchen"
-    before: Part
-    after: Part
+    before: PartMetric
+    after: PartMetric
     drop: float
 
     def to_json(self) -> dict[str, Any]:
         return {"what": self.what, "before": self.before.value, "after": self.after.value, "drop": self.drop}
 
 
-def worst_parts(before: Score, after: Score, least: int = 5) -> list[LostPart]:
+def largest_drops(before: Score, after: Score, least: int = 5) -> list[MetricDrop]:
     """Classes and groups of at least ``least`` samples by how much they lost, the worst first."""
     pairs = [(f"class {k}", p, after.per_class.get(k)) for k, p in before.per_class.items()]
     for name, groups in before.slices.items():
         others = after.slices.get(name, {})
         pairs += [(f"slice {name} = {g}", p, others.get(g)) for g, p in groups.items()]
     sign = 1.0 if METRICS[before.metric] else -1.0
-    found = [
-        LostPart(what, a, b, sign * (a.value - b.value))
+    drops = [
+        MetricDrop(what, a, b, sign * (a.value - b.value))
         for what, a, b in pairs
         if b is not None and a.samples >= least
     ]
-    return sorted(found, key=lambda part: -part.drop)
+    return sorted(drops, key=lambda part: -part.drop)
 
 
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
@@ -125,17 +125,17 @@ def over_parts(
     labels: np.ndarray | None,
     slices: Mapping[str, np.ndarray],
     classes: Sequence[str] = (),
-) -> tuple[dict[str, Part], dict[str, dict[str, Part]]]:
+) -> tuple[dict[str, PartMetric], dict[str, dict[str, PartMetric]]]:
     """``measure`` of the places of each class (where ``labels`` are class numbers) and of each group.
 
     Parts for which it is not defined (NaN) are left out.
     """
-    per_class: dict[str, Part] = {}
+    per_class: dict[str, PartMetric] = {}
     if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":
         for number in np.unique(labels):
             named = 0 <= number < len(classes)
             _add(per_class, classes[number] if named else str(number), measure, labels == number)
-    by_slice: dict[str, dict[str, Part]] = {}
+    by_slice: dict[str, dict[str, PartMetric]] = {}
     for name, groups in slices.items():
         by_slice[name] = {}
         for group in np.unique(groups):
@@ -144,11 +144,11 @@ def over_parts(
 
 
 def _add(
-    parts: dict[str, Part], name: str, measure: Callable[[np.ndarray], float], member: np.ndarray
+    parts: dict[str, PartMetric], name: str, measure: Callable[[np.ndarray], float], member: np.ndarray
 ) -> None:
     value = measure(np.flatnonzero(member))
     if not math.isnan(value):
-        parts[name] = Part(value, int(member.sum()))
+        parts[name] = PartMetric(value, int(member.sum()))
 
 
 def check_metric(metric: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.quant import conv_padding
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 
 #: A layer with more weights per output would need too large a matrix.
 LARGEST_ROW = 2304
@@ -27,14 +27,14 @@ _TOGETHER = 1024
 
 
 @dataclass(frozen=True)
-class Moments:
+class InputMoments:
     """``matrix``: float64 [groups, inputs, inputs]; one group for dense layers, one per channel for depthwise ones."""
 
     matrix: np.ndarray
 
 
 def can_have_moments(graph: Subgraph, op: Op) -> bool:
-    """Whether ``moments`` knows the layer: constant weights, not grouped, not too large."""
+    """Whether ``input_moments`` knows the layer: constant weights, not grouped, not too large."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -47,22 +47,22 @@ def can_have_moments(graph: Subgraph, op: Op) -> bool:
     return inputs <= LARGEST_ROW
 
 
-def moments(
+def input_moments(
     flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
-) -> Mapping[int, Moments]:
+) -> Mapping[int, InputMoments]:
     """The moments of each of ``ops`` in the float model, by operator index."""
     if not ops:
         return {}
     watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
     most = max(1, _POSITIONS // len(samples))
-    sums = {op.index: _Sum() for op in ops}
-    for found in values(flatbuffer, samples, watched):
+    sums = {op.index: _MomentSum() for op in ops}
+    for sample_values in run_tensor_values(flatbuffer, samples, watched):
         for op in ops:
-            sums[op.index].add(_factors(graph, op, found[op.inputs[WEIGHTS[op.name].value]], most))
-    return {i: Moments(s.mean()) for i, s in sums.items()}
+            sums[op.index].add(_factors(graph, op, sample_values[op.inputs[WEIGHTS[op.name].value]], most))
+    return {i: InputMoments(s.mean()) for i, s in sums.items()}
 
 
-class _Sum:
+class _MomentSum:
     """The sum of x^T x over many x [groups, positions, inputs], some at a time: few large products are fast."""
 
     def __init__(self) -> None:
@@ -93,15 +93,15 @@ def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
     """What the weights are multiplied with at up to ``most`` positions: [groups, positions, inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
-        return _some(x.reshape(-1, shape[1]), most)[None]
+        return _evenly_spaced_rows(x.reshape(-1, shape[1]), most)[None]
     patches = _patches(op, x, shape[1], shape[2])  # [positions, kernel height, kernel width, channels]
-    patches = _some(patches, most)
+    patches = _evenly_spaced_rows(patches, most)
     if op.name == "CONV_2D":
         return patches.reshape(1, len(patches), -1)
     return patches.transpose(3, 0, 1, 2).reshape(patches.shape[3], len(patches), -1)
 
 
-def _some(rows: np.ndarray, most: int) -> np.ndarray:
+def _evenly_spaced_rows(rows: np.ndarray, most: int) -> np.ndarray:
     if len(rows) <= most:
         return rows
     return rows[(np.arange(most) * len(rows)) // most]

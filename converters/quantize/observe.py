@@ -21,7 +21,7 @@ import numpy as np
 from arenite.converters.graph import Model, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.histogram import BINS, Histogram
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
@@ -30,12 +30,12 @@ KEPT_SAMPLES = 256
 KEPT_BYTES = 64 << 20
 
 #: A last dimension larger than this has no statistics per channel.
-_MOST_CHANNELS = 8192
+_MAX_CHANNELS = 8192
 
 _SCHEMA = "arenite.observations/1"
 
 
-class HasInputs(Protocol):
+class SupportsInputs(Protocol):
     """Anything with samples, such as ``data.Dataset``: ``inputs[k][i]`` is input ``i`` of sample ``k``."""
 
     @property
@@ -129,14 +129,14 @@ class Observations:
             ) from error
 
 
-class _Tally:
+class _TensorAccumulator:
     """Statistics of one tensor as they accumulate, in float64."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
         self.count, self.sum, self.squares = 0, 0.0, 0.0
         self.histogram = Histogram()
-        channels = tensor.shape[-1] if tensor.shape and tensor.shape[-1] <= _MOST_CHANNELS else 0
+        channels = tensor.shape[-1] if tensor.shape and tensor.shape[-1] <= _MAX_CHANNELS else 0
         self.channel_low = np.full(channels, np.inf)
         self.channel_high = np.full(channels, -np.inf)
         self.channel_sum = np.zeros(channels)
@@ -180,16 +180,18 @@ class _Tally:
         )
 
 
-def watched(model: Model) -> list[Tensor]:
+def observed_tensors(model: Model) -> list[Tensor]:
     """The float32 tensors of the main subgraph that are fed or computed."""
     g = model.main
-    made = {*g.inputs, *(i for op in g.ops for i in op.outputs)}
-    return [t for t in g.tensors if t.index in made and t.dtype == "float32" and not t.is_variable]
+    computed_tensors = {*g.inputs, *(i for op in g.ops for i in op.outputs)}
+    return [
+        t for t in g.tensors if t.index in computed_tensors and t.dtype == "float32" and not t.is_variable
+    ]
 
 
 def observe(
     flatbuffer: bytes,
-    dataset: HasInputs,
+    dataset: SupportsInputs,
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Observations:
@@ -200,13 +202,15 @@ def observe(
     samples = dataset.inputs
     if not len(samples):
         raise UsageError("There are no calibration samples.", "Give at least one; a hundred is usual.")
-    tallies = [_Tally(t) for t in watched(parse(flatbuffer))]
+    tallies = [_TensorAccumulator(t) for t in observed_tensors(parse(flatbuffer))]
     low = {t.tensor.index: np.inf for t in tallies}
     high = {t.tensor.index: -np.inf for t in tallies}
-    for k, found in enumerate(values(flatbuffer, samples, [t.tensor.index for t in tallies])):
+    for k, sample_values in enumerate(
+        run_tensor_values(flatbuffer, samples, [t.tensor.index for t in tallies])
+    ):
         for tally in tallies:
             index = tally.tensor.index
-            value = found[index]
+            value = sample_values[index]
             tally.add(value, k)
             if value.size:
                 low[index] = min(low[index], float(value.min()))
@@ -223,11 +227,11 @@ def observe(
         len(samples),
         hashlib.sha256(flatbuffer).hexdigest(),
         digest.hexdigest(),
-        _kept(samples),
+        _calibration_subset(samples),
     )
 
 
-def _kept(samples: Sequence[Sequence[np.ndarray]]) -> tuple[tuple[np.ndarray, ...], ...]:
+def _calibration_subset(samples: Sequence[Sequence[np.ndarray]]) -> tuple[tuple[np.ndarray, ...], ...]:
     size = max(sum(a.nbytes for a in samples[0]), 1)
     count = max(1, min(len(samples), KEPT_SAMPLES, KEPT_BYTES // size))
     return tuple(tuple(samples[k * len(samples) // count]) for k in range(count))

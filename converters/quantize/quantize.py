@@ -10,25 +10,25 @@ import numpy as np
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
-from arenite.converters.importers.modernise import is_quantised
+from arenite.converters.importers.modernize import has_quantized_operators
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize import lstm
-from arenite.converters.quantize.assign import FLOAT, Assignment, assign
+from arenite.converters.quantize.assign import FLOAT, TypeAssignment, assign_types
 from arenite.converters.quantize.bias_correction import corrected_biases
-from arenite.converters.quantize.emit import emit
-from arenite.converters.quantize.equalise import Equalised, equalise
+from arenite.converters.quantize.emit import emit_quantized_graph
+from arenite.converters.quantize.equalize_layers import EqualizedModel, equalize_layers
 from arenite.converters.quantize.figures import LayerFigures, layer_figures
 from arenite.converters.quantize.layer_weights import layer_weights
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.rules import WEIGHTS
 from arenite.converters.quantize.trained_ranges import trained_ranges
-from arenite.converters.quantize.weights import QuantisedWeights
+from arenite.converters.quantize.weights import QuantizedWeights
 from arenite.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Quantised:
+class QuantizedModel:
     """The quantised model.
 
     ``tensors`` maps float tensors of the source to the tensors that stand for them: float where no integer kernel makes
@@ -44,7 +44,7 @@ class Quantised:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptSamples:
     inputs: Sequence[Sequence[np.ndarray]]
 
 
@@ -54,7 +54,7 @@ def quantize(
     observations: Observations | None,
     *,
     only: Collection[int] | None = None,
-) -> Quantised:
+) -> QuantizedModel:
     """Quantise a float32 model as ``recipe`` says; the same arguments give the same bytes.
 
     Args:
@@ -65,7 +65,7 @@ def quantize(
     Raises ``UsageError`` for a model that is quantised already and for observations of another model.
     """
     model = parse(flatbuffer)
-    if is_quantised(model):
+    if has_quantized_operators(model):
         raise UsageError(
             "The model is quantised already.", "Give the float model, or convert without a recipe."
         )
@@ -88,28 +88,28 @@ def quantize(
         flatbuffer, notes, scaled = even.flatbuffer, even.notes, even.scaled
         model = parse(flatbuffer)
         stats = dict(again.tensors) if again is not None else stats
-    a = assign(model.main, recipe, stats, only, trained)
+    a = assign_types(model.main, recipe, stats, only, trained)
     cells = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
     a.cells = lstm.largest_cells(flatbuffer, model.main, cells, kept)
     weights = layer_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
-    new, origins, made = emit(model, a, weights, biases)
+    new, origins, made = emit_quantized_graph(model, a, weights, biases)
     made = {i: k for i, k in made.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
-    return Quantised(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
+    return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
 
 
 #: The last equalised model, with what was observed of it: searches and sensitivity ask for it again and again.
-_last_equalised: dict[tuple[str, str], tuple[Equalised, Observations | None]] = {}
+_last_equalised: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
 
 
-def _equalised(flatbuffer: bytes, seen: Observations | None) -> tuple[Equalised, Observations | None]:
+def _equalised(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedModel, Observations | None]:
     """The equalised model, observed anew over the kept samples where it changed."""
     key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
     if key not in _last_equalised:
-        even = equalise(flatbuffer)
+        even = equalize_layers(flatbuffer)
         anew = seen is not None and seen.inputs and even.scaled
-        again = observe(even.flatbuffer, _Kept(seen.inputs)) if seen is not None and anew else None
+        again = observe(even.flatbuffer, _KeptSamples(seen.inputs)) if seen is not None and anew else None
         _last_equalised.clear()
         _last_equalised[key] = even, again
     return _last_equalised[key]
@@ -118,12 +118,12 @@ def _equalised(flatbuffer: bytes, seen: Observations | None) -> tuple[Equalised,
 def _biases(
     flatbuffer: bytes,
     model: Model,
-    a: Assignment,
-    weights: Mapping[int, QuantisedWeights],
+    a: TypeAssignment,
+    weights: Mapping[int, QuantizedWeights],
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, np.ndarray]:
     def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
-        made, _, twins = emit(model, a, weights, biases)
+        made, _, twins = emit_quantized_graph(model, a, weights, biases)
         return made, twins
 
     ops = [

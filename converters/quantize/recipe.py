@@ -35,7 +35,7 @@ _WHOLE_MODEL = frozenset({"name", "description", "inputs", "outputs", "bias_corr
 
 
 @dataclass(frozen=True)
-class Settings:
+class LayerSettings:
     """How one layer is quantised."""
 
     activations: str = "int8"
@@ -61,7 +61,7 @@ class LayerRule:
     match: str
     settings: Mapping[str, Any]
 
-    def applied(self, settings: Settings) -> Settings:
+    def applied(self, settings: LayerSettings) -> LayerSettings:
         """``settings`` with those of the rule; another calibrator starts without the parameters of the first."""
         new = dict(self.settings)
         if "calibrator" in new:
@@ -83,14 +83,14 @@ class Recipe:
 
     name: str = "int8"
     description: str = ""
-    settings: Settings = Settings()
+    settings: LayerSettings = LayerSettings()
     inputs: str = "int8"  # type of the model's float inputs afterwards
     outputs: str = "int8"
     bias_correction: bool = False
     equalisation: bool = False
     layers: tuple[LayerRule, ...] = ()
 
-    def for_layer(self, graph: Subgraph, op: Op) -> Settings:
+    def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
         """The settings of ``op``, all matching rules applied in order."""
         found = self.settings
         for rule in self.layers:
@@ -121,7 +121,7 @@ class Recipe:
     def to_json(self) -> dict[str, Any]:
         """Every setting, also those left at their default: equal results mean equal conversions."""
         out: dict[str, Any] = {"name": self.name}
-        out |= {f.name: getattr(self.settings, f.name) for f in fields(Settings)}
+        out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
         out |= {"inputs": self.inputs, "outputs": self.outputs}
         out |= {"bias_correction": self.bias_correction, "equalisation": self.equalisation}
@@ -133,8 +133,8 @@ class Recipe:
         """The recipe in a parsed TOML table. Raises ``UsageError`` for unknown keys and values."""
         whole = {k: v for k, v in table.items() if k != "layers"}
         _check_settings(where, whole, whole_model=True)
-        own = {f.name for f in fields(Settings)}
-        settings = Settings(**{k: v for k, v in whole.items() if k in own})
+        own = {f.name for f in fields(LayerSettings)}
+        settings = LayerSettings(**{k: v for k, v in whole.items() if k in own})
         _check_calibrator(settings)
         rest = {k: v for k, v in whole.items() if k not in own}
         for edge in ("inputs", "outputs"):
@@ -148,7 +148,7 @@ class Recipe:
         return Recipe(settings=settings, layers=layers, **rest)
 
 
-def shipped() -> dict[str, Recipe]:
+def shipped_recipes() -> dict[str, Recipe]:
     """The recipes that come with Arenite, by name."""
     folder = files("arenite.converters.quantize") / "recipes"
     found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
@@ -161,7 +161,7 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     Raises ``UsageError`` naming the key and what is known, or the shipped recipes when there is no such one.
     """
     text = str(name_or_path)
-    known = shipped()
+    known = shipped_recipes()
     if text in known:
         return known[text]
     path = Path(text)
@@ -209,7 +209,7 @@ def _span(match: str) -> tuple[int, int] | None:
 
 
 def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:
-    known: dict[str, type] = {f.name: type(getattr(Settings(), f.name)) for f in fields(Settings)}
+    known: dict[str, type] = {f.name: type(getattr(LayerSettings(), f.name)) for f in fields(LayerSettings)}
     if whole_model:
         known |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}
     for key, value in settings.items():
@@ -227,5 +227,5 @@ def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: boo
             raise UsageError(f"{where}: {key} is {value!r}.", f"Give {wanted}.")
 
 
-def _check_calibrator(settings: Settings) -> None:
+def _check_calibrator(settings: LayerSettings) -> None:
     check_calibrator(settings.calibrator, settings.calibrator_parameters)

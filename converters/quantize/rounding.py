@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.quantize.moments import Moments
-from arenite.converters.quantize.weights import LARGEST, QuantisedWeights
+from arenite.converters.quantize.moments import InputMoments
+from arenite.converters.quantize.weights import LARGEST, QuantizedWeights
 
 #: Share of the mean second moment that is added to each, so that the matrix has an inverse.
 _DAMPING = 0.01
@@ -22,7 +22,7 @@ _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
 _SEARCH_WORK = 3e8
 
 
-def round_for_output(weights: np.ndarray, start: QuantisedWeights, moments: Moments) -> QuantisedWeights:
+def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: InputMoments) -> QuantizedWeights:
     """``start``, the nearest integers of ``weights``, rounded anew for the least error of the layer's output.
 
     Scales per channel are searched again around those of ``start``. Rows that ``start`` holds exactly stay as they are.
@@ -43,15 +43,15 @@ def round_for_output(weights: np.ndarray, start: QuantisedWeights, moments: Mome
     searched = per_row and rows.size * rows.shape[2] <= _SEARCH_WORK
     for share in _SHARES if searched else (1.0,):
         tried = (scale * share).astype(np.float32).astype(np.float64)
-        made = _compensated(rows, tried, given, limit)
-        error = _error(rows, made * tried[..., None], h)
+        quantized = _compensated(rows, tried, given, limit)
+        error = _error(rows, quantized * tried[..., None], h)
         better = error < least
         least = np.where(better, error, least)
-        best = np.where(better[..., None], made, best)
+        best = np.where(better[..., None], quantized, best)
         best_scale = np.where(better, tried, best_scale)
     values = _from_groups(best, weights.shape, depthwise).astype(np.int8)
     new_scale = best_scale.reshape(-1).astype(np.float32) if per_row else start.scale
-    return QuantisedWeights(values, new_scale, start.axis, start.dtype)
+    return QuantizedWeights(values, new_scale, start.axis, start.dtype)
 
 
 def _to_groups(weights: np.ndarray, depthwise: bool, groups: int) -> np.ndarray:
@@ -66,9 +66,9 @@ def _from_groups(rows: np.ndarray, shape: tuple[int, ...], depthwise: bool) -> n
     return np.ascontiguousarray(rows.transpose(2, 0, 1) if depthwise else rows).reshape(shape)
 
 
-def _error(rows: np.ndarray, made: np.ndarray, h: np.ndarray) -> np.ndarray:
+def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Squared error of each output: [groups, outputs]."""
-    off = rows - made
+    off = rows - quantized
     return np.einsum("gok,gok->go", off @ h, off)
 
 

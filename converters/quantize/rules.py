@@ -7,7 +7,7 @@ Kinds:
     compare  several values in, of one quantisation; the output is not a real number
     read     the output is not a real number
     free     the output has a quantisation of its own
-    fixed    the kernel demands a certain quantisation of the output (``FIXED``)
+    fixed    the kernel demands a certain quantisation of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
 
 An operator that is not listed, or not for the type asked for, has no such integer kernel in LiteRT.
@@ -102,7 +102,7 @@ UNIDIRECTIONAL_SEQUENCE_LSTM lstm 8
 """
 
 #: Output quantisation that the kernels demand, by operator and type.
-FIXED: dict[tuple[str, str], Quantization] = {
+FIXED_QUANTIZATION: dict[tuple[str, str], Quantization] = {
     ("SOFTMAX", "int8"): Quantization((1 / 256,), (-128,)),
     ("LOGISTIC", "int8"): Quantization((1 / 256,), (-128,)),
     ("TANH", "int8"): Quantization((1 / 128,), (0,)),
@@ -138,15 +138,15 @@ WEIGHTS: dict[str, WeightsRule] = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class OperatorRule:
     """One line of the table."""
 
     kind: str
     types: tuple[str, ...]  # of activations
 
 
-RULES: dict[str, Rule] = {
-    name: Rule(kind, tuple(f"int{bits}" for bits in types))
+RULES: dict[str, OperatorRule] = {
+    name: OperatorRule(kind, tuple(f"int{bits}" for bits in types))
     for name, kind, *types in (line.split() for line in _TABLE.splitlines() if line.strip())
 }
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from arenite.converters.elu_table import without_elu
+from arenite.converters.elu_table import replace_elu_by_table
 from arenite.converters.graph import Tensor
 from arenite.errors import ModelError
 
 
-class Host:
+class LiteRtModel:
     """A model loaded in LiteRT.
 
     Args:
@@ -49,7 +49,7 @@ class Host:
             except ValueError as error:
                 if not exact or "'ELU'" not in str(error):  # ELU has no reference kernel
                     raise
-                content = without_elu(flatbuffer)
+                content = replace_elu_by_table(flatbuffer)
                 try:
                     self._interpreter = start(kernels)
                 except ValueError:  # ELU of real numbers
@@ -88,7 +88,7 @@ class Host:
         """A copy of tensor ``index`` of the main subgraph, after ``run``."""
         return np.array(self._interpreter.get_tensor(index))
 
-    def is_quantised(self) -> bool:
+    def computes_quantized(self) -> bool:
         """Whether any value that is fed or computed is an integer with a scale; weights alone do not count."""
         made = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
         made |= {int(d["index"]) for d in self.inputs}
@@ -102,17 +102,17 @@ class Host:
         return [self.value(d["index"]) for d in self.outputs]
 
 
-def outputs(
+def run_outputs(
     flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
 ) -> Iterator[list[np.ndarray]]:
     """The graph outputs of every sample, as the model has them (integers stay integers)."""
-    host = Host(flatbuffer, exact=exact)
+    host = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
         host.run(sample)
         yield host.results()
 
 
-def values(
+def run_tensor_values(
     flatbuffer: bytes,
     samples: Iterable[Sequence[np.ndarray]],
     tensors: Sequence[int],
@@ -120,7 +120,7 @@ def values(
     exact: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
     """The values of ``tensors`` (indices in the main subgraph) for every sample, one sample in memory at a time."""
-    host = Host(flatbuffer, exact=exact, keep=True)
+    host = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
         host.run(sample)
         yield {i: host.value(i) for i in tensors}

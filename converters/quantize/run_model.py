@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.run_float import Host
+from arenite.converters.quantize.run_float import LiteRtModel
 from arenite.errors import UsageError
 
 #: Told how many samples of how many are done.
 Progress = Callable[[int, int], None]
 
 
-def quantise(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
+def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
     """Real values as LiteRT's QUANTIZE makes them integers: divided in float32, ties away from zero, clipped."""
     scaled = values.astype(np.float32) / np.float32(scale)
     rounded = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
@@ -23,7 +23,7 @@ def quantise(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype)
     return np.clip(rounded + zero_point, info.min, info.max).astype(dtype)
 
 
-class Runner:
+class RealValueRunner:
     """A model loaded in LiteRT: real values in, real values out.
 
     ``reference``: with ``BUILTIN_REF`` kernels, whose integers the firmware gives; otherwise with LiteRT's fast
@@ -32,9 +32,9 @@ class Runner:
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
-        self._host = Host(flatbuffer, exact=bool(reference))
-        if reference is None and self._host.is_quantised():
-            self._host = Host(flatbuffer, exact=True)
+        self._host = LiteRtModel(flatbuffer, exact=bool(reference))
+        if reference is None and self._host.computes_quantized():
+            self._host = LiteRtModel(flatbuffer, exact=True)
         self.inputs, self.outputs = self._host.inputs, self._host.outputs
 
     def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -55,7 +55,7 @@ class Runner:
         return [_out_of(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
 
 
-def run_all(
+def run_dataset(
     flatbuffer: bytes,
     dataset: Dataset,
     *,
@@ -64,21 +64,21 @@ def run_all(
     progress: Progress = lambda *_: None,
 ) -> list[np.ndarray]:
     """Output number ``output`` for every sample."""
-    runner = Runner(flatbuffer, reference=reference)
+    runner = RealValueRunner(flatbuffer, reference=reference)
     if not 0 <= output < len(runner.outputs):
         raise UsageError(f"The model has no output {output}.", f"Choose from 0 to {len(runner.outputs) - 1}.")
-    found = []
+    all_outputs = []
     for k, sample in enumerate(dataset.inputs):
-        found.append(runner.run(sample)[output])
+        all_outputs.append(runner.run(sample)[output])
         progress(k + 1, len(dataset))
-    return found
+    return all_outputs
 
 
 def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     scale, zero_point = detail["quantization"]
     dtype = np.dtype(detail["dtype"])
     if scale and dtype.kind in "iu":
-        return quantise(value, scale, zero_point, dtype)
+        return quantize_values(value, scale, zero_point, dtype)
     return value.astype(dtype)
 
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Part, Score, auc, check_metric, decide, over_parts
-from arenite.converters.quantize.run_model import Progress, run_all
+from arenite.converters.quantize.metrics import PartMetric, Score, auc, check_metric, decide, over_parts
+from arenite.converters.quantize.run_model import Progress, run_dataset
 from arenite.errors import UsageError
 
-__all__ = ["Part", "Score", "default_metric", "score", "score_outputs"]
+__all__ = ["PartMetric", "Score", "default_metric", "score", "score_outputs"]
 
 
 def score(
@@ -37,20 +37,20 @@ def score(
 
     Args:
         metric: of ``METRICS``; None: ``default_metric``.
-        reference: another model's outputs, of ``run_all``.
+        reference: another model's outputs, of ``run_dataset``.
         threshold: of the real value of a single output.
         reference_kernels: as ``Runner``'s ``reference``.
 
     Raises ``UsageError`` where the data do not have what the metric needs.
     """
-    outputs = run_all(flatbuffer, dataset, reference=reference_kernels, progress=progress)
+    outputs = run_dataset(flatbuffer, dataset, reference=reference_kernels, progress=progress)
     return score_outputs(outputs, dataset, metric, reference=reference, threshold=threshold)
 
 
 def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
     """What suits the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder, mse for targets;
     without labels agreement, or mse for an auto-encoder."""
-    rebuilds = _rebuilds(outputs, dataset)
+    rebuilds = _is_autoencoder(outputs, dataset)
     if dataset.labels is None:
         return "mse" if rebuilds or outputs[0].size == 1 else "agreement"
     classes = _class_labels(dataset.labels)
@@ -59,7 +59,7 @@ def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
     return "auc" if rebuilds and set(np.unique(classes)) <= {0, 1} else "accuracy"
 
 
-def unused_labels(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
+def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
     """A sentence on labels that are neither classes nor targets of the output, so that no score counts them."""
     labels = dataset.labels
     if metric != "mse" or labels is None or _class_labels(labels) is not None:
@@ -128,7 +128,7 @@ def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float)
 
 def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
     labels = _needed_classes(dataset, "auc")
-    if _rebuilds(outputs, dataset):
+    if _is_autoencoder(outputs, dataset):
         scores = np.array([_mean_square(o, x[0]) for o, x in zip(outputs, dataset.inputs, strict=True)])[
             :, None
         ]
@@ -157,7 +157,7 @@ def _mse(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np
     labels = dataset.labels
     if labels is not None and labels[0].size == outputs[0].size:
         targets = list(labels)
-    elif _rebuilds(outputs, dataset):
+    elif _is_autoencoder(outputs, dataset):
         targets = [x[0] for x in dataset.inputs]
     elif reference is not None:
         targets = reference
@@ -193,7 +193,7 @@ def _mean_square(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.mean((a.astype(np.float64).reshape(-1) - b.astype(np.float64).reshape(-1)) ** 2))
 
 
-def _rebuilds(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
+def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
     """Whether the model is an auto-encoder: one input, and an output of its shape."""
     first = dataset.inputs[0]
     return len(first) == 1 and outputs[0].shape == first[0].shape and outputs[0].size > 1

@@ -16,13 +16,13 @@ from arenite.converters.graph import Subgraph
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.coverage import short_name
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Score, drop
+from arenite.converters.quantize.metrics import Score, metric_drop
 from arenite.converters.quantize.observe import Observations
-from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.rules import RULES, WEIGHTS
-from arenite.converters.quantize.run_float import real_values, values
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_float import real_values, run_tensor_values
+from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import score_outputs
 
 #: Told (what is done, runs over the samples done, runs in all).
@@ -47,7 +47,7 @@ class LayerSensitivity:
     """One layer quantised alone as ``kind``.
 
     ``sqnr_db``: energy of the float model's output over that of the error, before a final softmax or sigmoid.
-    ``drop``: what the metric loses (``metrics.drop``). ``weight_bytes``: of weights and bias afterwards.
+    ``metric_drop``: what the metric loses (``metrics.drop``). ``weight_bytes``: of weights and bias afterwards.
     """
 
     layer: int
@@ -109,21 +109,21 @@ def sensitivity(
     progress("float model", 0, len(tries) + 1)
     probe = _probe(graph)
     wanted = _probed(flatbuffer, data, probe)
-    plain = run_all(flatbuffer, data)
+    plain = run_dataset(flatbuffer, data)
     base = score_outputs(plain, data, metric, reference=plain)
     found = []
     for done, (layer, kind) in enumerate(tries):
         progress(f"layer {layer} {kind}", done + 1, len(tries) + 1)
-        made = quantize(flatbuffer, alone(recipe, kind), observations, only=[layer])
-        got = _probed(made.flatbuffer, data, made.tensors[probe])
-        outputs = run_all(made.flatbuffer, data, reference=False)
+        quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=[layer])
+        got = _probed(quantized.flatbuffer, data, quantized.tensors[probe])
+        outputs = run_dataset(quantized.flatbuffer, data, reference=False)
         now = score_outputs(outputs, data, base.metric, reference=plain)
-        found.append(_entry(graph, made, layer, kind, sqnr(wanted, got), drop(base, now)))
+        found.append(_entry(graph, quantized, layer, kind, sqnr(wanted, got), metric_drop(base, now)))
     progress("", len(tries) + 1, len(tries) + 1)
     return Sensitivity(base, tuple(found))
 
 
-def alone(recipe: Recipe, kind: str) -> Recipe:
+def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
     """``recipe`` with every layer of the types of ``kind``."""
     return replace(recipe, settings=replace(recipe.settings, **KINDS[kind]), layers=())  # type: ignore[arg-type]
 
@@ -167,13 +167,13 @@ def _probe(graph: Subgraph) -> int:
 def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
     """The real values of ``tensor`` for every sample."""
     t = parse(flatbuffer).main.tensors[tensor]
-    return [real_values(found[tensor], t) for found in values(flatbuffer, data.inputs, [tensor])]
+    return [real_values(found[tensor], t) for found in run_tensor_values(flatbuffer, data.inputs, [tensor])]
 
 
 def _entry(
-    graph: Subgraph, made: Quantised, layer: int, kind: str, sqnr_db: float, lost: float
+    graph: Subgraph, quantized: QuantizedModel, layer: int, kind: str, sqnr_db: float, lost: float
 ) -> LayerSensitivity:
-    figures = made.layers[layer]
+    figures = quantized.layers[layer]
     return LayerSensitivity(
         layer,
         graph.ops[layer].name,

@@ -17,7 +17,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.importers.tflite import parse
 from arenite.converters.importers.verify import defaults_of
-from arenite.converters.passes.uses import makers, readers, with_ops
+from arenite.converters.passes.uses import producers, reader_counts, with_ops
 from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, VALID
 from arenite.converters.quantize.rules import WEIGHTS
 from arenite.converters.quantize.trained_ranges import stated_range, with_trained_ranges
@@ -52,7 +52,7 @@ def _makes_real(graph: Subgraph, op: Op) -> bool:
     return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
 
 
-class _Draft:
+class _GraphDraft:
     """The main subgraph while one of its operators is replaced."""
 
     def __init__(self, model: Model) -> None:
@@ -83,17 +83,23 @@ class _Draft:
 def _step(model: Model, notes: list[str]) -> Model | None:
     """The model with the first change that is possible; None when none is."""
     graph = model.main
-    made, count = makers(graph), readers(graph)
+    made, count = producers(graph), reader_counts(graph)
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
-        draft = _Draft(model)
+        draft = _GraphDraft(model)
         before = made.get(op.inputs[0])
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
-        note = _REPLACED[op.name](draft, op) if op.name in _REPLACED else _stated(draft, op, made, count)
+        note = (
+            _REPLACED[op.name](draft, op)
+            if op.name in _REPLACED
+            else _take_stated_range(draft, op, made, count)
+        )
         if note is None and alone and before is not None:
-            steps = (_fuse, _fold, _reduce, _mirror)
-            note = next((said for step in steps if (said := step(draft, before, op)) is not None), None)
+            steps = (_fuse, _fold, _reduce, _drop_negative_infinity_padding)
+            note = next(
+                (note_text for step in steps if (note_text := step(draft, before, op)) is not None), None
+            )
         if note is not None:
             notes.append(note)
             return draft.finish()
@@ -111,18 +117,18 @@ def _binary(name: str, inputs: tuple[int, int], outputs: tuple[int, ...], activa
     )
 
 
-def _negate(draft: _Draft, op: Op) -> str:
+def _negate(draft: _GraphDraft, op: Op) -> str:
     factor = draft.constant("minus_one", np.full((1,), -1, np.float32))
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs)]
     return f"{_named(op)} became a multiplication by -1: its integer kernel ignores the zero point."
 
 
-def _square(draft: _Draft, op: Op) -> str:
+def _square(draft: _GraphDraft, op: Op) -> str:
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], op.inputs[0]), op.outputs)]
     return f"{_named(op)} became a multiplication: it has no integer kernel."
 
 
-def _divide(draft: _Draft, op: Op) -> str | None:
+def _divide(draft: _GraphDraft, op: Op) -> str | None:
     divisor = draft.graph.tensors[op.inputs[1]]
     if divisor.data is None or divisor.dtype != "float32" or not np.all(divisor.data):
         return None
@@ -136,7 +142,7 @@ def _divide(draft: _Draft, op: Op) -> str | None:
     return f"{_named(op)} by a constant became a multiplication."
 
 
-def _sum(draft: _Draft, op: Op) -> str | None:
+def _sum(draft: _GraphDraft, op: Op) -> str | None:
     source, out = draft.graph.tensors[op.inputs[0]], draft.graph.tensors[op.outputs[0]]
     if draft.graph.tensors[op.inputs[1]].data is None or not out.elements:
         return None
@@ -150,7 +156,7 @@ def _sum(draft: _Draft, op: Op) -> str | None:
     return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
 
 
-_REPLACED: dict[str, Callable[[_Draft, Op], str | None]] = {
+_REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
     "NEG": _negate,
     "SQUARE": _square,
     "DIV": _divide,
@@ -158,7 +164,9 @@ _REPLACED: dict[str, Callable[[_Draft, Op], str | None]] = {
 }
 
 
-def _stated(draft: _Draft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]) -> str | None:
+def _take_stated_range(
+    draft: _GraphDraft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]
+) -> str | None:
     """A range that training chose is noted, and the operators that stated it go."""
     stated = stated_range(draft.graph, op, count)
     if stated is None:
@@ -180,7 +188,7 @@ def _stated(draft: _Draft, op: Op, made: Mapping[int, Op], count: Mapping[int, i
     return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
 
 
-def _fuse(draft: _Draft, before: Op, op: Op) -> str | None:
+def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     """An activation becomes the clamp of the layer before."""
     if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
         return None
@@ -192,7 +200,7 @@ def _fuse(draft: _Draft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} is now the clamp of operator {before.index} {before.name}."
 
 
-def _fold(draft: _Draft, before: Op, op: Op) -> str | None:
+def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     """MUL, ADD or SUB by a constant per channel goes into the weights and bias of the layer before."""
     if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
         return None
@@ -224,7 +232,7 @@ def _fold(draft: _Draft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
 
 
-def _reduce(draft: _Draft, before: Op, op: Op) -> str | None:
+def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     """MEAN of a transposed tensor is one over other axes, as global pooling of a model with channels first is."""
     if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
         return None
@@ -241,7 +249,7 @@ def _reduce(draft: _Draft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} takes its input as it was before operator {before.index} TRANSPOSE."
 
 
-def _mirror(draft: _Draft, before: Op, op: Op) -> str | None:
+def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     """A margin of minus infinity before MAX_POOL_2D, as of PyTorch's padded pooling, becomes the edge itself.
 
     No scale holds such a margin. A window that reaches over the edge by at most half of its size has in it what the

@@ -24,8 +24,8 @@ Ranges = dict[str, tuple[float, float]]
 def trained_ranges(model: Model) -> Ranges:
     """(low, high) by tensor name, low <= 0 <= high; empty for models without the entry or with another's."""
     try:
-        found = json.loads(model.metadata.get(NAME, b"{}"))
-        ranges = {str(name): (float(low), float(high)) for name, (low, high) in found.items()}
+        record = json.loads(model.metadata.get(NAME, b"{}"))
+        ranges = {str(name): (float(low), float(high)) for name, (low, high) in record.items()}
     except (ValueError, TypeError, AttributeError):
         return {}
     return {

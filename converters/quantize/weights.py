@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.int4 import pack_int4
+from arenite.converters.int4 import pack_int4_weights
 
 #: Largest magnitude by type.
 LARGEST = {"int8": 127, "int4": 7}
@@ -22,7 +22,7 @@ _ON_GRID = 1e-3
 
 
 @dataclass(frozen=True)
-class QuantisedWeights:
+class QuantizedWeights:
     """Integer weights shaped like the float ones; ``scale`` float32, one per channel of ``axis`` or a single one."""
 
     values: np.ndarray  # int8
@@ -36,7 +36,7 @@ class QuantisedWeights:
 
     def stored(self) -> np.ndarray:
         """As a tensor's ``data``: int8 values, or for int4 the file's bytes."""
-        return pack_int4(self.values) if self.dtype == "int4" else self.values
+        return pack_int4_weights(self.values) if self.dtype == "int4" else self.values
 
 
 def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
@@ -46,13 +46,13 @@ def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
     return scale.reshape(shape)
 
 
-def quantise_weights(
+def quantize_weights(
     weights: np.ndarray, axis: int, dtype: str, *, per_channel: bool, scale_method: str
-) -> QuantisedWeights:
+) -> QuantizedWeights:
     """Round ``weights`` to the nearest integers; ``scale_method`` as the recipe's ``weight_scale``."""
     rows = _rows(weights, axis) if per_channel else weights.reshape(1, -1)
     scale = choose_scales(rows, dtype, scale_method)
-    return QuantisedWeights(to_integers(weights, scale, axis, dtype), scale, axis, dtype)
+    return QuantizedWeights(to_integers(weights, scale, axis, dtype), scale, axis, dtype)
 
 
 def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -> np.ndarray:
@@ -96,9 +96,9 @@ def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
 
 def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
     """The coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
-    found = np.zeros(len(rows))
+    grid_scales = np.zeros(len(rows))
     if rows.shape[1] < 4:  # a few numbers lie on some grid by accident
-        return found
+        return grid_scales
     open_rows = np.flatnonzero(top > 0)
     for steps in range(1, limit + 1):
         if not open_rows.size:
@@ -106,16 +106,16 @@ def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
         tried = top[open_rows] / steps
         part = rows[open_rows] / tried[:, None]
         fits = np.abs(part - np.rint(part)).max(axis=1) < _ON_GRID
-        found[open_rows[fits]] = tried[fits]
+        grid_scales[open_rows[fits]] = tried[fits]
         open_rows = open_rows[~fits]
-    return found
+    return grid_scales
 
 
 def _rows(weights: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1)
 
 
-def quantise_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
+def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
     """``bias`` in steps of ``scale`` (float64, one or one per channel): int32 or int64, clipped to what kernels add."""
     # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
     limit = 2**31 - 1 if dtype == "int32" else 2**46

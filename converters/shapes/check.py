@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
 from arenite.converters.shapes import layers, layout  # noqa: F401  (they register the rules)
-from arenite.converters.shapes.rule import RULES, Shape, ShapeProblem, Site, Unknown
+from arenite.converters.shapes.rule import RULES, Shape, ShapeContext, ShapeProblem, UnknownShape
 from arenite.errors import UnsupportedModelError
 
 
@@ -13,18 +13,18 @@ def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
 
     Raises ``UnsupportedModelError`` when the inputs do not fit together.
     """
-    found = RULES.get(op.name)
-    if found is None:
+    shape_rule = RULES.get(op.name)
+    if shape_rule is None:
         return None
     tensors = graph.tensors
-    site = Site(
+    site = ShapeContext(
         op,
         tuple(tensors[i] if i >= 0 else None for i in op.inputs),
         tuple(tensors[i] for i in op.outputs),
     )
     try:
-        return tuple(tuple(s) for s in found(site))
-    except Unknown:
+        return tuple(tuple(s) for s in shape_rule(site))
+    except UnknownShape:
         return None
     except ShapeProblem as error:
         raise UnsupportedModelError(

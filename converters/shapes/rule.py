@@ -15,12 +15,12 @@ class ShapeProblem(Exception):
     """Inputs that no output shape fits; the text continues "operator 3 CONV_2D: "."""
 
 
-class Unknown(Exception):
+class UnknownShape(Exception):
     """The shape depends on a value that is computed at run time."""
 
 
 @dataclass(frozen=True)
-class Site:
+class ShapeContext:
     """An operator with its tensors, as a rule sees it."""
 
     op: Op
@@ -38,10 +38,10 @@ class Site:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def ints(self, position: int) -> list[int]:
-        """Values of a constant integer input, flattened. Raises ``Unknown`` when it is computed."""
+        """Values of a constant integer input, flattened. Raises ``UnknownShape`` when it is computed."""
         t = self.inputs[position]
         if t is None or t.data is None:
-            raise Unknown
+            raise UnknownShape
         if t.data.dtype.kind not in "iu":
             raise ShapeProblem(f"input {position} has type {t.dtype}, expected integers")
         return [int(v) for v in t.data.reshape(-1)]
@@ -50,14 +50,14 @@ class Site:
         return self.op.options.get(name, default)
 
 
-Rule = Callable[[Site], Sequence[Shape]]
+Rule = Callable[[ShapeContext], Sequence[Shape]]
 
 RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
     """Register a function as the shape rule of the named operators. It returns one shape per output, raises
-    ``ShapeProblem`` for inputs that do not fit together and ``Unknown`` for what only the run time knows."""
+    ``ShapeProblem`` for inputs that do not fit together and ``UnknownShape`` for what only the run time knows."""
 
     def add(function: Rule) -> Rule:
         for name in names:
@@ -69,23 +69,23 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return add
 
 
-def need(condition: bool, problem: str) -> None:
+def require(condition: bool, problem: str) -> None:
     if not condition:
         raise ShapeProblem(problem)
 
 
-def need_rank(shape: Shape, rank: int, what: str) -> None:
-    need(len(shape) == rank, f"{what} {list(shape)} has {len(shape)} dimensions, expected {rank}")
+def require_rank(shape: Shape, rank: int, what: str) -> None:
+    require(len(shape) == rank, f"{what} {list(shape)} has {len(shape)} dimensions, expected {rank}")
 
 
 def axis_of(value: int, rank: int) -> int:
     """``value`` counted from the front; negative ones count from the end."""
-    need(-rank <= value < rank, f"axis {value} is outside the {rank} dimensions")
+    require(-rank <= value < rank, f"axis {value} is outside the {rank} dimensions")
     return value % rank
 
 
-def one(values: Sequence[int], what: str) -> int:
-    need(len(values) == 1, f"{what} has {len(values)} values, expected 1")
+def single_value(values: Sequence[int], what: str) -> int:
+    require(len(values) == 1, f"{what} has {len(values)} values, expected 1")
     return values[0]
 
 
@@ -102,6 +102,6 @@ def broadcast(*shapes: Shape) -> Shape:
     out = []
     for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):
         sizes = set(dims) - {1}
-        need(len(sizes) <= 1, f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast")
+        require(len(sizes) <= 1, f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast")
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)

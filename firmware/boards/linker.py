@@ -17,7 +17,7 @@ The arena is not cleared at start: every tensor in it is written before it is re
 
 from __future__ import annotations
 
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 _SCRIPT = """\
 /* Generated for {name} ({title}). */
@@ -78,7 +78,7 @@ _SLOW = """
 """
 
 
-def linker_script(board: Board, stack_bytes: int, second: Region | None = None) -> str:
+def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
     """The script for ``board`` with ``stack_bytes`` reserved for the stack. ``second``: the other RAM in which a part
     of the arena lies, if any does."""
     regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
@@ -97,6 +97,6 @@ def linker_script(board: Board, stack_bytes: int, second: Region | None = None) 
     )
 
 
-def _quoted(region: Region) -> str:
+def _quoted(region: MemoryRegion) -> str:
     """The region's name as the linker takes it: in quotes where it is more than one word."""
     return region.name if region.name.replace("_", "").isalnum() else f'"{region.name}"'

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import ALIGNMENT
 from arenite.firmware.generator.target import Target
 
@@ -64,7 +64,7 @@ def split_point(count: int, unit: int = 1) -> int:
     return max(round(count / (2 * unit)), 1) * unit
 
 
-def split_of(graph: Subgraph, op: Op, needs: OpNeeds, kernel: str = "") -> LayerSplit | None:
+def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -> LayerSplit | None:
     """How ``op``, with such needs, can be cut; None where it cannot. Whether it pays is another question.
 
     ``kernel``: the C function that computes the whole of it, where the needs do not tell.
@@ -119,7 +119,7 @@ def is_worth_splitting(cut: LayerSplit, graph: Subgraph, op: Op, macs: int, targ
     return work * (1 - cut.share) >= _MIN_GAIN * target.barrier
 
 
-def split_needs(graph: Subgraph, op: Op, needs: OpNeeds, cut: LayerSplit | None) -> OpNeeds:
+def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit | None) -> OpRequirements:
     """The needs of ``op`` when it is cut: two scratches, and only those ways of sharing an address that allow it."""
     if cut is None:
         return needs
@@ -127,7 +127,7 @@ def split_needs(graph: Subgraph, op: Op, needs: OpNeeds, cut: LayerSplit | None)
 
 
 def choose_split(
-    graph: Subgraph, op: Op, needs: OpNeeds, macs: int, target: Target, kernel: str = ""
+    graph: Subgraph, op: Op, needs: OpRequirements, macs: int, target: Target, kernel: str = ""
 ) -> LayerSplit | None:
     """The cut of ``op`` on ``target`` where there is one and it pays; ``needs`` are those of the whole operator.
 
@@ -143,7 +143,7 @@ def choose_split(
     return cut
 
 
-def _is_safe(graph: Subgraph, op: Op, needs: OpNeeds, cut: LayerSplit) -> tuple[tuple[int, int], ...]:
+def _is_safe(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit) -> tuple[tuple[int, int], ...]:
     """Ways of sharing an address under which each half overwrites only what it alone reads: a row of the output lies
     where its only input row lay."""
     if cut.kind == "units" or needs.rows is None:

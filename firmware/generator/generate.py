@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.converters.graph import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.needs import RowNeeds, StateLayout, state_layout
+from arenite.converters.planner.streaming.needs import RowRequirements, StateLayout, state_layout
 from arenite.errors import PlanError
 from arenite.firmware.generator import emit
 from arenite.firmware.generator.constants import Constant, ConstantPool
@@ -122,7 +122,7 @@ class _Context(LowerContext):
         self._shift: Mapping[int, int] = {}  # from a tensor's beginning to what is lowered of it
         self._scratch_shift = 0
 
-    def for_rows(self, rows: RowNeeds, accumulators: int) -> None:
+    def for_rows(self, rows: RowRequirements, accumulators: int) -> None:
         """Lower for a stage of a segment, whose accumulators are at that offset."""
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
@@ -240,7 +240,7 @@ def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCa
     return split_halves(graph, op, cut, context._plan, needs.scratch, lower)
 
 
-def row_call(call: KernelCall, rows: RowNeeds) -> KernelCall:
+def row_call(call: KernelCall, rows: RowRequirements) -> KernelCall:
     """The call of a layer's kernel as that of its function for one row."""
     row_kernel = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
     return row_kernel if call.before is None else unpacked_row(call.before, row_kernel)
@@ -314,7 +314,7 @@ def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
     return state_layout(rows, len(segment.sources))
 
 
-def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowNeeds:
+def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
     """How ``op`` runs by rows; ``PlanError`` when the plan wants it and the kernel cannot."""
     chosen = variant_of(graph, op, target)
     rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)

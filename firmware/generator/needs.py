@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Model, Op, Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.shapes import check_shapes
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.cuts import LayerSplit, choose_split, spatial_kernel, split_needs
@@ -61,18 +61,18 @@ def check_op(graph: Subgraph, op: Op) -> None:
     lowering_of(op).check(graph, op)
 
 
-def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpNeeds]:
-    """One ``OpNeeds`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
+def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpRequirements]:
+    """One ``OpRequirements`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
     return [op_needs_of(graph, op, target) for op in graph.ops]
 
 
-def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpNeeds:
-    """The ``OpNeeds`` of one operator."""
+def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpRequirements:
+    """The ``OpRequirements`` of one operator."""
     whole, cut = split_for(graph, op, target)
     return split_needs(graph, op, whole, cut)
 
 
-def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpNeeds, LayerSplit | None]:
+def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpRequirements, LayerSplit | None]:
     """The needs of ``op`` on one core, and how it is cut for two; None where it stays whole."""
     chosen = variant_of(graph, op, target)
     whole = _needs(graph, op, chosen, target)
@@ -82,17 +82,19 @@ def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpNeeds, LayerSp
     return whole, choose_split(graph, op, whole, op_macs(graph, op), target, kernel)
 
 
-def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpNeeds:
+def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpRequirements:
     lowering = lowering_of(op)
     alias = lowering.alias(graph, op)
     if chosen is not None:
-        return OpNeeds(
+        return OpRequirements(
             chosen.scratch(graph, op, target),
             chosen.in_place(graph, op, target),
             alias,
             chosen.rows(graph, op, target),
         )
-    return OpNeeds(lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op))
+    return OpRequirements(
+        lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op)
+    )
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:

@@ -20,7 +20,7 @@ from arenite.firmware.generator.monitor import MONITORS
 from arenite.firmware.generator.tree import MANIFEST, write_folder
 from arenite.firmware.platformio.frameworks import build_commands, framework_files
 from arenite.firmware.sources import BOARDS, ENGINE
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 PROTOCOLS = ("arenite", "mlperf", ENERGY)
 SCHEMA = "arenite.project/1"
@@ -154,7 +154,7 @@ def _project_files(
     reals: int,
     stream_input: bool,
     features: Features,
-    second: Region | None,
+    second: MemoryRegion | None,
     manifest: Mapping[str, Any],
 ) -> dict[str, str]:
     """The whole project: path to text."""
@@ -242,7 +242,7 @@ def write_project(
     reals: int = 0,
     stream_input: bool = False,
     features: Features = NO_FEATURES,
-    second: Region | None = None,
+    second: MemoryRegion | None = None,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the project; equal arguments give equal bytes.

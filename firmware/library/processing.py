@@ -16,7 +16,7 @@ from arenite.converters.graph import Tensor
 from arenite.converters.processing import native_structs as structs
 from arenite.converters.processing.audio_plan import AudioPlan, plan_audio
 from arenite.converters.processing.colour import buffer_bytes, planes_of
-from arenite.converters.processing.fields import bad
+from arenite.converters.processing.fields import record_error
 from arenite.converters.processing.image_plan import ImagePlan, source_plan
 from arenite.converters.processing.post_plan import PostPlan, plan_post
 from arenite.converters.processing.spec import KEY as PRE_KEY
@@ -63,14 +63,16 @@ def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
     if len(shape) == 3:
         shape = (*shape, 1) if shape[0] == 1 else (1, *shape)
     if len(shape) != 4:
-        raise bad(f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is no picture.")
+        raise record_error(
+            f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is no picture."
+        )
     return source_plan(spec, shape[3], shape[2], shape[1])
 
 
 def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
     plan = plan_audio(spec)
     if plan.frames * plan.features != tensor.elements:
-        raise bad(
+        raise record_error(
             f"Preprocessing makes {plan.frames}x{plan.features} values, "
             f"the input '{tensor.name}' has {tensor.elements}."
         )

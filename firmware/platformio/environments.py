@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.profiles.board import Board, Espressif, PlatformIO, Region
+from arenite.profiles.board import Board, Espressif, MemoryRegion, PlatformIO
 
 _ARDUINO = """
 [env:{name}]
@@ -36,7 +36,7 @@ _CACHE_FIX = "-mfix-esp32-psram-cache-issue"
 _ORPHAN = ".persistent.bss"
 
 
-def own_environments(board: Board, stack_bytes: int, second: Region | None) -> str:
+def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None) -> str:
     """What builds the project of ``board`` itself; the environment of the board's name is the one that fits best.
 
     ``second``: the memory in which part of the arena is a static variable. In an ESP32's PSRAM the Arduino core,
@@ -53,7 +53,7 @@ def own_environments(board: Board, stack_bytes: int, second: Region | None) -> s
 
 
 def arduino_environment(
-    board: Board, stack_bytes: int, *, own: bool = False, second: Region | None = None
+    board: Board, stack_bytes: int, *, own: bool = False, second: MemoryRegion | None = None
 ) -> str:
     """For a board with an Arduino core; ``own``: the project is the board's, and has its partition table. ``second``:
     the memory for a part of the arena."""
@@ -77,7 +77,7 @@ def arduino_environment(
     )
 
 
-def _placed_in(region: Region) -> str:
+def _placed_in(region: MemoryRegion) -> str:
     """Flags that put the slow part of the arena there: into a section of the core's own, or to an address."""
     if region.section:
         return f"-DAR_SLOW_SECTION={region.section}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from arenite.firmware.espidf.project_files import espidf_files
 from arenite.firmware.platformio.project_files import platformio_files
 from arenite.firmware.platformio.zephyr import is_for_zephyr, zephyr_files
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 
 
 def framework_files(
@@ -16,7 +16,7 @@ def framework_files(
     model: str,
     stack_bytes: int,
     optimise: str,
-    second: Region | None = None,
+    second: MemoryRegion | None = None,
 ) -> Mapping[str, str]:
     """Path in the project to text, beside the C sources ``files``.
 

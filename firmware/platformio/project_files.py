@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arenite.firmware.platformio.environments import arduino_environment, own_environments
 from arenite.firmware.platformio.seed import offline_package_files
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 from arenite.profiles.boards import all_boards
 
 _PLATFORM = Path(__file__).parent / "platform"
@@ -40,7 +40,7 @@ _ELSEWHERE = """
 """
 
 
-def platformio_ini(board: Board, stack_bytes: int, second: Region | None = None) -> str:
+def platformio_ini(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
     """``platformio.ini`` with ``board`` as the default, and an environment for every other board with an Arduino core.
 
     ``second``: the memory in which a part of the arena is a static variable, if not all of it is in the first.
@@ -71,7 +71,7 @@ def board_json(board: Board) -> str:
     return json.dumps(description, indent=2) + "\n"
 
 
-def platformio_files(board: Board, stack_bytes: int, second: Region | None = None) -> Mapping[str, str]:
+def platformio_files(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> Mapping[str, str]:
     """Path in the project to text, for everything that only PlatformIO reads."""
     files = {"platformio.ini": platformio_ini(board, stack_bytes, second)}
     if board.emulated:

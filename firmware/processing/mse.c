@@ -1,6 +1,6 @@
 #include "post.h"
 
-#define MOST_DIFFERENCE (1 << 25)
+#define MAX_DIFFERENCE (1 << 25)
 
 float ar_mse(const ar_squares *p, const void *input, const void *output)
 {
@@ -8,10 +8,10 @@ float ar_mse(const ar_squares *p, const void *input, const void *output)
     for (uint32_t i = 0; i < p->count; i++) {
         int64_t difference = (int64_t)ar_real(&p->output, 0, output, p->output_dtype, i) -
                              ar_real(&p->input, 0, input, p->input_dtype, i);
-        if (difference < -MOST_DIFFERENCE) {
-            difference = -MOST_DIFFERENCE;
-        } else if (difference > MOST_DIFFERENCE) {
-            difference = MOST_DIFFERENCE;
+        if (difference < -MAX_DIFFERENCE) {
+            difference = -MAX_DIFFERENCE;
+        } else if (difference > MAX_DIFFERENCE) {
+            difference = MAX_DIFFERENCE;
         }
         sum += (uint64_t)(difference * difference);
     }

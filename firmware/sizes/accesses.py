@@ -16,7 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.split import Accesses
+from arenite.converters.planner.split import AccessCounts
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.sizes.targets import SIZES
 
@@ -112,7 +112,7 @@ def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dic
         yield layer.index, loads, stores
 
 
-def estimate_accesses(generated: Generated) -> Accesses:
+def estimate_accesses(generated: Generated) -> AccessCounts:
     """Of one inference: by tensor, and by resource variable."""
     graph = generated.model.main
     names = {
@@ -131,4 +131,4 @@ def estimate_accesses(generated: Generated) -> Accesses:
                 moved = [*op.outputs, *(i for i in op.inputs if i != t)]
                 size = max((graph.tensors[i].nbytes for i in moved if i >= 0), default=0)
                 variables[names[t]] = variables.get(names[t], 0.0) + size
-    return Accesses({t: round(n) for t, n in total.items()}, {v: round(n) for v, n in variables.items()})
+    return AccessCounts({t: round(n) for t, n in total.items()}, {v: round(n) for v, n in variables.items()})

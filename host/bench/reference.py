@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.elu_table import without_elu
+from arenite.converters.elu_table import replace_elu_by_table
 from arenite.errors import ModelError
 
 
@@ -38,7 +38,7 @@ class Reference:
             except ValueError as error:
                 if "'ELU'" not in str(error):
                     raise
-                content = without_elu(flatbuffer)
+                content = replace_elu_by_table(flatbuffer)
                 self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.converters.graph import Tensor
 from arenite.converters.processing.files import preprocess_file, suffixes
-from arenite.converters.quantize.data_files import evenly
+from arenite.converters.quantize.data_files import evenly_spread_indices
 from arenite.converters.quantize.data_folders import classes_of
 from arenite.errors import UsageError
 from arenite.host.attachments import LABELS, recorded_preprocessing
@@ -43,7 +43,7 @@ def file_samples(
     bound = spec.bound(tensors[0])
     files = sample_files(path, suffixes(spec))
     labels = None if path.is_file() else _labels(path, files, extra)
-    places = evenly(len(files), limit)
+    places = evenly_spread_indices(len(files), limit)
     chosen = [files[k] for k in places]
     inputs = [[preprocess_file(bound, file, tensors[0].shape)] for file in chosen]
     return Samples(inputs, None if labels is None else labels[places])
@@ -70,7 +70,7 @@ def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None)
             f"{folder} has no {', '.join(endings)} files, which the model's preprocessing takes.",
             "Give a folder that has some; sub-folders are classes.",
         )
-    return [found[k] for k in evenly(len(found), limit)]
+    return [found[k] for k in evenly_spread_indices(len(found), limit)]
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.spec import Normalize, Preprocessing
 from arenite.converters.processing.steps_image import Crop, ImageSource, Letterbox, Resize
 from arenite.converters.processing.steps_post import Nms, Postprocessing, TopK
 from arenite.converters.tensor import Tensor
@@ -45,7 +45,7 @@ class UltralyticsMetadata:
         steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
         if self.task == "classify":
             steps = (Resize(short_side=min(height, width)), Crop(width, height))
-        return Preprocessing(ImageSource(), (*steps, Normalise(255.0)))
+        return Preprocessing(ImageSource(), (*steps, Normalize(255.0)))
 
     def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
         """None for tasks and outputs that there are no steps for. Masks of instances are left out: boxes remain."""

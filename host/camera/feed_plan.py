@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arenite.converters.processing.colour import order_of, planes_of
 from arenite.converters.processing.image_plan import ImagePlan
-from arenite.converters.processing.spec import Preprocessing, Quantise
+from arenite.converters.processing.spec import Preprocessing, Quantize
 from arenite.converters.processing.steps_image import FORMATS, Colour, Crop, ImageSource
 from arenite.errors import UsageError
 from arenite.host.camera.frame import CropWindow, Format
@@ -60,13 +60,13 @@ def _inside(window: CropWindow, format: Format) -> None:
         )
 
 
-def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantise | None:
+def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
     """The last step for ``memory``; a tensor of integers with no scale of its own takes that of ``spec``."""
     if memory.dtype == "float32":
         return None
     if memory.dtype in INTEGER_TYPES:
         if memory.scale > 0:
-            return Quantise(memory.dtype, memory.scale, memory.zero_point)
+            return Quantize(memory.dtype, memory.scale, memory.zero_point)
         if spec.quantise is not None and spec.quantise.dtype == memory.dtype:
             return spec.quantise
         raise UsageError(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.image import crop_box, letterboxed, resized
+from arenite.converters.processing.image import crop_box, letterbox_box, resized_size
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import Crop, Letterbox, Resize
 
@@ -76,10 +76,10 @@ def geometry_of(spec: Preprocessing, width: int, height: int) -> Geometry:
         elif isinstance(step, (Resize, Letterbox)):
             x = y = 0
             if isinstance(step, Letterbox):
-                x, y, *inner = letterboxed(step, *size)
+                x, y, *inner = letterbox_box(step, *size)
                 new_size, after = (inner[0], inner[1]), (step.width, step.height)
             else:
-                new_size = after = resized(step, *size)
+                new_size = after = resized_size(step, *size)
             for side, old, new, place in zip((across, down), size, new_size, (x, y), strict=True):
                 side.resize(old, new, step.method, step.convention)
                 side.move(-place)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.processing.spec import KEY, Normalise, Preprocessing, load_preprocessing
+from arenite.converters.processing.spec import KEY, Normalize, Preprocessing, load_preprocessing
 from arenite.converters.processing.steps_image import ImageSource
 from arenite.converters.processing.steps_post import KEY as POST_KEY
 from arenite.converters.processing.steps_post import Postprocessing, load_postprocessing
@@ -136,13 +136,13 @@ def _find(name_or_path: str) -> _File:
         return _file(path, path.stem)
     model = pictures.by_name(name_or_path)
     if model is not None:
-        kept = pictures.kept_at(model.name, model.sha256)
+        kept = pictures.cached_model_path(model.name, model.sha256)
         if kept.is_file() and (file := _file(kept, model.name)).sha256 == model.sha256:
             return file
     # Imports the downloader.
     from arenite.models import zoo
 
-    item = zoo.entry(name_or_path)
+    item = zoo.zoo_entry(name_or_path)
     if item.task.startswith(_NO_PICTURES):
         raise UsageError(
             f"The zoo's {item.name} is for {item.task}: it takes no pictures.",
@@ -172,7 +172,7 @@ class _ModelFacts:
         if self._record is not None:
             known = Preprocessing.from_json(self._record.preprocessing, self._record.name)
         if self._described is not None and self._described.mean:
-            normalise = Normalise(1.0, self._described.mean, self._described.std)
+            normalise = Normalize(1.0, self._described.mean, self._described.std)
             # The author says nothing of how a picture gets to the input's size.
             return model_guess.preprocessing(first, normalise, known)
         if known is None and self._exported is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.spec import Normalize, Preprocessing
 from arenite.converters.processing.steps_image import Colour, Crop, ImageSource, Letterbox, Resize
 from arenite.converters.processing.steps_post import Postprocessing, TopK
 from arenite.converters.quant import INTEGER_RANGE
@@ -15,10 +15,10 @@ from arenite.host.camera.answers.default import default_postprocessing
 
 #: Ranges that real values of pixels have, and the step that makes them.
 _RANGES = (
-    ((0.0, 1.0), Normalise(255.0), "0 to 1"),
-    ((-1.0, 1.0), Normalise(127.5, (1.0,)), "-1 to 1"),
-    ((0.0, 255.0), Normalise(), "0 to 255"),
-    ((-128.0, 127.0), Normalise(1.0, (128.0,)), "-128 to 127"),
+    ((0.0, 1.0), Normalize(255.0), "0 to 1"),
+    ((-1.0, 1.0), Normalize(127.5, (1.0,)), "-1 to 1"),
+    ((0.0, 255.0), Normalize(), "0 to 255"),
+    ((-128.0, 127.0), Normalize(1.0, (128.0,)), "-128 to 127"),
 )
 
 
@@ -50,7 +50,7 @@ def sides(tensor: Tensor) -> tuple[int, int, int]:
     )
 
 
-def normalise(tensor: Tensor, notes: list[str]) -> Normalise:
+def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
     """The step whose range is nearest to what the input can hold; 0 to 1 for float. Notes which."""
     if tensor.quant is None or tensor.quant.per_axis or tensor.dtype not in INTEGER_RANGE:
         notes.append("Nothing says how pixels become the model's input: 0 to 1 is assumed.")
@@ -69,11 +69,11 @@ def normalise(tensor: Tensor, notes: list[str]) -> Normalise:
     return step
 
 
-def preprocessing(tensor: Tensor, step: Normalise, known: Preprocessing | None = None) -> Preprocessing:
+def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None = None) -> Preprocessing:
     """The whole picture to the size of the input, or the steps of ``known``, and then ``step``. Raises
     ``UsageError``."""
     if known is not None:
-        kept = [each for each in known.real.steps if not isinstance(each, Normalise)]
+        kept = [each for each in known.real.steps if not isinstance(each, Normalize)]
         return Preprocessing(known.source, (*kept, step))
     height, width, channels = sides(tensor)
     if (height, width) == (1, 1):

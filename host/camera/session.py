@@ -77,7 +77,7 @@ class CameraSession:
             from arenite.converters.processing import native
 
             self.notes.append(
-                f"Preprocessing runs in NumPy, some 100 times slower than in C. {native.reason()}"
+                f"Preprocessing runs in NumPy, some 100 times slower than in C. {native.unavailable_reason()}"
             )
         self.loop = self._loop(self._overlap(invoke_s))
         self.supervisor = self._supervisor()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.processing.files import PICTURES, SOUNDS
+from arenite.converters.processing.files import PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
@@ -143,7 +143,7 @@ def bench(
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     if data is None:
         inputs = random_samples(tensors, samples or 10)
-    elif data.is_dir() or data.suffix.lower() in (*PICTURES, *SOUNDS):
+    elif data.is_dir() or data.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES):
         inputs = file_samples(data, tensors, prepared.extra, samples)
     else:
         inputs = load_samples(data, tensors, samples)

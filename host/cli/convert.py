@@ -8,7 +8,7 @@ import click
 
 from arenite.converters.importers.sources import ImportOptions, parse_shapes
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.again import command_line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.run import Options
@@ -59,7 +59,7 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
     send it labelled pictures over the serial port, check each answer byte for byte, and report.
     """
     chosen = load_board(board)
-    note(f"Model: {DEMO_MODEL} from the zoo ({zoo.entry(DEMO_MODEL).source})")
+    note(f"Model: {DEMO_MODEL} from the zoo ({zoo.zoo_entry(DEMO_MODEL).source})")
     prepared = prepare(zoo.fetch(DEMO_MODEL))
     fits = verdicts(prepared, all_boards(), optimise)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
@@ -80,6 +80,6 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
 
 
-def _shown(fits: list[Verdict]) -> set[str]:
+def _shown(fits: list[FitVerdict]) -> set[str]:
     known = {v.board.name for v in fits}
     return set(SHOWN) & known

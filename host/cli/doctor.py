@@ -131,7 +131,7 @@ def _processing() -> dict:
         "name": "preprocessing in C",
         "version": "compiled" if there else None,
         "use": "pictures and sound; without it NumPy does the same",
-        "fix": native.reason(),
+        "fix": native.unavailable_reason(),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.errors import UsageError
 from arenite.firmware.generator.tree import MANIFEST
 from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
@@ -106,7 +106,7 @@ def show_evidence(title: str, evidence: Evidence) -> None:
     )
 
 
-def _shrinking(prepared: Prepared, found: list[Verdict]) -> Shrinking | None:
+def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> Shrinking | None:
     """What would fit the boards that the model does not fit; None where it fits all."""
     from arenite.host.shrink import shrink
 
@@ -118,7 +118,7 @@ def _shrinking(prepared: Prepared, found: list[Verdict]) -> Shrinking | None:
         return shrink(prepared, short)
 
 
-def _report(prepared: Prepared, found: list[Verdict], stream_input: bool, tried: Shrinking | None) -> dict:
+def _report(prepared: Prepared, found: list[FitVerdict], stream_input: bool, tried: Shrinking | None) -> dict:
     made = {
         "schema": "arenite.fit/1",
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},
@@ -129,7 +129,7 @@ def _report(prepared: Prepared, found: list[Verdict], stream_input: bool, tried:
     return made if tried is None else {**made, "shrink": tried.to_json()}
 
 
-def show_fits(prepared: Prepared, found: list[Verdict]) -> None:
+def show_fits(prepared: Prepared, found: list[FitVerdict]) -> None:
     """The verdicts as a table, boards that fit first, fastest first."""
     rows = []
     for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):

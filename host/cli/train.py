@@ -12,7 +12,7 @@ from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
 
 if TYPE_CHECKING:
-    from arenite.models.training.train import Order, Trained
+    from arenite.models.training.train import TrainingOptions, TrainingResult
 
 
 @click.command()
@@ -86,13 +86,13 @@ def _order(
     batch: int | None,
     rate: float | None,
     seed: int,
-) -> Order:
+) -> TrainingOptions:
     """What is asked for: a recorded training with changes, or an architecture."""
     from arenite.models.architectures import ARCHITECTURES
-    from arenite.models.training.recorded import recorded
-    from arenite.models.training.train import Order, changed
+    from arenite.models.training.recorded import training_records
+    from arenite.models.training.train import TrainingOptions, with_options
 
-    known = recorded()
+    known = training_records()
     if name in known:
         order = known[name].order
     elif name in ARCHITECTURES:
@@ -100,13 +100,13 @@ def _order(
             raise UsageError(
                 f"The data for '{name}' are missing.", "Give --data; --list shows what there is."
             )
-        order = Order(name, data)
+        order = TrainingOptions(name, data)
     else:
         raise UsageError(
             f"There is no architecture and no recorded training '{name}'.",
             f"Known: {', '.join((*ARCHITECTURES, *known))}.",
         )
-    return changed(
+    return with_options(
         order,
         data=data,
         width=width,
@@ -118,7 +118,7 @@ def _order(
     )
 
 
-def _show(made: Trained, saved: tuple[Path, ...]) -> None:
+def _show(made: TrainingResult, saved: tuple[Path, ...]) -> None:
     score = made.score
     parts = [f"{label} {value:.1%}" for label, value in score.parts.items()]
     show(
@@ -135,7 +135,7 @@ def _show(made: Trained, saved: tuple[Path, ...]) -> None:
 def _list(as_json: bool) -> int:
     from arenite.models.architectures import ARCHITECTURES
     from arenite.models.datasets import TASKS
-    from arenite.models.training.recorded import recorded
+    from arenite.models.training.recorded import training_records
     from arenite.models.training.targets import task_of
 
     if as_json:
@@ -144,7 +144,7 @@ def _list(as_json: bool) -> int:
                 "schema": "arenite.trainings/1",
                 "architectures": {name: task_of(name) for name in ARCHITECTURES},
                 "data": dict(TASKS),
-                "recorded": [r.to_json() for r in recorded().values()],
+                "recorded": [r.to_json() for r in training_records().values()],
             }
         )
         return 0
@@ -152,7 +152,7 @@ def _list(as_json: bool) -> int:
     show(table("Architectures", ("name", "learns to", "with --data"), rows))
     done = [
         (r.name, r.order.command, f"{r.value:.2%} {r.metric}", f"{r.seconds:.0f}")
-        for r in recorded().values()
+        for r in training_records().values()
     ]
     show(table("Recorded trainings", ("name", "command", "on the test samples", "s"), done))
     return 0

@@ -17,15 +17,15 @@ def zoo() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def list_models(as_json: bool) -> int:
     """Show every model: task, size, licence, recorded accuracy, and whether it is in the cache."""
-    from arenite.models.zoo import entries, is_cached
+    from arenite.models.zoo import is_cached, zoo_entries
 
     if as_json:
-        models = [_entry(e, is_cached(e)) for e in entries()]
+        models = [_entry(e, is_cached(e)) for e in zoo_entries()]
         print_json({"schema": "arenite.zoo/1", "models": models})
         return 0
     rows = [
         (e.name, e.task, f"{e.bytes:,}", e.licence, _accuracy(e), "yes" if is_cached(e) else "")
-        for e in entries()
+        for e in zoo_entries()
     ]
     show(table("Zoo", ("name", "task", "bytes", "licence", "recorded accuracy", "cached"), rows))
     return 0

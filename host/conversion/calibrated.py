@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arenite.converters.importers.sources import Imported
+from arenite.converters.importers.sources import ImportedModel
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.check_data import FieldReport, check_data
-from arenite.converters.quantize.coverage import TensorCoverage, coverage, scale_ranges
+from arenite.converters.quantize.coverage import TensorCoverage, coverage, quantized_ranges
 from arenite.converters.quantize.data import Dataset
 from arenite.converters.quantize.layer_errors import LayerError, layer_errors
 from arenite.converters.quantize.observe import Observations, observe
-from arenite.converters.quantize.quantize import Quantised, quantize
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.search.run import SearchResult, search
 from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
@@ -24,7 +24,7 @@ class Calibrated:
     """What came out of quantising a float model."""
 
     recipe: Recipe
-    quantised: Quantised
+    quantised: QuantizedModel
     observations: Observations | None  # None where every activation stays float
     coverage: tuple[TensorCoverage, ...] = ()
     errors: tuple[LayerError, ...] = ()
@@ -35,7 +35,7 @@ class Calibrated:
 
 def calibrate_and_quantise(
     request: Request,
-    imported: Imported,
+    imported: ImportedModel,
     recipe: Recipe,
     calibrating: Dataset | None,
     searching: Dataset | None,
@@ -72,7 +72,7 @@ def calibrate_and_quantise(
     else:
         made = quantize(flatbuffer, recipe, observations)
     model = parse(flatbuffer)
-    used = coverage(model, observations, scale_ranges(model, recipe, observations))
+    used = coverage(model, observations, quantized_ranges(model, recipe, observations))
     errors = layer_errors(flatbuffer, made.flatbuffer, made.tensors, calibrating.inputs)
     result = Calibrated(recipe, made, observations, used, errors, search=found)
     if request.field_data is not None:

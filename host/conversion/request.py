@@ -10,7 +10,7 @@ from arenite.converters.importers.sources import ImportOptions
 from arenite.converters.quantize.data import MINIMUM
 from arenite.converters.quantize.metrics import check_metric
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
 from arenite.errors import UsageError
 from arenite.host.attachments import Attachments
 from arenite.profiles.boards import Board

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.importers.sources import Imported
+from arenite.converters.importers.sources import ImportedModel
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.check_range import check_range
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import LostPart, Score, drop, worst_parts
-from arenite.converters.quantize.run_model import run_all
-from arenite.converters.quantize.score import score_outputs, unused_labels
+from arenite.converters.quantize.metrics import MetricDrop, Score, largest_drops, metric_drop
+from arenite.converters.quantize.run_model import run_dataset
+from arenite.converters.quantize.score import ignored_labels_note, score_outputs
 from arenite.errors import UsageError
 from arenite.host.conversion.request import Request
 
@@ -24,11 +24,11 @@ class Scores:
     source: Score
     image: Score
     of: str  # which samples
-    worst: tuple[LostPart, ...] = ()
+    worst: tuple[MetricDrop, ...] = ()
 
     @property
     def lost(self) -> float:
-        return drop(self.source, self.image)
+        return metric_drop(self.source, self.image)
 
 
 def check_drop(source: Score, of: str) -> None:
@@ -44,9 +44,9 @@ def check_drop(source: Score, of: str) -> None:
 Scored = tuple[list[np.ndarray], Score]
 
 
-def source_score(request: Request, imported: Imported, dataset: Dataset) -> Scored:
+def source_score(request: Request, imported: ImportedModel, dataset: Dataset) -> Scored:
     """Run the model that was given. Raises ``UsageError`` where the samples do not suit the metric."""
-    outputs = run_all(imported.flatbuffer, dataset)
+    outputs = run_dataset(imported.flatbuffer, dataset)
     return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
 
 
@@ -55,8 +55,8 @@ def image_scores(before: Scored, made: bytes, dataset: Dataset, of: str) -> tupl
     graph = parse(made).main
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
     reference, source = before
-    unused = unused_labels(reference, dataset, source.metric)
+    unused = ignored_labels_note(reference, dataset, source.metric)
     notes += [] if unused is None else [unused]
-    after = run_all(made, dataset, reference=True)
+    after = run_dataset(made, dataset, reference=True)
     image = score_outputs(after, dataset, source.metric, reference=reference)
-    return Scores(source, image, of, tuple(worst_parts(source, image))), notes
+    return Scores(source, image, of, tuple(largest_drops(source, image))), notes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, ToolError
 from arenite.host.bench.samples import Samples
 from arenite.host.energy.estimate_counts import Counted, Progress, count_instructions, does_not_fit
@@ -17,7 +17,7 @@ from arenite.host.energy.estimate_units import Joules, PerCycle, Share, joules, 
 from arenite.host.fit import choose
 from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
-from arenite.profiles.energy import EnergyUnits, units_of
+from arenite.profiles.energy import EnergyUnits, energy_units_of
 
 SCHEMA = "arenite.energy/1"
 #: See docs/energy-estimates.md, which ``benchmarks/energy_estimates.py`` writes.
@@ -47,7 +47,7 @@ def estimate_energy(
         DoesNotFitError: the model does not fit the board.
         ProfileError: no coefficients for the core.
     """
-    each, units = per_cycle(board), units_of(board.core)
+    each, units = per_cycle(board), energy_units_of(board.core)
     verdict = choose(prepared, board, optimise, stream_input=stream_input).verdict
     if not verdict.fits:
         raise does_not_fit(prepared, verdict)
@@ -84,7 +84,7 @@ def _figure(median: float, low: float, high: float, kind: str, reason: str) -> d
     return {**values, "kind": kind, "range": reason}
 
 
-def _by_rule_of_thumb(verdict: Verdict, each: PerCycle, note: str) -> dict[str, Any]:
+def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[str, Any]:
     board, uj = verdict.board, verdict.energy_mj * 1e3
     reason = "assumed: cycles by rule of thumb are within a third"
     return {

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.samples import Samples, random_samples
@@ -69,7 +69,7 @@ def twin_of(board: Board) -> Board:
     return replace(load_board(name), core=core)
 
 
-def does_not_fit(prepared: Prepared, verdict: Verdict) -> DoesNotFitError:
+def does_not_fit(prepared: Prepared, verdict: FitVerdict) -> DoesNotFitError:
     """What is missing on the board of ``verdict``."""
     return DoesNotFitError(
         f"{prepared.path.name} does not fit {verdict.board.name}: {'; '.join(verdict.reasons)}.",

@@ -14,7 +14,7 @@ from typing import Literal
 from arenite.converters.fit import ASSUMED_W_PER_HZ
 from arenite.host.emulator.profile import Profile
 from arenite.profiles.boards import Board
-from arenite.profiles.energy import PLAIN, STALL, EnergyUnits, Unit
+from arenite.profiles.energy import PLAIN, STALL, EnergyCoefficient, EnergyUnits
 
 Bound = Literal["value", "low", "high"]
 
@@ -28,7 +28,7 @@ class Share:
     count: int  # instructions
     moves: float  # instructions, or what they move one by one
     cycles: float
-    unit: Unit
+    unit: EnergyCoefficient
 
 
 def shares(found: Profile, units: EnergyUnits) -> tuple[Share, ...]:

@@ -12,8 +12,13 @@ from html import escape
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.planner.bound import live_bytes
-from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    arena_requirements,
+    lifetimes,
+    value_lifetimes,
+)
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.precedence import handle_names
 
@@ -61,7 +66,11 @@ class _Block:
 
 
 def arena_svg(
-    graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], *, persistent: Mapping[str, int] | None = None
+    graph: Subgraph,
+    plan: Plan,
+    needs: Sequence[OpRequirements],
+    *,
+    persistent: Mapping[str, int] | None = None,
 ) -> str:
     """An SVG element that shows ``plan``. ``persistent`` gives the bytes of the resource variables; by default they are
     taken from the operators that read and assign them, and a variable that has none is not drawn."""
@@ -113,10 +122,10 @@ class _Canvas:
 
 
 def _blocks(
-    graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds], persistent: Mapping[str, int]
-) -> tuple[Demand, list[_Block]]:
+    graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
+) -> tuple[ArenaRequirements, list[_Block]]:
     running = set(plan.order)
-    demand = analyse(
+    demand = arena_requirements(
         graph,
         needs,
         alignment=plan.alignment,
@@ -124,7 +133,7 @@ def _blocks(
         folded=[op.index for op in graph.ops if op.index not in running],
         alias=_has_aliases(graph, plan, needs),
     )
-    spans = value_spans(demand, plan.order)
+    spans = value_lifetimes(demand, plan.order)
     shared = {
         (demand.value_of.get(graph.ops[k].input(i)), demand.value_of.get(graph.ops[k].outputs[o]))
         for k, i, o in plan.sharing
@@ -218,7 +227,7 @@ class _Streamed:
         return lines
 
 
-def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> bool:
+def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> bool:
     """Whether the plan was made with aliases: it has a view, or a variable that is read in its place."""
     places = set(plan.variable_offsets.values())
     return any((i, o) in needs[k].alias for k, i, o in plan.sharing) or any(
@@ -309,7 +318,7 @@ def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
     return parts
 
 
-def _peaks(demand: Demand, plan: Plan, canvas: _Canvas) -> list[str]:
+def _peaks(demand: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list[str]:
     """A bar below the steps at which the most bytes live; none where that changes from row to row."""
     if plan.segments:
         return []

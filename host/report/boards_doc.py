@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from arenite.host.report.generated import DOCS, markdown_table, run
-from arenite.profiles.board import Board, Region
+from arenite.profiles.board import Board, MemoryRegion
 from arenite.profiles.boards import all_boards
 
 PAGE = DOCS / "boards.md"
@@ -60,7 +60,7 @@ def _features(board: Board) -> str:
     return f" ({', '.join(sorted(board.features))})" if board.features else ""
 
 
-def _region(region: Region) -> str:
+def _region(region: MemoryRegion) -> str:
     return f"{region.name} {_size(region.size)}"
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.recipe_toml import to_toml
 from arenite.host.attachments import LABELS, MADE_FROM
@@ -30,7 +30,7 @@ from arenite.host.report.segments import describe_segments, segment_sentences
 _LONG = 40
 
 
-def conversion_page(made: Conversion, verdicts: Sequence[Verdict], command: str = "") -> str:
+def conversion_page(made: Conversion, verdicts: Sequence[FitVerdict], command: str = "") -> str:
     """The page.
 
     Args:
@@ -70,7 +70,7 @@ def _subtitle(made: Conversion) -> str:
     return f'<p class="sub">{text(made.imported.kind)} model, {text(how)}</p>'
 
 
-def _figures(made: Conversion, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+def _figures(made: Conversion, verdicts: Sequence[FitVerdict]) -> list[tuple[str, str]]:
     found = [(f"{len(made.image):,} B", "image")]
     if made.prepared is not None:
         found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena, portable kernels"))

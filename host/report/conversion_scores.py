@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arenite.converters.quantize.check_data import FieldReport
-from arenite.converters.quantize.metrics import METRICS, LostPart, Score
+from arenite.converters.quantize.metrics import METRICS, MetricDrop, Score
 from arenite.host.conversion.scores import Scores
 from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
 
@@ -68,7 +68,7 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
     return parts
 
 
-def _parts(worst: Sequence[LostPart], metric: str, labels: Sequence[str]) -> list[str]:
+def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> list[str]:
     first = head(
         "part", "source:n", "image:n", "lost:n" if metric == "mse" else "points lost:n", "samples:n", ""
     )
@@ -81,7 +81,7 @@ def _parts(worst: Sequence[LostPart], metric: str, labels: Sequence[str]) -> lis
     return made
 
 
-def _part(part: LostPart, metric: str, labels: Sequence[str], most: float) -> str:
+def _part(part: MetricDrop, metric: str, labels: Sequence[str], most: float) -> str:
     """The bar is the loss, or in another colour the gain, beside the largest of them."""
     lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
     bar = track((0, abs(part.drop) / most, "var(--b)" if part.drop > 0 else "var(--c)"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.quantize.search.outcome import Outcome
+from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.converters.quantize.search.run import SearchResult, label
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.front_svg import front_svg
@@ -65,7 +65,7 @@ def _table(found: SearchResult, places: list[int]) -> str:
     return table(head(*columns), (_row(found, k, found.trials[k]) for k in places))
 
 
-def _row(found: SearchResult, place: int, o: Outcome) -> str:
+def _row(found: SearchResult, place: int, o: TrialOutcome) -> str:
     name = name_cell(label(found.space, o))
     if not o.builds:
         return row(place, name, "-", "-", "-", "-", "-", o.error or "cannot be built")

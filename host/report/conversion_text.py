@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.fit import Verdict
+from arenite.converters.fit import FitVerdict
 from arenite.host.cli.output import table
 from arenite.host.conversion.calibrated import Calibrated
 from arenite.host.conversion.scores import Scores
@@ -19,7 +19,7 @@ _ROWS = 8
 
 
 def to_json(
-    made: Conversion, target: Path, verdicts: Sequence[Verdict], help_: Shrinking | None = None
+    made: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: Shrinking | None = None
 ) -> dict[str, Any]:
     """The ``arenite.convert/1`` object."""
     imported, p = made.imported, made.prepared
@@ -74,7 +74,7 @@ def _scores_json(s: Scores) -> dict[str, Any]:
 
 
 def tables(
-    made: Conversion, target: Path, verdicts: Sequence[Verdict], help_: Shrinking | None = None
+    made: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: Shrinking | None = None
 ) -> list[object]:
     """Sentences and tables, in the order of the conversion."""
     out: list[object] = []
@@ -96,7 +96,7 @@ def tables(
     return out if help_ is None else [*out, *help_.sentences()]
 
 
-def _room(v: Verdict) -> str:
+def _room(v: FitVerdict) -> str:
     about = "" if v.needs.exact else "about "
     return (
         f"fits with {about}{v.needs.ram:,} of {v.board.ram_bytes:,} B of RAM and {about}{v.needs.flash:,} of "

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arenite.converters.graph import Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
 
 
-def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> list[dict[str, Any]]:
+def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[dict[str, Any]]:
     """One object per segment. ``operators`` are positions in execution order; ``rows`` of a tensor have a place at the
     same time, out of ``of``; ``instructions_added`` is an estimate."""
     position = {k: p for p, k in enumerate(plan.order)}

@@ -6,14 +6,14 @@ import sys
 
 from arenite.host.report.generated import DOCS, markdown_table, run
 from arenite.models.manifest import manifest
-from arenite.models.training.recorded import recorded
+from arenite.models.training.recorded import training_records
 
 PAGE = DOCS / "training.md"
 
 
 def sections() -> dict[str, str]:
     """The generated parts of the page, by the name of their marker."""
-    done = recorded().values()
+    done = training_records().values()
     rows = [
         (
             f"`{r.name}`",

@@ -9,14 +9,14 @@ from typing import Any
 from arenite.host.report.generated import DOCS, markdown_table, run
 from arenite.models.manifest import ZooEntry, manifest
 from arenite.models.pictures import picture_models
-from arenite.models.zoo import entries
+from arenite.models.zoo import zoo_entries
 
 PAGE = DOCS / "zoo.md"
 
 
 def sections() -> dict[str, str]:
     """The generated parts of the page, by the name of their marker."""
-    models = entries()
+    models = zoo_entries()
     packages = {item.package for item in models}
     packages |= {chosen.package for chosen in manifest().samples.values()}
     packages |= {chosen.package for chosen in manifest().datasets.values()}

@@ -24,7 +24,7 @@ ARCHITECTURES: dict[str, Callable[[Sequence[int], int, float], Network]] = {
 }
 
 #: Widths beyond these make nothing that a microcontroller runs, or nothing that learns.
-WIDTHS = (0.05, 4.0)
+WIDTH_LIMITS = (0.05, 4.0)
 
 
 def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
@@ -39,9 +39,9 @@ def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -
             f"There is no architecture '{name}'.",
             f"Did you mean {near[0]}?" if near else f"Known: {', '.join(ARCHITECTURES)}.",
         )
-    if not WIDTHS[0] <= width <= WIDTHS[1]:
+    if not WIDTH_LIMITS[0] <= width <= WIDTH_LIMITS[1]:
         raise UsageError(
-            f"A width of {width:g} is outside {WIDTHS[0]:g} to {WIDTHS[1]:g}.",
+            f"A width of {width:g} is outside {WIDTH_LIMITS[0]:g} to {WIDTH_LIMITS[1]:g}.",
             "Width 1 is the full network; 0.5 has half the channels.",
         )
     return ARCHITECTURES[name](shape, classes, width)

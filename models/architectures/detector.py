@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
 STRIDE = 8
 """Pixels of the input per cell of the grid."""
@@ -22,7 +22,7 @@ SIZES = (0.2, 0.3)
 def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
     """``shape``: (height, width, channels), sides of at least 32. Outputs (anchors, 4) and (anchors, classes)."""
     high, wide, _ = picture(shape, "detector")
-    kernel = window(shape, 3, 3)
+    kernel = kernel_size(shape, 3, 3)
     b = Builder()
     x = b.conv(INPUT, channels(16, width), kernel, (2, 2))
     for base, stride in ((32, 2), (64, 1), (64, 2), (128, 1), (128, 1), (128, 1)):

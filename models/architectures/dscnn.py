@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
 
 def dscnn(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
@@ -14,11 +14,11 @@ def dscnn(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
     b = Builder()
     filters = channels(64, width, 4)
     spectrogram = high > 2 * wide
-    kernel = window(shape, 10, 4) if spectrogram else window(shape, 5, 5)
+    kernel = kernel_size(shape, 10, 4) if spectrogram else kernel_size(shape, 5, 5)
     x = b.conv(INPUT, filters, kernel, (2, 2 if wide > 1 else 1))
     x = b.dropout(x, 0.2)
     for _ in range(4):
-        x = b.depthwise(x, window(shape, 3, 3))
+        x = b.depthwise(x, kernel_size(shape, 3, 3))
         x = b.conv(x, filters, (1, 1))
     x = b.dropout(b.mean(x), 0.2)
     return b.network("dscnn", width, shape, classes, [b.dense(x, classes, activation="softmax")])

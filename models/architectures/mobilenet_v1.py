@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
 #: Channels at width 1 and stride of each block.
 BLOCKS = (
@@ -18,9 +18,9 @@ def mobilenet_v1(shape: Sequence[int], classes: int, width: float = 1.0) -> Netw
     """``shape``: (height, width, channels). At width 0.25 and 96x96x3 this is MLPerf Tiny's person detector."""
     picture(shape, "mobilenet_v1")
     b = Builder()
-    x = b.conv(INPUT, channels(32, width), window(shape, 3, 3), (2, 2))
+    x = b.conv(INPUT, channels(32, width), kernel_size(shape, 3, 3), (2, 2))
     for base, stride in BLOCKS:
-        x = b.depthwise(x, window(shape, 3, 3), (stride, stride))
+        x = b.depthwise(x, kernel_size(shape, 3, 3), (stride, stride))
         x = b.conv(x, channels(base, width), (1, 1))
     x = b.dense(b.dropout(b.mean(x), 0.2), classes, activation="softmax")
     return b.network("mobilenet_v1", width, shape, classes, [x])

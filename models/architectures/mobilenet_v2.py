@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
 #: Expansion, channels at width 1, blocks, stride of the first of them.
 STAGES = (
@@ -17,19 +17,19 @@ def mobilenet_v2(shape: Sequence[int], classes: int, width: float = 1.0) -> Netw
     """``shape``: (height, width, channels)."""
     picture(shape, "mobilenet_v2")
     b = Builder()
-    made = channels(32, width)
-    x = b.conv(INPUT, made, window(shape, 3, 3), (2, 2), activation="relu6")
+    in_channels = channels(32, width)
+    x = b.conv(INPUT, in_channels, kernel_size(shape, 3, 3), (2, 2), activation="relu6")
     for expansion, base, blocks, first in STAGES:
         for block in range(blocks):
             stride = first if block == 0 else 1
             y = x
             if expansion > 1:
-                y = b.conv(y, made * expansion, (1, 1), activation="relu6")
-            y = b.depthwise(y, window(shape, 3, 3), (stride, stride), activation="relu6")
+                y = b.conv(y, in_channels * expansion, (1, 1), activation="relu6")
+            y = b.depthwise(y, kernel_size(shape, 3, 3), (stride, stride), activation="relu6")
             filters = channels(base, width)
             y = b.conv(y, filters, (1, 1), activation="")
-            x = b.add(x, y) if stride == 1 and filters == made else y
-            made = filters
+            x = b.add(x, y) if stride == 1 and filters == in_channels else y
+            in_channels = filters
     # The last layer keeps its channels where the rest is narrowed, as in the paper.
     x = b.conv(x, channels(1280, max(1.0, width)), (1, 1), activation="relu6")
     x = b.dense(b.dropout(b.mean(x), 0.2), classes, activation="softmax")

@@ -172,7 +172,7 @@ def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
-def window(shape: Sequence[int], height: int, width: int) -> tuple[int, int]:
+def kernel_size(shape: Sequence[int], height: int, width: int) -> tuple[int, int]:
     """A kernel of at most ``height`` x ``width`` that is no larger than the picture ``shape``, so that sequences,
     pictures of width 1, get kernels of width 1."""
     return min(height, shape[0]), min(width, shape[1])

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.models.architectures.network import INPUT, Builder, Network, channels, picture, window
+from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
 
 def resnet8(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
     """``shape``: (height, width, channels). 16, 32 and 64 channels at width 1."""
     picture(shape, "resnet8")
     b = Builder()
-    kernel = window(shape, 3, 3)
+    kernel = kernel_size(shape, 3, 3)
     x = b.conv(INPUT, channels(16, width, 4), kernel)
     for base, stride in ((16, 1), (32, 2), (64, 2)):
         filters = channels(base, width, 4)

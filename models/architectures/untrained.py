@@ -21,12 +21,12 @@ _FUSED = {"": 0, "relu": 1, "relu6": 3, "softmax": 0, "sigmoid": 0}
 _SAME = 0  # of its Padding
 
 
-def untrained(network: Network, seed: int = 0) -> bytes:
+def random_model(network: Network, seed: int = 0) -> bytes:
     """The flatbuffer of ``network``, batch 1, with weights from ``numpy.random.default_rng(seed)``."""
-    return to_flatbuffer(_Maker(network, seed).model())
+    return to_flatbuffer(_ModelBuilder(network, seed).model())
 
 
-class _Maker:
+class _ModelBuilder:
     def __init__(self, network: Network, seed: int) -> None:
         self._network = network
         self._random = np.random.default_rng(seed)
@@ -39,8 +39,8 @@ class _Maker:
         n = self._network
         self._values[INPUT] = self._tensor("input", self._shapes[INPUT])
         for layer in n.layers:
-            made = self._layer(layer, [self._values[x] for x in layer.inputs])
-            self._values[layer.name] = self._after(layer, made)
+            output = self._layer(layer, [self._values[x] for x in layer.inputs])
+            self._values[layer.name] = self._after(layer, output)
         outputs = [self._values[name] for name in n.outputs]
         graph = Subgraph(
             "main", tuple(self._tensors), tuple(self._ops), (self._values[INPUT],), tuple(outputs)
@@ -98,8 +98,8 @@ class _Maker:
     def _after(self, layer: Layer, x: int) -> int:
         """An activation that is an operator of its own."""
         if layer.activation == "softmax":
-            made = self._tensor(layer.name + "/softmax", self._tensors[x].shape)
-            return self._op("SOFTMAX", [x], made, "SoftmaxOptions", {"beta": 1.0})
+            output = self._tensor(layer.name + "/softmax", self._tensors[x].shape)
+            return self._op("SOFTMAX", [x], output, "SoftmaxOptions", {"beta": 1.0})
         if layer.activation == "sigmoid":
             return self._op(
                 "LOGISTIC", [x], self._tensor(layer.name + "/sigmoid", self._tensors[x].shape), "", {}
@@ -128,7 +128,7 @@ class _Maker:
         return tensor.index
 
     def _op(
-        self, name: str, inputs: list[int], made: int, options_type: str, options: Mapping[str, Any]
+        self, name: str, inputs: list[int], output: int, options_type: str, options: Mapping[str, Any]
     ) -> int:
-        self._ops.append(Op(len(self._ops), name, tuple(inputs), (made,), options, options_type))
-        return made
+        self._ops.append(Op(len(self._ops), name, tuple(inputs), (output,), options, options_type))
+        return output

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def making(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
     """Yields a function to call after each of ``total`` steps. Nothing is shown where standard error is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -15,7 +15,7 @@ CLASSIFY, RECONSTRUCT, DETECT = "classify", "reconstruct", "detect"
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """How long and how fast to learn: passes over the data, samples per step, the largest rate of Adam, which rises
     over the first twentieth of the steps and then falls along a cosine."""
 
@@ -46,7 +46,7 @@ class TrainingData:
     y_test: np.ndarray
     labels: tuple[str, ...]
     licence: str
-    settings: Settings
+    settings: TrainingSettings
     preprocessing: Preprocessing | None = None
     scaling: Mapping[str, Any] = field(default_factory=dict)
     shift: int = 0

@@ -6,10 +6,10 @@ import gzip
 
 import numpy as np
 
-from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
-from arenite.models.datasets.pictures import as_resolution
+from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
+from arenite.models.datasets.pictures import resize_images
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 TRAINING = 1347
 
@@ -17,10 +17,10 @@ TRAINING = 1347
 def digits(resolution: int | None = None, progress: bool = True) -> TrainingData:
     """Pixels of 0 to 16 as 0 to 1. The writers of the test quarter are mostly others than those before."""
     files = manifest().datasets["digits"]
-    (packed,) = members(files, "datasets", progress=progress)
+    (packed,) = package_members(files, "datasets", progress=progress)
     rows = np.loadtxt(gzip.decompress(packed).decode("ascii").splitlines(), delimiter=",", dtype=np.float32)
     pixels, y = rows[:, :-1].reshape(-1, 8, 8, 1).astype(np.uint8), rows[:, -1].astype(np.int64)
-    x, spec = as_resolution(pixels, resolution, largest=16.0)
+    x, spec = resize_images(pixels, resolution, largest=16.0)
     return TrainingData(
         name="digits",
         title=files.title,
@@ -31,7 +31,7 @@ def digits(resolution: int | None = None, progress: bool = True) -> TrainingData
         y_test=y[TRAINING:],
         labels=tuple("0123456789"),
         licence=files.licence,
-        settings=Settings(epochs=40, batch=32),
+        settings=TrainingSettings(epochs=40, batch=32),
         preprocessing=spec,
         shift=1,
     )

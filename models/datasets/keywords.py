@@ -17,18 +17,18 @@ import numpy as np
 
 from arenite.converters.processing.run import preprocess_samples
 from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource, Fft, Frame, Log, Mel, Mfcc, Window
+from arenite.converters.processing.steps_audio import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
 from arenite.files import cache_directory, replace_file
 from arenite.models.datasets import speech
-from arenite.models.datasets.bar import making
-from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
-from arenite.models.datasets.unsized import refuse_resolution
+from arenite.models.datasets.bar import progress_bar
+from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
+from arenite.models.datasets.unsized import reject_resolution
 
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 LABELS = (*COMMANDS, "unknown", "silence")
 
 #: Words that are none of the commands; those of the test are not among those of the training.
-OTHERS = (
+OTHER_WORDS = (
     *(
         "bed",
         "bird",
@@ -46,7 +46,7 @@ OTHERS = (
     ),
     *("sheila", "six", "three", "tree", "two", "wow", "zero", "water", "paper", "music", "table", "door"),
 )
-TEST_OTHERS = (
+TEST_OTHER_WORDS = (
     "backward",
     "forward",
     "follow",
@@ -66,7 +66,7 @@ FRONT_END = Preprocessing(
     AudioSource(speech.RATE, speech.SAMPLES),
     (
         Frame(480, 320),
-        Window("hann"),
+        AudioWindow("hann"),
         Fft(512),
         Mel(40, 20.0, 4000.0),
         Log(offset=1e-6),
@@ -80,8 +80,8 @@ def keywords(resolution: int | None = None, progress: bool = True) -> TrainingDa
 
     Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
     """
-    refuse_resolution("keywords", resolution)
-    arrays = _made(progress)
+    reject_resolution("keywords", resolution)
+    arrays = _make_data(progress)
     return TrainingData(
         name="keywords",
         title="ten commands, other words and noise, said by espeak-ng; other voices in the test",
@@ -92,12 +92,12 @@ def keywords(resolution: int | None = None, progress: bool = True) -> TrainingDa
         y_test=arrays["y_test"],
         labels=LABELS,
         licence="made here; espeak-ng, which is GPL-3.0, is run as a command",
-        settings=Settings(epochs=30),
+        settings=TrainingSettings(epochs=30),
         preprocessing=FRONT_END,
     )
 
 
-def _made(progress: bool) -> dict[str, np.ndarray]:
+def _make_data(progress: bool) -> dict[str, np.ndarray]:
     path = cache_directory() / "datasets" / f"keywords-{_key()}.npz"
     try:
         with np.load(path) as file:
@@ -106,12 +106,12 @@ def _made(progress: bool) -> dict[str, np.ndarray]:
         pass  # not made yet, or damaged
     arrays: dict[str, np.ndarray] = {}
     total = len(LABELS) * (TRAINING + TEST)
-    with making("speaking", total, progress) as advance:
+    with progress_bar("speaking", total, progress) as advance:
         for part, count, voices, others, seed in (
-            ("train", TRAINING, speech.VOICES, OTHERS, 0),
-            ("test", TEST, speech.TEST_VOICES, TEST_OTHERS, 1),
+            ("train", TRAINING, speech.VOICES, OTHER_WORDS, 0),
+            ("test", TEST, speech.TEST_VOICES, TEST_OTHER_WORDS, 1),
         ):
-            x, y = _spoken(count, voices, others, seed, advance)
+            x, y = _speak_samples(count, voices, others, seed, advance)
             arrays |= {f"x_{part}": x, f"y_{part}": y}
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def _made(progress: bool) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _spoken(
+def _speak_samples(
     count: int, voices: tuple[str, ...], others: tuple[str, ...], seed: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, np.ndarray]:
     """``count`` samples of each label."""
@@ -129,8 +129,8 @@ def _spoken(
         for _ in range(count):
             word = others[rng.integers(len(others))] if name == "unknown" else name
             speaker = speech.random_speaker(voices, rng)
-            sound = None if name == "silence" else speech.spoken(word, speaker)
-            x.append(preprocess_samples(FRONT_END, speech.in_a_second(sound, rng))[..., np.newaxis])
+            sound = None if name == "silence" else speech.speak_word(word, speaker)
+            x.append(preprocess_samples(FRONT_END, speech.place_in_one_second(sound, rng))[..., np.newaxis])
             y.append(label)
             advance()
     return np.stack(x), np.array(y)
@@ -138,9 +138,18 @@ def _spoken(
 
 def _key() -> str:
     """Of everything that decides the samples."""
-    version = subprocess.run([speech.synthesiser(), "--version"], capture_output=True).stdout
+    version = subprocess.run([speech.espeak_executable(), "--version"], capture_output=True).stdout
     parts = (
-        *(COMMANDS, OTHERS, TEST_OTHERS, TRAINING, TEST, speech.ACCENTS, speech.VOICES, speech.TEST_VOICES),
+        *(
+            COMMANDS,
+            OTHER_WORDS,
+            TEST_OTHER_WORDS,
+            TRAINING,
+            TEST,
+            speech.ACCENTS,
+            speech.VOICES,
+            speech.TEST_VOICES,
+        ),
         *(FRONT_END.to_json(), version.decode("utf-8", "replace").split("Data at")[0]),
     )
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]

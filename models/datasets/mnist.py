@@ -7,18 +7,20 @@ import struct
 import numpy as np
 
 from arenite.errors import ToolError
-from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
-from arenite.models.datasets.pictures import as_resolution
+from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
+from arenite.models.datasets.pictures import resize_images
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 
 def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
     """Pixels of 0 to 255 as 0 to 1."""
     files = manifest().datasets["mnist"]
-    train, y_train, test, y_test = (read_idx(f) for f in members(files, "datasets", progress=progress))
-    x_train, spec = as_resolution(train[..., np.newaxis], resolution, largest=255.0)
-    x_test, _ = as_resolution(test[..., np.newaxis], resolution, largest=255.0)
+    train, y_train, test, y_test = (
+        read_idx(f) for f in package_members(files, "datasets", progress=progress)
+    )
+    x_train, spec = resize_images(train[..., np.newaxis], resolution, largest=255.0)
+    x_test, _ = resize_images(test[..., np.newaxis], resolution, largest=255.0)
     return TrainingData(
         name="mnist",
         title=files.title,
@@ -29,7 +31,7 @@ def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
         y_test=y_test.astype(np.int64),
         labels=tuple("0123456789"),
         licence=files.licence,
-        settings=Settings(epochs=4),
+        settings=TrainingSettings(epochs=4),
         preprocessing=spec,
         shift=2,
     )

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.errors import ToolError
-from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, Settings, TrainingData
-from arenite.models.datasets.unsized import refuse_resolution
+from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData, TrainingSettings
+from arenite.models.datasets.unsized import reject_resolution
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 LABELS = ("Standing", "Running", "Walking", "Badminton")
 STEPS, CHANNELS = 100, 6
@@ -26,7 +26,7 @@ SHORT, SHORT_HOP = 16, 4
 
 def motions(resolution: int | None = None, progress: bool = True) -> TrainingData:
     """Which of four motions: windows of five seconds, (50, 1, 6), each channel scaled by its spread in training."""
-    refuse_resolution("motions", resolution)
+    reject_resolution("motions", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     mean, spread = _spread(x_train)
     train, test = (_windows((x - mean) / spread, WINDOW, HOP) for x in (x_train, x_test))
@@ -40,14 +40,14 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
         y_test=np.repeat(y_test, len(test) // len(y_test)),
         labels=LABELS,
         licence=licence,
-        settings=Settings(epochs=40, batch=32),
+        settings=TrainingSettings(epochs=40, batch=32),
         scaling={"mean": mean.tolist(), "std": spread.tolist()},
     )
 
 
 def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
     """Is a motion unusual: training has people who stand, walk and run; badminton is what it has never seen."""
-    refuse_resolution("motion_anomalies", resolution)
+    reject_resolution("motion_anomalies", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     usual = x_train[y_train != UNUSUAL]
     mean, spread = _spread(usual)
@@ -63,7 +63,7 @@ def motion_anomalies(resolution: int | None = None, progress: bool = True) -> Tr
         y_test=unusual,
         labels=("usual", "unusual"),
         licence=licence,
-        settings=Settings(epochs=40, batch=32),
+        settings=TrainingSettings(epochs=40, batch=32),
         scaling={"mean": mean.tolist(), "std": spread.tolist()},
     )
 
@@ -92,7 +92,7 @@ def _recordings(
     progress: bool,
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray], str]:
     files = manifest().datasets["motions"]
-    train, test = members(files, "datasets", progress=progress)
+    train, test = package_members(files, "datasets", progress=progress)
     return read_ts(train.decode("utf-8")), read_ts(test.decode("utf-8")), files.licence
 
 

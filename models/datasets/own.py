@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.models.datasets.data import CLASSIFY, Settings, TrainingData
-from arenite.models.datasets.pictures import as_resolution
+from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
+from arenite.models.datasets.pictures import resize_images
 
 _HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
 
-#: Steps to learn in, of ``Settings.batch`` samples: many passes over few samples, few over many.
+#: Steps to learn in, of ``TrainingSettings.batch`` samples: many passes over few samples, few over many.
 _STEPS = 3000
 
 
@@ -38,8 +38,8 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
         raise UsageError(f"{path}: training samples are {x.shape}, test samples {x_test.shape}.", _HINT)
     spec = None
     if x.dtype == np.uint8 and x.ndim == 4 and x.shape[3] in (1, 3):
-        x, spec = as_resolution(x, resolution, largest=255.0)
-        x_test, _ = as_resolution(x_test, resolution, largest=255.0)
+        x, spec = resize_images(x, resolution, largest=255.0)
+        x_test, _ = resize_images(x_test, resolution, largest=255.0)
     else:
         if resolution is not None:
             raise UsageError(
@@ -57,7 +57,7 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
         y_test=y_test.astype(np.int64),
         labels=tuple(str(c) for c in range(classes)),
         licence="the user's",
-        settings=Settings(epochs=int(np.clip(_STEPS * 64 // len(x), 2, 200))),
+        settings=TrainingSettings(epochs=int(np.clip(_STEPS * 64 // len(x), 2, 200))),
         preprocessing=spec,
     )
 

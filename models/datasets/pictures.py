@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.processing.run import preprocess_pixels
-from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.spec import Normalize, Preprocessing
 from arenite.converters.processing.steps_image import ImageSource, Resize
 from arenite.errors import UsageError
 
@@ -13,7 +13,7 @@ from arenite.errors import UsageError
 SIDES = (8, 224)
 
 
-def as_resolution(
+def resize_images(
     pixels: np.ndarray, resolution: int | None, *, largest: float
 ) -> tuple[np.ndarray, Preprocessing]:
     """``pixels``, uint8 (samples, height, width, 1 or 3), 0 to ``largest``, as float32 of 0 to 1 with sides of
@@ -26,7 +26,7 @@ def as_resolution(
             f"A resolution of {resolution} is outside {SIDES[0]} to {SIDES[1]} pixels.",
             "Give the side of the network's input.",
         )
-    scale, order = Normalise(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
+    scale, order = Normalize(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
     if resolution is None or pixels.shape[1:3] == (resolution, resolution):
         # What preprocessing does to each of the pictures, at once.
         return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource(order), (scale,))
@@ -35,7 +35,7 @@ def as_resolution(
     return np.stack([preprocess_pixels(spec, p, order, wide, high) for p in pixels]), spec
 
 
-def resized(x: np.ndarray, side: int) -> np.ndarray:
+def resize_image(x: np.ndarray, side: int) -> np.ndarray:
     """Real values (height, width, channels) at ``side`` x ``side``, bilinear between the middles of pixels; for
     making pictures up, not for preprocessing."""
     for axis in (0, 1):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.models.datasets.data import DETECT, Settings, TrainingData
+from arenite.models.datasets.data import DETECT, TrainingData, TrainingSettings
 from arenite.models.datasets.mnist import mnist
-from arenite.models.datasets.pictures import SIDES, resized
+from arenite.models.datasets.pictures import SIDES, resize_image
 
 #: Sides of an object as a share of the scene's, and how many a scene has at most.
-SMALLEST, LARGEST, MOST = 0.3, 0.5, 3
+MIN_OBJECT_SHARE, MAX_OBJECT_SHARE, MAX_OBJECTS = 0.3, 0.5, 3
 
 TRAINING, TEST = 8000, 1000
 
@@ -32,7 +32,7 @@ def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData
     x_test, y_test = _compose(source.x_test, source.y_test, TEST, side, rng)
     return TrainingData(
         name="scenes",
-        title=f"scenes of {side}x{side} pixels with one to {MOST} digits of MNIST",
+        title=f"scenes of {side}x{side} pixels with one to {MAX_OBJECTS} digits of MNIST",
         task=DETECT,
         x_train=x_train,
         y_train=y_train,
@@ -40,7 +40,7 @@ def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData
         y_test=y_test,
         labels=source.labels,
         licence=source.licence,
-        settings=Settings(epochs=16, batch=32, rate=4e-3),
+        settings=TrainingSettings(epochs=16, batch=32, rate=4e-3),
         preprocessing=source.preprocessing,
     )
 
@@ -50,20 +50,22 @@ def _compose(
 ) -> tuple[np.ndarray, np.ndarray]:
     """``count`` scenes (count, side, side, 1) of 0 to 1, and their objects (count, MOST, 5)."""
     x = np.empty((count, side, side, 1), np.float32)
-    y = np.full((count, MOST, 5), -1.0, np.float32)
+    y = np.full((count, MAX_OBJECTS, 5), -1.0, np.float32)
     for n in range(count):
         x[n] = _background(side, rng)
-        for k in range(int(rng.integers(1, MOST, endpoint=True))):
+        for k in range(int(rng.integers(1, MAX_OBJECTS, endpoint=True))):
             which = int(rng.integers(len(digits)))
-            size = int(rng.integers(int(SMALLEST * side), int(LARGEST * side), endpoint=True))
-            picture = resized(digits[which], size)
+            size = int(
+                rng.integers(int(MIN_OBJECT_SHARE * side), int(MAX_OBJECT_SHARE * side), endpoint=True)
+            )
+            picture = resize_image(digits[which], size)
             place = _free_place(y[n, :k], size, side, rng)
             if place is None:
                 continue
             top, left = place
             part = x[n, top : top + size, left : left + size]
             np.maximum(part, picture * rng.uniform(0.7, 1.0), out=part)
-            y[n, k] = (labels[which], *_inked(picture, top, left, side))
+            y[n, k] = (labels[which], *_bright_box(picture, top, left, side))
     return x, y
 
 
@@ -75,7 +77,7 @@ def _background(side: int, rng: np.random.Generator) -> np.ndarray:
     return np.clip(rng.uniform(0.05, 0.2) + ramp + noise, 0, 0.4)[..., None].astype(np.float32)
 
 
-def _inked(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
+def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
     """The box around what is bright in ``picture``, which lies at ``top`` and ``left``, as shares of the scene."""
     rows, columns = (np.flatnonzero((picture[..., 0] > 0.3).any(axis)) for axis in (1, 0))
     return (

@@ -45,7 +45,7 @@ def random_speaker(voices: tuple[str, ...], rng: np.random.Generator) -> Speaker
 
 
 @cache
-def synthesiser() -> str:
+def espeak_executable() -> str:
     """The path of the command. Raises ``UsageError`` when it is not installed."""
     path = shutil.which("espeak-ng")
     if path is None:
@@ -56,13 +56,13 @@ def synthesiser() -> str:
     return path
 
 
-def spoken(word: str, speaker: Speaker) -> np.ndarray:
+def speak_word(word: str, speaker: Speaker) -> np.ndarray:
     """``word`` as float64 samples at ``RATE``, of any length, silence at both ends cut off; the largest is 1.
 
     Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
     """
     command = [
-        *(synthesiser(), "--stdout", "-v", f"{speaker.accent}+{speaker.voice}"),
+        *(espeak_executable(), "--stdout", "-v", f"{speaker.accent}+{speaker.voice}"),
         *("-s", str(speaker.speed), "-p", str(speaker.pitch), word),
     ]
     try:
@@ -101,7 +101,7 @@ def resampled(samples: np.ndarray, rate: int) -> np.ndarray:
     return np.fft.irfft(spectrum[: count // 2 + 1], count) * (count / len(samples))
 
 
-def in_a_second(word: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+def place_in_one_second(word: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
     """int16 [SAMPLES]: ``word`` somewhere in a second, at some loudness, with some noise; None: noise alone."""
     noise = _noise(rng)
     if word is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.errors import UsageError
 
 
-def refuse_resolution(name: str, resolution: int | None) -> None:
+def reject_resolution(name: str, resolution: int | None) -> None:
     """``UsageError`` where a resolution is asked of data that are no pictures."""
     if resolution is not None:
         raise UsageError(

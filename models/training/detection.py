@@ -14,10 +14,10 @@ from arenite.models.datasets.data import TrainingData
 POSITIVE, NEGATIVE = 0.45, 0.35
 
 #: For decoding: the least probability, the most overlap of two boxes of a class, and the most boxes.
-LEAST_SCORE, MOST_OVERLAP, MOST_BOXES = 0.05, 0.5, 20
+MIN_DETECTION_SCORE, MAX_BOX_OVERLAP, MAX_DETECTIONS = 0.05, 0.5, 20
 
 #: Overlap with an object from which on a box counts as right.
-RIGHT = 0.5
+CORRECT_OVERLAP = 0.5
 
 
 def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,14 +50,14 @@ def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> n
     """
     kind, score = scores.argmax(-1), scores.max(-1)
     order = np.argsort(-score, kind="stable")
-    order = order[score[order] >= LEAST_SCORE][: MOST_BOXES * 10]
+    order = order[score[order] >= MIN_DETECTION_SCORE][: MAX_DETECTIONS * 10]
     boxes = decode(offsets[order], around[order])
     shared = overlap(boxes, boxes)
     kept: list[int] = []
     for i in range(len(order)):
-        if all(kind[order[i]] != kind[order[k]] or shared[i, k] <= MOST_OVERLAP for k in kept):
+        if all(kind[order[i]] != kind[order[k]] or shared[i, k] <= MAX_BOX_OVERLAP for k in kept):
             kept.append(i)
-        if len(kept) == MOST_BOXES:
+        if len(kept) == MAX_DETECTIONS:
             break
     chosen = order[kept]
     return np.concatenate([kind[chosen, None], score[chosen, None], boxes[kept]], -1).astype(np.float32)
@@ -66,7 +66,7 @@ def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> n
 def mean_average_precision(
     network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
 ) -> tuple[float, list[float]]:
-    """The mean over classes of the area under precision and recall, and each class's, at an overlap of ``RIGHT``."""
+    """The mean over classes of the area under precision and recall, and each class's, at an overlap of ``CORRECT_OVERLAP``."""
     around = anchors(network.input_shape)
     found = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
     per_class = [average_precision(found, data.y_test, c) for c in range(network.classes)]
@@ -89,7 +89,7 @@ def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: in
         shared = overlap(mine[:, 2:], real[:, 1:])
         for k, box in enumerate(mine):
             free = np.where(taken, 0.0, shared[k])
-            hit = len(real) > 0 and bool(free.max() >= RIGHT)
+            hit = len(real) > 0 and bool(free.max() >= CORRECT_OVERLAP)
             if hit:
                 taken[free.argmax()] = True
             rows.append((float(box[1]), hit))

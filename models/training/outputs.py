@@ -37,7 +37,7 @@ def check_outputs(outputs: Sequence[Path]) -> None:
             raise UsageError(f"{path} is a folder with other things in it.", "Give a new folder with -o.")
 
 
-def put(made: Path, target: Path) -> None:
+def write_output(made: Path, target: Path) -> None:
     """Copy what was ``made``, a file or a folder, to ``target`` so that nobody sees half of it.
 
     Raises ``UsageError``.

@@ -6,10 +6,10 @@ from arenite.converters.processing.steps_post import Boxes, Mse, Nms, Postproces
 from arenite.models.architectures.anchors import SCALES, anchors
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData
-from arenite.models.training.detection import MOST_BOXES, MOST_OVERLAP
+from arenite.models.training.detection import MAX_BOX_OVERLAP, MAX_DETECTIONS
 
 #: Boxes of less probability are not shown.
-SHOWN = 0.3
+SHOWN_CLASSES = 0.3
 
 
 def postprocessing(network: Network, data: TrainingData) -> Postprocessing:
@@ -24,6 +24,6 @@ def postprocessing(network: Network, data: TrainingData) -> Postprocessing:
         size_scale=SCALES[2],
         exponential=True,
         anchors=around,
-        threshold=SHOWN,
+        threshold=SHOWN_CLASSES,
     )
-    return Postprocessing((boxes, Nms(MOST_OVERLAP, MOST_BOXES)))
+    return Postprocessing((boxes, Nms(MAX_BOX_OVERLAP, MAX_DETECTIONS)))

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from arenite.models.manifest import manifest
-from arenite.models.training.train import Order
+from arenite.models.training.train import TrainingOptions
 
 
 @dataclass(frozen=True)
-class Recorded:
+class TrainingRecord:
     """A training and what came of it, measured on the machine ``on``: ``value`` of ``metric`` on ``samples`` test
     samples, before quantisation. ``seconds`` is the training alone."""
 
     name: str
     title: str
-    order: Order
+    order: TrainingOptions
     metric: str
     value: float
     samples: int
@@ -40,11 +40,11 @@ class Recorded:
         }
 
 
-def recorded() -> Mapping[str, Recorded]:
+def training_records() -> Mapping[str, TrainingRecord]:
     """Every recorded training by its name, in the manifest's order."""
-    found = {}
+    records = {}
     for row in manifest().trainings:
-        order = Order(
+        order = TrainingOptions(
             row["architecture"],
             row["data"],
             float(row["width"]),
@@ -55,7 +55,7 @@ def recorded() -> Mapping[str, Recorded]:
             row["rate"],
         )
         result = row["result"]
-        found[row["name"]] = Recorded(
+        records[row["name"]] = TrainingRecord(
             row["name"],
             row["title"],
             order,
@@ -66,4 +66,4 @@ def recorded() -> Mapping[str, Recorded]:
             result["seconds"],
             result["on"],
         )
-    return found
+    return records

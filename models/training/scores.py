@@ -14,7 +14,7 @@ from arenite.models.training import metrics
 
 
 @dataclass(frozen=True)
-class Score:
+class TrainingScore:
     """``value`` of ``metric``, a share of 1, over ``samples``. ``parts`` has it for each class."""
 
     metric: str
@@ -32,16 +32,16 @@ class Score:
         }
 
 
-def score(network: Network, data: TrainingData, outputs: Sequence[np.ndarray]) -> Score:
+def training_score(network: Network, data: TrainingData, outputs: Sequence[np.ndarray]) -> TrainingScore:
     """``outputs`` are the network's, for every test sample: one array per output, (samples, ...)."""
     n = len(data.x_test)
     if data.task == CLASSIFY:
         parts = dict(zip(data.labels, metrics.per_class(outputs[0], data.y_test), strict=True))
-        return Score("accuracy", metrics.accuracy(outputs[0], data.y_test), n, parts)
+        return TrainingScore("accuracy", metrics.accuracy(outputs[0], data.y_test), n, parts)
     if data.task == RECONSTRUCT:
         errors = metrics.reconstruction_errors(data.x_test, outputs[0])
-        return Score("ROC AUC", metrics.roc_auc(errors, data.y_test), n)
+        return TrainingScore("ROC AUC", metrics.roc_auc(errors, data.y_test), n)
     from arenite.models.training.detection import mean_average_precision
 
     value, per_class = mean_average_precision(network, data, outputs)
-    return Score("mAP at IoU 0.5", value, n, dict(zip(data.labels, per_class, strict=True)))
+    return TrainingScore("mAP at IoU 0.5", value, n, dict(zip(data.labels, per_class, strict=True)))

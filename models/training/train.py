@@ -16,19 +16,19 @@ from arenite.errors import UsageError
 from arenite.models.architectures import network
 from arenite.models.architectures.network import Network
 from arenite.models.datasets import dataset
-from arenite.models.datasets.data import Settings, TrainingData
-from arenite.models.training.outputs import check_outputs, put
-from arenite.models.training.scores import Score, score
+from arenite.models.datasets.data import TrainingData, TrainingSettings
+from arenite.models.training.outputs import check_outputs, write_output
+from arenite.models.training.scores import TrainingScore, training_score
 from arenite.models.training.targets import check_task, targets
 
-CHILDREN = Path(__file__).parent / "children"
+SUBPROCESSES = Path(__file__).parent / "subprocesses"
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many of its steps are done, and how many there are."""
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainingOptions:
     """What to train: an architecture, its size, the data, and how. ``resolution`` None: as the data come; settings that
     are None: those that suit the data."""
 
@@ -41,7 +41,7 @@ class Order:
     batch: int | None = None
     rate: float | None = None
 
-    def settings(self, data: TrainingData) -> Settings:
+    def settings(self, data: TrainingData) -> TrainingSettings:
         given = {k: v for k in ("epochs", "batch", "rate") if (v := getattr(self, k)) is not None}
         return replace(data.settings, **given)
 
@@ -60,14 +60,14 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """A trained network and its score on the test samples, which is measured. ``seconds`` is the training alone."""
 
-    order: Order
+    order: TrainingOptions
     network: Network
     data: TrainingData
-    settings: Settings
-    score: Score
+    settings: TrainingSettings
+    score: TrainingScore
     parameters: int
     seconds: float
     versions: dict[str, str]
@@ -99,7 +99,7 @@ class Trained:
         }
 
 
-def changed(order: Order, **given: Any) -> Order:
+def with_options(order: TrainingOptions, **given: Any) -> TrainingOptions:
     """``order`` with the fields that are given and not None."""
     wanted = {k: v for k, v in given.items() if v is not None}
     if wanted.get("data", order.data) != order.data:  # what suits one kind of data does not suit another
@@ -108,12 +108,12 @@ def changed(order: Order, **given: Any) -> Order:
 
 
 def train(
-    order: Order,
+    order: TrainingOptions,
     outputs: Sequence[Path],
     *,
     data: TrainingData | None = None,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Train as ordered and write the model to each of ``outputs``, whose endings say the format.
 
     ``data`` are used in place of ``order.data`` when given. ``progress`` is called while training.
@@ -150,14 +150,14 @@ def train(
             predictions = [made[f"p{i}"] for i in range(len(made.files))]
         _export(folder, names, chosen, shown)
         for name, target in zip(names, outputs, strict=True):
-            put(folder / name, target)
+            write_output(folder / name, target)
     versions = {k: result[k] for k in ("keras", "tensorflow")}
-    return Trained(
+    return TrainingResult(
         order,
         net,
         chosen,
         settings,
-        score(net, chosen, predictions),
+        training_score(net, chosen, predictions),
         result["parameters"],
         result["seconds"],
         versions,
@@ -170,10 +170,10 @@ def _run(folder: Path, progress: Progress | None) -> None:
 
     def line(text: str) -> None:
         if progress is not None:
-            told = json.loads(text)
-            progress(f"training, loss {told['loss']:.3f}", told["done"], told["total"])
+            report = json.loads(text)
+            progress(f"training, loss {report['loss']:.3f}", report["done"], report["total"])
 
-    env.run(CHILDREN / "train_keras.py", str(folder), on_line=line)
+    env.run(SUBPROCESSES / "train_keras.py", str(folder), on_line=line)
 
 
 def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bool) -> None:
@@ -187,7 +187,7 @@ def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bo
         (folder / "model.tflite").write_bytes(made.flatbuffer)
     if "model.pt2" in names:
         env = environment("torch", progress=progress)
-        env.run(CHILDREN / "export_torch.py", str(folder))
+        env.run(SUBPROCESSES / "export_torch.py", str(folder))
 
 
 def _names(outputs: Sequence[Path]) -> list[str]:
@@ -195,15 +195,15 @@ def _names(outputs: Sequence[Path]) -> list[str]:
     return ["model" + p.suffix.lower() if p.suffix else "model_saved" for p in outputs]
 
 
-def _check_settings(settings: Settings) -> None:
-    for name, value, least, most in (
+def _check_settings(settings: TrainingSettings) -> None:
+    for name, value, minimum, maximum in (
         ("epochs", settings.epochs, 1, 10_000),
         ("batch", settings.batch, 1, 65_536),
         ("rate", settings.rate, 1e-7, 1.0),
     ):
-        if not least <= value <= most:
+        if not minimum <= value <= maximum:
             raise UsageError(
-                f"--{name} {value:g} is outside {least:g} to {most:g}.",
+                f"--{name} {value:g} is outside {minimum:g} to {maximum:g}.",
                 "Leave it out for a value that suits the data.",
             )
 

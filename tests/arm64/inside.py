@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.processing.colour import planes_of
-from arenite.converters.processing.spec import Normalise, Preprocessing
+from arenite.converters.processing.spec import Normalize, Preprocessing
 from arenite.converters.processing.steps_image import FORMATS, PAIRS, Colour, ImageSource, Letterbox, Resize
 from arenite.errors import UsageError
 from arenite.host.camera.feed import FramePreprocessor
@@ -54,11 +54,11 @@ def specs() -> Iterator[tuple[str, Preprocessing, int]]:
             name = f"{convention}-{method}"
             resize = Resize(width, height, method=method, convention=convention)
             letterbox = Letterbox(width, height, (16, 128, 240), method, convention)
-            normalise = Normalise(127.5, (0.9, 1.0, 1.1), (1.0, 0.5, 2.0))
+            normalise = Normalize(127.5, (0.9, 1.0, 1.1), (1.0, 0.5, 2.0))
             yield name, Preprocessing(ImageSource(), (resize, normalise)), 3
             yield f"{name}-letterbox", Preprocessing(ImageSource(), (letterbox, normalise)), 3
             # Grey before the resize: after one that keeps fractions there is none.
-            grey = (Colour("grey"), resize, Normalise(255.0, (0.5,), (0.25,)))
+            grey = (Colour("grey"), resize, Normalize(255.0, (0.5,), (0.25,)))
             yield f"{name}-grey", Preprocessing(ImageSource(), grey), 1
 
 

@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from arenite.converters.importers.locks import locked
+from arenite.converters.importers.locks import file_lock
 from tests.arm64.root import cache, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def libraries() -> Path:
     """A folder with the wheels of the index, unpacked. Raises ``ToolError``."""
     wanted = [f"{name}=={importlib.metadata.version(name)}" for name in DISTRIBUTIONS]
     folder = cache() / f"site-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
-    with locked(folder.with_suffix(".lock"), lambda: None):
+    with file_lock(folder.with_suffix(".lock"), lambda: None):
         if folder.is_dir():
             return folder
         fresh = folder.with_suffix(".new")

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from arenite.converters.importers.locks import locked
+from arenite.converters.importers.locks import file_lock
 from arenite.errors import ToolError
 from arenite.files import cache_directory
 
@@ -76,7 +76,7 @@ def arm64_root() -> Path:
     if absent := missing_tools():
         raise ToolError("Programs for arm64 are missing.", f"Install {' '.join(absent)} (setup.sh does).")
     cache().mkdir(parents=True, exist_ok=True)
-    with locked(root.with_suffix(".lock"), lambda: None):
+    with file_lock(root.with_suffix(".lock"), lambda: None):
         if not root.is_dir():
             _make(root)
     return root

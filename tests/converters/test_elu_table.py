@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.elu_table import without_elu
+from arenite.converters.elu_table import replace_elu_by_table
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
-from arenite.converters.quantize.run_float import Host
+from arenite.converters.quantize.run_float import LiteRtModel
 from arenite.host.bench.reference import Reference
 
 SHAPE = (1, 4, 8, 8)
@@ -24,26 +24,26 @@ def model(*names: str, first: int = 0) -> bytes:
 
 def test_other_operators_keep_their_reference_kernels() -> None:
     x = np.arange(-128, 128).astype(np.int8).reshape(SHAPE)
-    elu = Host(model("ELU"))  # its only kernel
+    elu = LiteRtModel(model("ELU"))  # its only kernel
     elu.run([x])
     (between,) = elu.results()
     (want,) = Reference(model("TANH", first=1)).run([between])
     both = model("ELU", "TANH")
     assert np.array_equal(Reference(both).run([x])[0], want)
-    exact = Host(both, exact=True, keep=True)
+    exact = LiteRtModel(both, exact=True, keep=True)
     exact.run([x])
     assert np.array_equal(exact.results()[0], want) and np.array_equal(exact.value(1), between)
 
 
 def test_a_model_without_it_stays_as_it_is() -> None:
     given = model("TANH", first=1)
-    assert without_elu(given) == given
+    assert replace_elu_by_table(given) == given
 
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_real_numbers_have_the_builtin_kernel(exact: bool) -> None:
     tensors = (Tensor(0, "x", SHAPE, "float32"), Tensor(1, "y", SHAPE, "float32"))
     graph = Subgraph("main", tensors, (Op(0, "ELU", (0,), (1,), {}, ""),), (0,), (1,))
-    host = Host(to_flatbuffer(Model((graph,))), exact=exact)
+    host = LiteRtModel(to_flatbuffer(Model((graph,))), exact=exact)
     host.run([np.full(SHAPE, -1, np.float32)])
     assert np.allclose(host.results()[0], np.expm1(-1))

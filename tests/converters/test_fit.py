@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.converters.fit import Needs, fit
-from arenite.profiles.board import Board, Power, Region
+from arenite.converters.fit import FirmwareRequirements, fit
+from arenite.profiles.board import Board, MemoryRegion, Power
 from arenite.profiles.boards import load_board
 
-NEEDS = Needs(
+NEEDS = FirmwareRequirements(
     optimise="balanced",
     arena=9000,
     static=400,
@@ -23,7 +23,7 @@ NEEDS = Needs(
 )
 
 
-def board(flash: int = 40_000, ram: int = 10_000, *more: Region, power: Power | None = None) -> Board:
+def board(flash: int = 40_000, ram: int = 10_000, *more: MemoryRegion, power: Power | None = None) -> Board:
     real = load_board("nucleo_l4r5zi")
     return replace(
         real,
@@ -68,7 +68,7 @@ def test_a_way_to_build_that_fits_is_named() -> None:
 
 
 def test_a_second_memory_counts_only_for_what_is_planned_to_lie_there() -> None:
-    psram = Region("PSRAM", 0x6000_0000, 6_032, "psram", 4.0)
+    psram = MemoryRegion("PSRAM", 0x6000_0000, 6_032, "psram", 4.0)
     assert fit(NEEDS, board(40_000, 5_000, psram)).reasons == ("needs 5,000 B more SRAM",)
     # 6,000 B of the arena, and 32 B of guard words with them, which are static data.
     parted = replace(
@@ -99,7 +99,7 @@ def test_the_arena_keeps_to_the_limit_it_is_given() -> None:
 
 
 def test_a_second_memory_may_be_as_fast_or_faster() -> None:
-    ccm = Region("CCM", 0x1000_0000, 65_536, "ccm")
+    ccm = MemoryRegion("CCM", 0x1000_0000, 65_536, "ccm")
     parted = replace(NEEDS, second=ccm, arena_slow=1_000, slow_ram=1_032)
     assert fit(parted, board()).notes == ("1,000 B of the arena in CCM, as fast as SRAM1+2+3",)
     faster = replace(parted, slow_cycles=-1000.0)

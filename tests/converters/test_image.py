@@ -16,7 +16,7 @@ from arenite.converters import tflm_plan
 from arenite.converters.graph import Model
 from arenite.converters.image import METADATA, image_bytes, load_image, parse_image, save_image, to_flatbuffer
 from arenite.converters.load import load_any, load_any_image
-from arenite.converters.planner import OpNeeds, Plan, plan
+from arenite.converters.planner import OpRequirements, Plan, plan
 from arenite.errors import ModelError, PlanError
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm_check import random_runs
@@ -31,7 +31,7 @@ SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "p
 def planned(model: Model, alignment: int = 16) -> Plan:
     """A plan with everything that the planner may do: another order, shared addresses, scratch."""
     needs = [
-        OpNeeds(
+        OpRequirements(
             scratch=64 if op.name == "CONV_2D" else 0,
             in_place=((0, 0),) if op.name in _IN_PLACE else (),
             alias=((0, 0),) if op.name in _ALIASES else (),

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.importers.tflite import parse
-from arenite.converters.int4 import int8_weights, pack_int4, unpack_int4
+from arenite.converters.int4 import int8_weights, pack_int4_weights, unpack_int4_weights
 from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases.conv_2d import constant_weights
 
 
 @given(st.lists(st.integers(-8, 7), max_size=33))
 def test_two_values_in_a_byte_the_first_in_the_low_half(values: list[int]) -> None:
-    packed = pack_int4(np.array(values, np.int64))
+    packed = pack_int4_weights(np.array(values, np.int64))
     assert len(packed) == (len(values) + 1) // 2
-    assert unpack_int4(packed, (len(values),)).tolist() == values
+    assert unpack_int4_weights(packed, (len(values),)).tolist() == values
     if len(values) > 1:
         assert int(packed[0]) == (values[0] & 15) + 16 * (values[1] & 15)
 
@@ -27,7 +27,7 @@ def test_two_values_in_a_byte_the_first_in_the_low_half(values: list[int]) -> No
 @pytest.mark.parametrize("value", [-9, 8])
 def test_other_values_are_refused(value: int) -> None:
     with pytest.raises(ValueError, match="between -8 and 7"):
-        pack_int4(np.array([0, value]))
+        pack_int4_weights(np.array([0, value]))
 
 
 def dense(read_twice: bool = False) -> Model:

@@ -17,7 +17,7 @@ from arenite.converters.image import image_bytes
 from arenite.converters.processing.audio import preprocess_audio
 from arenite.converters.processing.colour import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image import preprocess_image
-from arenite.converters.processing.post import Box, Scored, postprocess
+from arenite.converters.processing.post import Box, ScoredClass, postprocess
 from arenite.converters.processing.post_plan import plan_post
 from arenite.converters.processing.spec import Preprocessing
 from arenite.converters.processing.steps_image import ImageSource
@@ -137,7 +137,7 @@ def answers(prepared: Prepared, inputs: list[np.ndarray]) -> list[int]:
         return numbers_of(found)
     shown = []
     for one in found:
-        if isinstance(one, Scored):
+        if isinstance(one, ScoredClass):
             shown += [one.key, one.index]
         elif isinstance(one, Box):
             shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor, *one.points]

@@ -29,7 +29,7 @@ import numpy as np
 
 from arenite.converters.image import Image, image_bytes, parse_image, to_flatbuffer
 from arenite.converters.importers.verify import _Decoder, _Field, decode
-from arenite.converters.planner import OpNeeds, plan
+from arenite.converters.planner import OpRequirements, plan
 from arenite.errors import AreniteError, ModelError
 from tests.converters import small_models
 from tests.fuzz.builder import GraphBuilder
@@ -116,7 +116,7 @@ def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFi
     for name, make in small_models.ALL.items():
         model = make()
         seed_files.append(seed_of(name, to_flatbuffer(model)))
-        needs = [OpNeeds(scratch=16 if op.name == "CONV_2D" else 0) for op in model.main.ops]
+        needs = [OpRequirements(scratch=16 if op.name == "CONV_2D" else 0) for op in model.main.ops]
         planned = plan(model.main, needs, alignment=16, persistent={"/state": 4})
         seed_files.append(seed_of(name + " image", image_bytes(model, planned, source_sha256="0" * 64)))
     for name, case in sorted(load_all().items()) if operators else []:

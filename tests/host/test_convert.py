@@ -11,7 +11,7 @@ import pytest
 
 from arenite.converters.image import parse_image
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
 from arenite.errors import UnsupportedModelError, UsageError
 from arenite.host.attachments import Attachments
 from arenite.host.bench.reference import Reference

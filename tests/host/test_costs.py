@@ -12,7 +12,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import Options, search
+from arenite.converters.quantize.search.run import RecipeSearchOptions, search
 from arenite.host.bench.run import Options as BenchOptions
 from arenite.host.bench.run import bench
 from arenite.host.bench.samples import random_samples
@@ -62,7 +62,7 @@ def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tm
         dataset(*samples(80, 4)),
         BoardCosts(BOARD, modes=("speed", "flash")),
         budget,
-        Options(trials=2),
+        RecipeSearchOptions(trials=2),
     )
     plain = made.trials[0]
     assert made.base.value > 0.95 and plain.drop < 0.02

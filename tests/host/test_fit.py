@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import arenite.host.fit as fit_module
-from arenite.converters.fit import Needs
+from arenite.converters.fit import FirmwareRequirements
 from arenite.errors import UsageError
 from arenite.firmware.generator.generate import Generated
 from arenite.host.fit import AUTOMATIC, Choice, choose, needs, verdicts
@@ -38,9 +38,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds of the sizes above."""
 
-    def sized(generated: Generated, board: Board, optimise: str, *_: object) -> Needs:
+    def sized(generated: Generated, board: Board, optimise: str, *_: object) -> FirmwareRequirements:
         ram, flash = SIZES[optimise] if generated.pushed is None else STREAMED
-        return Needs(optimise, ram - 900, 400, 500, 1000, flash - 1000, True, 1e6, 1.3)
+        return FirmwareRequirements(optimise, ram - 900, 400, 500, 1000, flash - 1000, True, 1e6, 1.3)
 
     monkeypatch.setattr(fit_module, "needs", sized)
 

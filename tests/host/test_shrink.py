@@ -18,8 +18,8 @@ from arenite.host.predict import Predictor, int4_weights
 from arenite.host.prepare import Prepared, prepare
 from arenite.host.shrink import MARGIN, WIDTHS, data_for, shrink
 from arenite.models.architectures import network
-from arenite.models.architectures.recognise import Size, recognise
-from arenite.models.architectures.untrained import untrained
+from arenite.models.architectures.recognize_architecture import NetworkSize, recognize_architecture
+from arenite.models.architectures.untrained import random_model
 from arenite.profiles.boards import Board, load_board
 from tests.shared import shared_model
 
@@ -34,7 +34,7 @@ class _Samples:
 
 @pytest.fixture(scope="module")
 def floats() -> bytes:
-    return untrained(network("dscnn", (28, 28, 1), 10, 1.0), seed=7)
+    return random_model(network("dscnn", (28, 28, 1), 10, 1.0), seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
 def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: Prepared) -> None:
     board = _board(prepared, flash=0.75)
     found = shrink(prepared, [board])
-    assert found.architecture == Size("dscnn", 1.0, (28, 28, 1), 10)
+    assert found.architecture == NetworkSize("dscnn", 1.0, (28, 28, 1), 10)
     assert found.complete
     (width,) = (s for s in found.suggestions if s.kind == "width")
     assert width.prediction.fits
@@ -66,7 +66,7 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     assert chosen < 1
     predictor = Predictor(prepared, None, None)
     for larger in (share for share in WIDTHS if share > chosen):
-        made = predictor.untrained(Size("dscnn", larger, (28, 28, 1), 10), board)
+        made = predictor.untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
         assert made.flash > (1 - MARGIN) * board.flash_bytes
 
 
@@ -84,7 +84,7 @@ def test_what_is_predicted_of_an_untrained_network_is_what_another_one_needs(
 ) -> None:
     """Other weights, other samples: the same bytes of RAM and weights."""
     board = load_board(BOARD)
-    size = recognise(prepared.source)
+    size = recognize_architecture(prepared.source)
     assert size is not None
     predicted = Predictor(prepared, None, None).untrained(size, board)
     needed = choose(prepared, board, "speed").verdict.needs
@@ -157,16 +157,16 @@ def test_json(prepared: Prepared) -> None:
 @pytest.mark.parametrize(
     ("size", "data"),
     [
-        (Size("resnet8", 1, (28, 28, 1), 10), ("mnist", False)),
-        (Size("resnet8", 1, (20, 20, 1), 10), ("mnist", True)),
-        (Size("dscnn", 1, (49, 10, 1), 12), ("keywords", False)),
-        (Size("dscnn", 1, (50, 1, 6), 4), ("motions", False)),
-        (Size("autoencoder", 1, (96,), 96), ("motion_anomalies", False)),
-        (Size("detector", 1, (96, 96, 1), 10), ("scenes", True)),
-        (Size("mobilenet_v1", 1, (96, 96, 3), 2), ("TRAIN.npz", False)),
+        (NetworkSize("resnet8", 1, (28, 28, 1), 10), ("mnist", False)),
+        (NetworkSize("resnet8", 1, (20, 20, 1), 10), ("mnist", True)),
+        (NetworkSize("dscnn", 1, (49, 10, 1), 12), ("keywords", False)),
+        (NetworkSize("dscnn", 1, (50, 1, 6), 4), ("motions", False)),
+        (NetworkSize("autoencoder", 1, (96,), 96), ("motion_anomalies", False)),
+        (NetworkSize("detector", 1, (96, 96, 1), 10), ("scenes", True)),
+        (NetworkSize("mobilenet_v1", 1, (96, 96, 3), 2), ("TRAIN.npz", False)),
     ],
 )
-def test_the_command_names_data_that_go_with_the_network(size: Size, data: tuple[str, bool]) -> None:
+def test_the_command_names_data_that_go_with_the_network(size: NetworkSize, data: tuple[str, bool]) -> None:
     assert data_for(size) == data
 
 

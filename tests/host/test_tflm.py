@@ -11,7 +11,7 @@ import pytest
 from arenite.converters.graph import Model
 from arenite.converters.image import image_bytes, to_flatbuffer
 from arenite.converters.load import load_any
-from arenite.converters.planner import OpNeeds, Plan, plan
+from arenite.converters.planner import OpRequirements, Plan, plan
 from arenite.errors import ModelError, UsageError
 from arenite.host.bench import tflm, tflm_doc
 from arenite.host.bench.reference import Reference
@@ -33,7 +33,7 @@ SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "p
 
 
 def planned(model: Model) -> Plan:
-    needs = [OpNeeds(alias=((0, 0),) if op.name in ALIASES else ()) for op in model.main.ops]
+    needs = [OpRequirements(alias=((0, 0),) if op.name in ALIASES else ()) for op in model.main.ops]
     stateful = any(op.name == "VAR_HANDLE" for op in model.main.ops)
     return plan(model.main, needs, alignment=16, persistent={"/state": 4} if stateful else {})
 

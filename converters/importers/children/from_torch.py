@@ -33,8 +33,8 @@ def convert(job):
     def run(sample):
         given = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
         with torch.no_grad():
-            made = _flat(last(*given))
-        return {n: y.numpy() for n, y in zip(outputs, made, strict=True)}
+            result = _flat(last(*given))
+        return {n: y.numpy() for n, y in zip(outputs, result, strict=True)}
 
     notes = [
         f"Input '{names[i]}' is NHWC {list(arguments[i].shape)}; the PyTorch model has it as NCHW."
@@ -54,8 +54,8 @@ class _ChannelsLast(torch.nn.Module):
 
     def forward(self, *values):
         first = [v.permute(*CHANNELS_FIRST) if i in self.inputs else v for i, v in enumerate(values)]
-        made = _flat(self.module(*first))
-        return tuple(y.permute(0, 2, 3, 1) if i in self.outputs else y for i, y in enumerate(made))
+        result = _flat(self.module(*first))
+        return tuple(y.permute(0, 2, 3, 1) if i in self.outputs else y for i, y in enumerate(result))
 
 
 def _exported(edge):
@@ -92,9 +92,9 @@ def _open_shape(shape):
 def _factory(job):
     """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
     job.stage = f"run {job.source}"
-    made = _called(job.source)
+    result = _called(job.source)
     module, examples = (
-        (made[0], _flat(made[1])) if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        (result[0], _flat(result[1])) if isinstance(result, tuple) and len(result) == 2 else (result, None)
     )
     if not isinstance(module, torch.nn.Module):
         raise Refusal(

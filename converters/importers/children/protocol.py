@@ -69,54 +69,54 @@ def main(converters, packages):
     Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
     "converted", and "done" or "failed". ``packages``: whose versions to report.
     """
-    talk = os.fdopen(os.dup(1), "w")
+    replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
     for line in sys.stdin:
         job = Job(line.rstrip("\n"))
         try:
-            made = converters[job.kind](job)
-            _hand_over(job, made)
-            print("converted", file=talk, flush=True)
+            conversion = converters[job.kind](job)
+            _hand_over(job, conversion)
+            print("converted", file=replies, flush=True)
             job.stage = f"run {job.source}"
             if sys.stdin.readline().strip() != "go":
                 continue
-            _run(job, made, packages)
-            print("done", file=talk, flush=True)
+            _run(job, conversion, packages)
+            print("done", file=replies, flush=True)
         except Refusal as refusal:
             _fail(job, refusal.kind, refusal.problem, refusal.hint)
-            print("failed", file=talk, flush=True)
+            print("failed", file=replies, flush=True)
         except Exception as error:
             traceback.print_exc()
             words = [text.strip() for text in str(error).strip().splitlines() if text.strip()]
-            said = words[0][:300].rstrip(".") if words else "it gave no reason"
+            message = words[0][:300].rstrip(".") if words else "it gave no reason"
             hint = "Save or download it again." if job.stage.startswith("read ") else ""
-            _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {said}.", hint)
-            print("failed", file=talk, flush=True)
+            _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {message}.", hint)
+            print("failed", file=replies, flush=True)
 
 
-def _hand_over(job, made):
-    (job.folder / "model.tflite").write_bytes(made.flatbuffer)
+def _hand_over(job, conversion):
+    (job.folder / "model.tflite").write_bytes(conversion.flatbuffer)
     names = ("inputs", "outputs", "input_names", "output_names")
-    order = json.dumps({name: getattr(made, name) for name in names})
+    order = json.dumps({name: getattr(conversion, name) for name in names})
     (job.folder / "order.json").write_text(order, "utf-8")
 
 
-def _run(job, made, packages):
+def _run(job, conversion, packages):
     """Run the source on the parent's samples and report."""
     with np.load(job.folder / "inputs.npz") as file:
         count = int(file["samples"])
-        samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(made.inputs)} for k in range(count)]
+        samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(conversion.inputs)} for k in range(count)]
     outputs: dict = {}
     for k, sample in enumerate(samples):
-        result = made.run(sample)
-        for i, name in enumerate(made.outputs):
+        result = conversion.run(sample)
+        for i, name in enumerate(conversion.outputs):
             outputs[f"{k}_{i}"] = np.asarray(result[name])
     np.savez(job.folder / "outputs.npz", **outputs)
     report = {
         "versions": _versions(packages),
-        "ran_by": made.ran_by,
-        "notes": made.notes,
-        "quantised": made.quantised,
+        "ran_by": conversion.ran_by,
+        "notes": conversion.notes,
+        "quantised": conversion.quantised,
     }
     (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
 
@@ -127,13 +127,13 @@ def _fail(job, kind, problem, hint):
 
 
 def _versions(packages):
-    found = {}
+    package_versions = {}
     for package in packages:
         try:
-            found[package] = version(package)
+            package_versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return package_versions
 
 
 def fixed_shapes(job, inputs):

@@ -76,6 +76,6 @@ def _nodes(concrete):
     return [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
 
 
-def has_fake_quantisation(concrete):
+def has_fake_quantization(concrete):
     """Whether the graph of a concrete function, or a function that it calls, simulates quantisation."""
     return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))

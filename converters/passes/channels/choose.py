@@ -18,12 +18,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from arenite.converters.graph import Subgraph
-from arenite.converters.passes.channels.links import Links
+from arenite.converters.passes.channels.links import ChannelGroups
 from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import Layer
 
 
-class Reader:
+class ChannelReader:
     """A layer and what it makes of each input channel."""
 
     def __init__(self, layer: Layer, known: Bounds) -> None:
@@ -45,22 +45,22 @@ class Reader:
 
 def contribution(layer: Layer) -> np.ndarray:
     """Sum of the weights over the taps inside the image: int64 [out_c, in_c, kinds of position]."""
-    return layer.over_kinds(np.moveaxis(layer.weights, 3, 1))
+    return layer.over_position_kinds(np.moveaxis(layer.weights, 3, 1))
 
 
-def choose(
-    graph: Subgraph, links: Links, known: Mapping[int, Bounds], *, multiple: int = 1
+def select_channels(
+    graph: Subgraph, links: ChannelGroups, known: Mapping[int, Bounds], *, multiple: int = 1
 ) -> dict[int, np.ndarray]:
     """The channels that stay, bool [channels], of each tensor that loses some.
 
     Every tensor keeps at least one channel, and a number of them that is divisible by ``multiple`` where it had one
     that was: kernels read several channels at a time, and what they save by fewer they would lose by odd ones.
     """
-    readers = [Reader(layer, known[layer.inp.index]) for layer in links.readers]
+    readers = [ChannelReader(layer, known[layer.inp.index]) for layer in links.readers]
     protected = np.zeros(links.count, bool)
     while True:
         gone = _removable(graph, links, readers, protected)
-        spared = _spared(graph, links, gone, multiple)
+        spared = _kept_for_minimum(graph, links, gone, multiple)
         if not spared.any():
             break
         protected |= spared
@@ -68,7 +68,9 @@ def choose(
     return {t: kept for t, kept in masks.items() if not kept.all()}
 
 
-def _removable(graph: Subgraph, links: Links, readers: list[Reader], protected: np.ndarray) -> np.ndarray:
+def _removable(
+    graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
+) -> np.ndarray:
     """bool per node: what can go when ``protected`` stays."""
     gone = np.zeros(links.count, bool)
     while True:
@@ -84,7 +86,7 @@ def _removable(graph: Subgraph, links: Links, readers: list[Reader], protected: 
         gone = now
 
 
-def _spared(graph: Subgraph, links: Links, gone: np.ndarray, multiple: int) -> np.ndarray:
+def _kept_for_minimum(graph: Subgraph, links: ChannelGroups, gone: np.ndarray, multiple: int) -> np.ndarray:
     """bool per node: those among ``gone`` that must stay after all, so that no tensor has too few or an odd number.
 
     A layer whose weights have a scale per channel keeps two channels: one scale alone reads as a scale per tensor.

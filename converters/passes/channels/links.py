@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.passes.intervals.bounds import channels_of, is_quantized, is_tracked
+from arenite.converters.passes.intervals.bounds import channels_of, is_analyzed, is_quantized
 from arenite.converters.passes.intervals.elementwise import LIMITS
 from arenite.converters.passes.intervals.layer import WEIGHTED, Layer, layer_of
-from arenite.converters.passes.intervals.movement import last_axis_untouched, reshape_pairs
+from arenite.converters.passes.intervals.movement import keeps_last_axis, reshaped_channel_pairs
 from arenite.converters.passes.intervals.pooling import reduced_axes
-from arenite.converters.passes.intervals.rule import Site
+from arenite.converters.passes.intervals.rule import BoundsContext
 
 #: From the channels of one shape to the same channels of that shape, whatever the values become.
 _PER_ELEMENT = {
@@ -40,7 +40,7 @@ _PADS = {"PAD", "PADV2", "MIRROR_PAD"}
 
 
 @dataclass(frozen=True)
-class Links:
+class ChannelGroups:
     """The nodes of a graph and what holds them together."""
 
     base: dict[int, int]  # by tensor: the node of its channel 0; the others follow
@@ -53,25 +53,25 @@ class Links:
         return self.base[tensor] + np.arange(channels_of(graph.tensors[tensor]))
 
 
-def find_links(graph: Subgraph) -> Links:
+def find_channel_groups(graph: Subgraph) -> ChannelGroups:
     """The nodes, ties, pins and readers of ``graph``."""
-    return _Finder(graph).links()
+    return _GroupFinder(graph).links()
 
 
-class _Finder:
+class _GroupFinder:
     def __init__(self, graph: Subgraph) -> None:
         self.graph = graph
         self.base: dict[int, int] = {}
         self.count = 0
         for t in graph.tensors:
-            if is_tracked(t) and (t.data is None or t.is_variable):
+            if is_analyzed(t) and (t.data is None or t.is_variable):
                 self.base[t.index] = self.count
                 self.count += channels_of(t)
         self.parent = list(range(self.count))
         self.pinned = np.zeros(self.count, bool)
         self.readers: list[Layer] = []
 
-    def links(self) -> Links:
+    def links(self) -> ChannelGroups:
         graph = self.graph
         for t in graph.tensors:
             if t.index in graph.inputs or t.index in graph.outputs or t.is_variable or not is_quantized(t):
@@ -82,7 +82,7 @@ class _Finder:
                 for i in (*op.inputs, *op.outputs, *op.intermediates):
                     self.pin(i)
         group = np.array([self.root(k) for k in range(self.count)], np.int64)
-        return Links(self.base, self.count, group, self.pinned, tuple(self.readers))
+        return ChannelGroups(self.base, self.count, group, self.pinned, tuple(self.readers))
 
     def nodes(self, tensor: int) -> np.ndarray:
         return self.base[tensor] + np.arange(channels_of(self.graph.tensors[tensor]))
@@ -146,17 +146,17 @@ class _Finder:
         if inp not in self.base or out not in self.base:
             return False
         before, after = self.nodes(inp), self.nodes(out)
-        pairs = reshape_pairs(self.graph.tensors[out].elements, len(before), len(after))
+        pairs = reshaped_channel_pairs(self.graph.tensors[out].elements, len(before), len(after))
         if pairs is None:
             return False
         self.tie(before[pairs[0]], after[pairs[1]])
         return True
 
     def pad(self, op: Op) -> bool:
-        return last_axis_untouched(Site(self.graph, op, {})) and self.per_channel(op)
+        return keeps_last_axis(BoundsContext(self.graph, op, {})) and self.per_channel(op)
 
     def mean(self, op: Op) -> bool:
-        return reduced_axes(Site(self.graph, op, {})) is not None and self.per_channel(op)
+        return reduced_axes(BoundsContext(self.graph, op, {})) is not None and self.per_channel(op)
 
     def concatenate(self, op: Op) -> bool:
         out = self.graph.tensors[op.outputs[0]]
@@ -170,12 +170,12 @@ class _Finder:
         return True
 
 
-_CONNECT: dict[str, Callable[[_Finder, Op], bool]] = {
-    **dict.fromkeys(_PER_ELEMENT | _WINDOWS, _Finder.per_channel),
-    **dict.fromkeys(WEIGHTED, _Finder.weighted),
-    **dict.fromkeys(BINARY, _Finder.binary),
-    **dict.fromkeys(_PADS, _Finder.pad),
-    "RESHAPE": _Finder.reshape,
-    "MEAN": _Finder.mean,
-    "CONCATENATION": _Finder.concatenate,
+_CONNECT: dict[str, Callable[[_GroupFinder, Op], bool]] = {
+    **dict.fromkeys(_PER_ELEMENT | _WINDOWS, _GroupFinder.per_channel),
+    **dict.fromkeys(WEIGHTED, _GroupFinder.weighted),
+    **dict.fromkeys(BINARY, _GroupFinder.binary),
+    **dict.fromkeys(_PADS, _GroupFinder.pad),
+    "RESHAPE": _GroupFinder.reshape,
+    "MEAN": _GroupFinder.mean,
+    "CONCATENATION": _GroupFinder.concatenate,
 }

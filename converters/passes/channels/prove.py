@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.passes.intervals import Bounds, analyse
+from arenite.converters.passes.intervals import Bounds, analyze_intervals
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 
@@ -119,7 +119,7 @@ def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[in
 
 def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
     """The bounds of the new graph, found anew, inside those of the channels that stayed."""
-    for index, found in analyse(new).items():
+    for index, found in analyze_intervals(new).items():
         before = known.get(index)
         if before is None:
             continue  # a constant that was cut

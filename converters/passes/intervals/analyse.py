@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from arenite.converters.graph import Subgraph
 from arenite.converters.passes.intervals import elementwise, movement, pooling, weighted  # noqa: F401 (rules)
-from arenite.converters.passes.intervals.bounds import Bounds, is_tracked, of_constant, unknown
-from arenite.converters.passes.intervals.rule import RULES, Site
+from arenite.converters.passes.intervals.bounds import Bounds, is_analyzed, of_constant, unknown
+from arenite.converters.passes.intervals.rule import RULES, BoundsContext
 
 
-def analyse(graph: Subgraph) -> dict[int, Bounds]:
+def analyze_intervals(graph: Subgraph) -> dict[int, Bounds]:
     """Bounds by tensor index, of every int8 tensor that has a last axis; what no rule knows can be any int8."""
     known: dict[int, Bounds] = {}
     for t in graph.tensors:
-        if is_tracked(t):
+        if is_analyzed(t):
             known[t.index] = of_constant(t) if t.data is not None and not t.is_variable else unknown(t)
     for op in graph.ops:
         rule = RULES.get(op.name)
-        if rule is None or len(op.outputs) != 1 or not is_tracked(graph.tensors[op.outputs[0]]):
+        if rule is None or len(op.outputs) != 1 or not is_analyzed(graph.tensors[op.outputs[0]]):
             continue
-        found = rule(Site(graph, op, known))
-        if found is not None:
-            known[op.outputs[0]] = found
+        op_bounds = rule(BoundsContext(graph, op, known))
+        if op_bounds is not None:
+            known[op.outputs[0]] = op_bounds
     return known

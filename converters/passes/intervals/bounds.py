@@ -40,7 +40,7 @@ class Bounds:
         return Bounds(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
 
 
-def is_tracked(t: Tensor) -> bool:
+def is_analyzed(t: Tensor) -> bool:
     """Whether the analysis speaks of ``t``: int8, with a last axis, one scale."""
     return t.dtype == "int8" and len(t.shape) > 0 and t.elements > 0
 

@@ -10,7 +10,7 @@ import numpy as np
 from arenite.converters.graph import Tensor
 from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channels_of, is_quantized
 from arenite.converters.passes.intervals.rescale import fits, multipliers
-from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.passes.intervals.rule import BoundsContext, rule
 from arenite.converters.quant import (
     NONE,
     RELU,
@@ -54,23 +54,23 @@ def _rescaled(known: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | 
 
 
 @rule(*LIMITS)
-def activation(site: Site) -> Bounds | None:
+def activation(site: BoundsContext) -> Bounds | None:
     known, inp, out = site.bounds(0), site.present(0), site.out
     if known is None or not is_quantized(inp, out):
         return None
-    found = _rescaled(known, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
-    return found and found.clamp(*quantized_limits(site.op.name, out))
+    rescaled = _rescaled(known, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
+    return rescaled and rescaled.clamp(*quantized_limits(site.op.name, out))
 
 
 @rule("QUANTIZE")
-def quantize(site: Site) -> Bounds | None:
+def quantize(site: BoundsContext) -> Bounds | None:
     known, inp, out = site.bounds(0), site.present(0), site.out
     if known is None or not is_quantized(inp, out):
         return None
     return _rescaled(known, inp, out, inp.scale / out.scale)  # in double, unlike the activations
 
 
-def _operands(site: Site) -> tuple[Bounds, Bounds] | None:
+def _operands(site: BoundsContext) -> tuple[Bounds, Bounds] | None:
     """Both inputs' bounds, broadcast to the output's channels."""
     a, b = site.bounds(0), site.bounds(1)
     if a is None or b is None:
@@ -80,7 +80,7 @@ def _operands(site: Site) -> tuple[Bounds, Bounds] | None:
 
 
 @rule("MAXIMUM", "MINIMUM")
-def extreme(site: Site) -> Bounds | None:
+def extreme(site: BoundsContext) -> Bounds | None:
     operands = _operands(site)
     if operands is None:
         return None
@@ -90,7 +90,7 @@ def extreme(site: Site) -> Bounds | None:
 
 
 @rule("ADD", "SUB")
-def add(site: Site) -> Bounds | None:
+def add(site: BoundsContext) -> Bounds | None:
     """Both inputs rise to a common scale, each with two roundings; so does the sum. All of it never decreases in the
     first input, and in the second it rises (ADD) or falls (SUB)."""
     operands, out = _operands(site), site.out
@@ -117,7 +117,7 @@ def add(site: Site) -> Bounds | None:
 
 
 @rule("MUL")
-def multiply(site: Site) -> Bounds | None:
+def multiply(site: BoundsContext) -> Bounds | None:
     """A product of two intervals is extreme at one of its four corners."""
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
@@ -138,5 +138,5 @@ def multiply(site: Site) -> Bounds | None:
     return Bounds(*ends).clamp(*limits)
 
 
-def _plain(site: Site) -> bool:
+def _plain(site: BoundsContext) -> bool:
     return site.op.options["fused_activation_function"] in (NONE, RELU, RELU_N1_TO_1, RELU6)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.passes.intervals.bounds import Bounds, is_quantized, is_tracked
+from arenite.converters.passes.intervals.bounds import Bounds, is_analyzed, is_quantized
 from arenite.converters.quant import activation_range, conv_padding
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -46,7 +46,7 @@ class Layer:
         positive = np.maximum(values, 0.0)
         return positive, values - positive
 
-    def over_kinds(self, by_tap: np.ndarray) -> np.ndarray:
+    def over_position_kinds(self, by_tap: np.ndarray) -> np.ndarray:
         """Sums of ``by_tap`` [..., k_h, k_w] over the taps inside the image, by kind of position: [..., kinds]."""
         by_row = np.tensordot(by_tap, self.columns.astype(by_tap.dtype), axes=(-1, 1))
         sums = np.tensordot(by_row, self.rows.astype(by_tap.dtype), axes=(-2, 1))
@@ -63,8 +63,8 @@ class Layer:
             low, high = (v[self.input_channel][:, None, None] for v in (low, high))
             p, n = positive[..., 0], negative[..., 0]
             lowest, highest = p * low + n * high, p * high + n * low
-        least = self.over_kinds(lowest).min(axis=-1).astype(np.int64) + self.bias
-        most = self.over_kinds(highest).max(axis=-1).astype(np.int64) + self.bias
+        least = self.over_position_kinds(lowest).min(axis=-1).astype(np.int64) + self.bias
+        most = self.over_position_kinds(highest).max(axis=-1).astype(np.int64) + self.bias
         return least, most
 
     @cached_property
@@ -79,7 +79,7 @@ def layer_of(graph: Subgraph, op: Op) -> Layer | None:
         return None
     inp, w, out = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
-    if not (is_tracked(inp) and is_tracked(out) and is_quantized(inp, out)) or w.dtype != "int8":
+    if not (is_analyzed(inp) and is_analyzed(out) and is_quantized(inp, out)) or w.dtype != "int8":
         return None
     if (
         w.data is None

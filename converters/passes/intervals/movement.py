@@ -7,30 +7,30 @@ import math
 import numpy as np
 
 from arenite.converters.passes.intervals.bounds import Bounds, channels_of, is_quantized
-from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 #: A RESHAPE that mixes the channels further than this is not followed.
-MOST_PAIRS = 1 << 16
+MAX_RESHAPE_PAIRS = 1 << 16
 
 
-def reshape_pairs(elements: int, before: int, after: int) -> tuple[np.ndarray, np.ndarray] | None:
+def reshaped_channel_pairs(elements: int, before: int, after: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The channels of the same element before and after a RESHAPE, for all elements, without most repeats.
 
     The last axes have ``before`` and ``after`` channels. None when there are too many pairs.
     """
     count = min(elements, math.lcm(before, after))
-    if count > MOST_PAIRS:
+    if count > MAX_RESHAPE_PAIRS:
         return None
     at = np.arange(count)
     return at % before, at % after
 
 
 @rule("RESHAPE")
-def reshape(site: Site) -> Bounds | None:
+def reshape(site: BoundsContext) -> Bounds | None:
     known, inp, out = site.bounds(0), site.present(0), site.out
     if known is None:
         return None
-    pairs = reshape_pairs(out.elements, channels_of(inp), channels_of(out))
+    pairs = reshaped_channel_pairs(out.elements, channels_of(inp), channels_of(out))
     if pairs is None:
         return None
     low = np.full(channels_of(out), np.iinfo(np.int64).max)
@@ -40,29 +40,29 @@ def reshape(site: Site) -> Bounds | None:
     return Bounds(low, high)
 
 
-def last_axis_untouched(site: Site) -> bool:
+def keeps_last_axis(site: BoundsContext) -> bool:
     """Whether a padding leaves the channels alone."""
     pads = site.present(1)
     return pads.data is not None and not pads.data.reshape(-1, 2)[-1].any()
 
 
 @rule("PAD")
-def pad(site: Site) -> Bounds | None:
+def pad(site: BoundsContext) -> Bounds | None:
     """Also the border: PAD writes the zero point of its output."""
     known = site.bounds(0)
-    if known is None or not last_axis_untouched(site) or not is_quantized(site.out):
+    if known is None or not keeps_last_axis(site) or not is_quantized(site.out):
         return None
     zero = np.full(channels_of(site.out), site.out.zero_point, np.int64)
     return known.join(Bounds(zero, zero))
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR")
-def nearest(site: Site) -> Bounds | None:
+def nearest(site: BoundsContext) -> Bounds | None:
     return site.bounds(0)
 
 
 @rule("CONCATENATION")
-def concatenate(site: Site) -> Bounds | None:
+def concatenate(site: BoundsContext) -> Bounds | None:
     parts = [site.bounds(k) for k in range(len(site.op.inputs))]
     quants = {t.quant and (t.quant.scale, t.quant.zero_point) for t in site.graph.in_tensors(site.op)}
     if (

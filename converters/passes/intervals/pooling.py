@@ -6,12 +6,12 @@ import numpy as np
 
 from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, is_quantized
 from arenite.converters.passes.intervals.rescale import fits
-from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.passes.intervals.rule import BoundsContext, rule
 from arenite.converters.quant import activation_range, quantize_multiplier, round_twice
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
-def pool(site: Site) -> Bounds | None:
+def pool(site: BoundsContext) -> Bounds | None:
     """A maximum or a rounded mean of values lies between them; padding takes no part in either."""
     known = site.bounds(0)
     if known is None or not is_quantized(site.out):
@@ -19,18 +19,18 @@ def pool(site: Site) -> Bounds | None:
     return known.clamp(*activation_range(site.op.options["fused_activation_function"], site.out))
 
 
-def reduced_axes(site: Site) -> tuple[int, ...] | None:
+def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
     """The axes that a reduction folds, when they are constant and the last is not among them."""
     inp, axes = site.present(0), site.present(1)
     if axes.data is None:
         return None
     rank = len(inp.shape)
-    found = sorted({int(a) % rank for a in axes.data.reshape(-1)})
-    return None if rank - 1 in found else tuple(found)
+    reduced = sorted({int(a) % rank for a in axes.data.reshape(-1)})
+    return None if rank - 1 in reduced else tuple(reduced)
 
 
 @rule("MEAN")
-def mean(site: Site) -> Bounds | None:
+def mean(site: BoundsContext) -> Bounds | None:
     """The sum of what is folded, scaled by a multiplier that divides as well; rounded twice."""
     known, inp, out = site.bounds(0), site.present(0), site.out
     axes = reduced_axes(site)

@@ -10,7 +10,7 @@ from arenite.converters.passes.intervals.bounds import Bounds
 
 
 @dataclass(frozen=True)
-class Site:
+class BoundsContext:
     """An operator with the bounds of what it reads."""
 
     graph: Subgraph
@@ -35,7 +35,7 @@ class Site:
 
 
 #: From an operator to the bounds of its only output; None when nothing is known.
-Rule = Callable[[Site], Bounds | None]
+Rule = Callable[[BoundsContext], Bounds | None]
 RULES: dict[str, Rule] = {}
 
 

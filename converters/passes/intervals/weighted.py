@@ -5,12 +5,12 @@ from __future__ import annotations
 from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import WEIGHTED, layer_of
 from arenite.converters.passes.intervals.rescale import fits, multipliers, round_once
-from arenite.converters.passes.intervals.rule import Site, rule
+from arenite.converters.passes.intervals.rule import BoundsContext, rule
 from arenite.converters.quant import round_twice
 
 
 @rule(*WEIGHTED)
-def weighted(site: Site) -> Bounds | None:
+def weighted(site: BoundsContext) -> Bounds | None:
     """The accumulator's two ends, scaled.
 
     LiteRT rounds a fully connected layer's accumulator once, TensorFlow Lite Micro twice: the bounds contain both.
@@ -21,9 +21,9 @@ def weighted(site: Site) -> Bounds | None:
     multiplier, shift = multipliers(layer.scale)
     if not fits(layer.largest, shift):
         return None
-    least, most = layer.accumulator(known)
-    found = Bounds(*(round_twice(end, multiplier, shift) for end in (least, most)))
+    lowest, highest = layer.accumulator(known)
+    out_bounds = Bounds(*(round_twice(end, multiplier, shift) for end in (lowest, highest)))
     if site.op.name == "FULLY_CONNECTED":
-        found = found.join(Bounds(*(round_once(end, layer.scale) for end in (least, most))))
+        out_bounds = out_bounds.join(Bounds(*(round_once(end, layer.scale) for end in (lowest, highest))))
     zero = layer.out.zero_point
-    return Bounds(found.low + zero, found.high + zero).clamp(*layer.limits)
+    return Bounds(out_bounds.low + zero, out_bounds.high + zero).clamp(*layer.limits)

@@ -1,6 +1,6 @@
 """An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
 
-Nothing here is shared with the planner but the plan and what operators say of their rows. Every byte of the map has
+Nothing here is shared with the planner but the plan and what operators add_violation of their rows. Every byte of the map has
 the name of what was written there last. The schedule is executed as the firmware does it: each stage keeps count of the
 rows that it has computed, finds the rows that it reads by that count, and each of these must be there, all its bytes.
 """
@@ -13,19 +13,19 @@ from itertools import pairwise
 import numpy as np
 
 from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowNeeds, state_layout
+from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowRequirements, state_layout
 
 #: More than this is no plan for a microcontroller.
 _MAX_ARENA = 1 << 26
 
 
-def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> list[str]:
+def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
     """One sentence for each thing that is wrong with ``plan``, which has segments; the first ones only, as what follows
     a wrong step is wrong too. Empty for a plan under which every operator and every row reads what was written for it,
     and all outputs are there at the end."""
-    run = _Run(graph, plan, needs)
+    run = _PlanExecution(graph, plan, needs)
     for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
         check()
         if run.violations:
@@ -34,12 +34,12 @@ def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> li
     return run.violations
 
 
-class _Wrong(Exception):
+class _CannotContinue(Exception):
     """Execution cannot go on; the sentence is in the list."""
 
 
-class _Run:
-    def __init__(self, graph: Subgraph, plan: Plan, needs: Sequence[OpNeeds]) -> None:
+class _PlanExecution:
+    def __init__(self, graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> None:
         self.graph, self.plan, self.needs = graph, plan, needs
         self.violations: list[str] = []
         self.segment_at = {s.stages[0]: s for s in plan.segments if s.stages}
@@ -49,7 +49,7 @@ class _Run:
         #: tensor -> the tensor under whose name its bytes were written
         self.written_as: dict[int, int] = {}
 
-    def say(self, sentence: str) -> None:
+    def add_violation(self, sentence: str) -> None:
         self.violations.append(sentence)
 
     def op_name(self, k: int) -> str:
@@ -73,30 +73,32 @@ class _Run:
     def check_figures(self) -> None:
         plan = self.plan
         if len(self.needs) != len(self.graph.ops):
-            self.say(f"There are {len(self.needs)} needs for {len(self.graph.ops)} operators.")
+            self.add_violation(f"There are {len(self.needs)} needs for {len(self.graph.ops)} operators.")
         if not 0 <= plan.arena_bytes <= _MAX_ARENA:
-            self.say(f"The arena has {plan.arena_bytes} bytes.")
+            self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
         if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
-            self.say(f"Alignment {plan.alignment} is not a power of two.")
+            self.add_violation(f"Alignment {plan.alignment} is not a power of two.")
         if plan.lower_bound > plan.arena_bytes:
-            self.say(f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes.")
+            self.add_violation(
+                f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes."
+            )
         if plan.status != ("optimal" if plan.lower_bound == plan.arena_bytes else "gap"):
-            self.say(
+            self.add_violation(
                 f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
             )
         if plan.variable_offsets or any(t.is_variable or t.dtype == "resource" for t in self.graph.tensors):
-            self.say("A graph with state cannot be streamed.")
+            self.add_violation("A graph with state cannot be streamed.")
 
     def check_order(self) -> None:
         graph, order = self.graph, self.plan.order
         if sorted(order) != list(range(len(graph.ops))):
-            self.say(f"The order {list(order)} is not a permutation of the operators.")
+            self.add_violation(f"The order {list(order)} is not a permutation of the operators.")
             return
         there = {*graph.inputs}
         for k in order:
             for t in graph.ops[k].inputs:
                 if t >= 0 and t not in there and self.in_arena(t):
-                    self.say(f"{self.op_name(k)} runs before {self.tensor_name(t)} is computed.")
+                    self.add_violation(f"{self.op_name(k)} runs before {self.tensor_name(t)} is computed.")
             there |= set(graph.ops[k].outputs)
 
     def check_segments(self) -> None:
@@ -104,15 +106,15 @@ class _Run:
         seen: set[int] = set()
         for segment in self.plan.segments:
             if not segment.stages or len(segment.stages) + len(segment.sources) > MAX_STAGES:
-                self.say(f"A segment has {len(segment.stages)} stages.")
+                self.add_violation(f"A segment has {len(segment.stages)} stages.")
                 return
             if any(k in seen or k not in position for k in segment.stages):
-                self.say(f"The stages {list(segment.stages)} are no operators of their own.")
+                self.add_violation(f"The stages {list(segment.stages)} are no operators of their own.")
                 return
             seen |= set(segment.stages)
             first = position[segment.stages[0]]
             if self.plan.order[first : first + len(segment.stages)] != segment.stages:
-                self.say(f"The stages {list(segment.stages)} do not stand together in the order.")
+                self.add_violation(f"The stages {list(segment.stages)} do not stand together in the order.")
                 return
             for k in segment.stages:
                 self._check_stage(k)
@@ -120,26 +122,26 @@ class _Run:
                 self._check_tensors(segment)
         pushed = [s.pushed for s in self.plan.segments if s.pushed is not None]
         if len(pushed) > 1:
-            self.say("More than one segment waits for rows from outside.")
+            self.add_violation("More than one segment waits for rows from outside.")
 
     def _check_stage(self, k: int) -> None:
         op, rows = self.graph.ops[k], self.needs[k].rows
         if rows is None:
-            self.say(f"{self.op_name(k)} cannot run by rows.")
+            self.add_violation(f"{self.op_name(k)} cannot run by rows.")
             return
         named = [op.input(i.position) for i in rows.inputs]
         computed = [t for t in op.inputs if t >= 0 and self.in_arena(t)]
         if sorted(named) != sorted(computed) or len(op.outputs) != 1 or not 1 <= len(named) <= MAX_INPUTS:
-            self.say(f"{self.op_name(k)} has inputs or outputs that have no rows.")
+            self.add_violation(f"{self.op_name(k)} has inputs or outputs that have no rows.")
             return
         for t in (*named, *op.outputs):
             shape = self.graph.tensors[t].shape
             if len(shape) != 4 or shape[0] != 1 or not self.graph.tensors[t].nbytes:
-                self.say(f"{self.tensor_name(t)} of {self.op_name(k)} is no image.")
+                self.add_violation(f"{self.tensor_name(t)} of {self.op_name(k)} is no image.")
         if rows.accumulates and (len(named) != 1 or rows.inputs[0].taps != 1 or rows.inputs[0].stride != 1):
-            self.say(f"{self.op_name(k)} accumulates more than one row at a time.")
+            self.add_violation(f"{self.op_name(k)} accumulates more than one row at a time.")
         if any(i.taps < 1 or i.stride < 1 or i.dilation < 1 or i.pad_top < 0 for i in rows.inputs):
-            self.say(f"{self.op_name(k)} reads rows that do not exist.")
+            self.add_violation(f"{self.op_name(k)} reads rows that do not exist.")
 
     def _check_tensors(self, segment: Segment) -> None:
         """Sources, slots, and which tensors may be rings."""
@@ -147,10 +149,10 @@ class _Run:
         written = {graph.ops[k].outputs[0] for k in segment.stages}
         read = {graph.ops[k].input(i.position) for k in segment.stages for i in self._rows(k).inputs}
         if set(segment.sources) != read - written or len(set(segment.sources)) != len(segment.sources):
-            self.say(f"The segment of {self.op_name(segment.stages[0])} names wrong sources.")
+            self.add_violation(f"The segment of {self.op_name(segment.stages[0])} names wrong sources.")
             return
         if set(segment.slots) != read | written:
-            self.say(
+            self.add_violation(
                 f"The segment of {self.op_name(segment.stages[0])} gives slots to other tensors than it uses."
             )
             return
@@ -158,21 +160,21 @@ class _Run:
         if pushed is not None and (
             pushed not in segment.sources or pushed not in graph.inputs or pushed in graph.outputs
         ):
-            self.say(f"The pushed tensor {pushed} is no input that the segment reads.")
+            self.add_violation(f"The pushed tensor {pushed} is no input that the segment reads.")
         for t, slots in segment.slots.items():
             if not 1 <= slots <= self.rows_of(t):
-                self.say(f"{self.tensor_name(t)} has {slots} slots for {self.rows_of(t)} rows.")
+                self.add_violation(f"{self.tensor_name(t)} has {slots} slots for {self.rows_of(t)} rows.")
             outside = t in graph.outputs or any(
                 t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
             )
             if slots != self.rows_of(t) and (outside or not (t in written or t == pushed)):
-                self.say(f"{self.tensor_name(t)} must stand whole.")
+                self.add_violation(f"{self.tensor_name(t)} must stand whole.")
         if segment.state_bytes != self._layout(segment):
-            self.say(
+            self.add_violation(
                 f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state."
             )
 
-    def _rows(self, k: int) -> RowNeeds:
+    def _rows(self, k: int) -> RowRequirements:
         rows = self.needs[k].rows
         assert rows is not None
         return rows
@@ -207,15 +209,19 @@ class _Run:
 
     def _compare(self, kind: str, wanted: set[int], given: set[int]) -> None:
         for key in sorted(wanted - given):
-            self.say(f"The {kind} {key} has no place in the arena.")
+            self.add_violation(f"The {kind} {key} has no place in the arena.")
         for key in sorted(given - wanted):
-            self.say(f"The {kind} {key} has a place in the arena but needs none.")
+            self.add_violation(f"The {kind} {key} has a place in the arena but needs none.")
 
     def _bounds(self, what: str, at: int, size: int) -> None:
         if at < 0 or at + size > self.plan.arena_bytes:
-            self.say(f"[{at}, {at + size}) of {what} is outside the arena of {self.plan.arena_bytes} bytes.")
+            self.add_violation(
+                f"[{at}, {at + size}) of {what} is outside the arena of {self.plan.arena_bytes} bytes."
+            )
         if at % self.plan.alignment:
-            self.say(f"{what[0].upper()}{what[1:]} at {at} is not aligned to {self.plan.alignment}.")
+            self.add_violation(
+                f"{what[0].upper()}{what[1:]} at {at} is not aligned to {self.plan.alignment}."
+            )
 
     # -- execution -----------------------------------------------------------------------------------------
 
@@ -235,12 +241,12 @@ class _Run:
             for t in self.graph.outputs:
                 if t in self.plan.offsets:
                     self._read_tensor(t, "the caller, at the end,")
-        except _Wrong:
+        except _CannotContinue:
             pass
 
     def _wrong(self, sentence: str) -> None:
-        self.say(sentence)
-        raise _Wrong
+        self.add_violation(sentence)
+        raise _CannotContinue
 
     def _id(self, *key: object) -> int:
         """The number of what the bytes hold; its name is for sentences."""
@@ -379,7 +385,7 @@ class _Run:
             self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], who, taken)
 
     def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
-        """Rows of ``t`` that the segment's counters say are there."""
+        """Rows of ``t`` that the segment's counters add_violation are there."""
         for s, k in enumerate(segment.stages):
             if self.graph.ops[k].outputs[0] == t:
                 if self._rows(k).accumulates:

@@ -1,6 +1,6 @@
 """Offsets for blocks whose bytes do not all live equally long.
 
-A ``Block`` is a set of rectangles in the plane of bytes and time, tied to one address. Two blocks may overlap in the
+A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, tied to one address. Two blocks may overlap in the
 arena wherever no rectangle of one meets a rectangle of the other: a tensor can grow over the rows of another one that
 are already consumed. ``forbidden`` says exactly which distances between two blocks that excludes.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Block:
+class PlacedBlock:
     key: Hashable
     #: One row per rectangle: first byte, end byte, first tick, end tick; half-open, bytes from the block's address.
     pieces: np.ndarray = field(compare=False)
@@ -34,7 +34,7 @@ class Block:
         return int(self.pieces[:, 3].max())
 
 
-def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> Block:
+def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedBlock:
     """A block of rectangles; neighbouring bytes with one life are joined."""
     joined: list[list[int]] = []
     for piece in sorted(pieces):
@@ -42,10 +42,10 @@ def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> Block:
             joined[-1][1] = piece[1]
         else:
             joined.append(list(piece))
-    return Block(key, np.array(joined, np.int64))
+    return PlacedBlock(key, np.array(joined, np.int64))
 
 
-def live_bytes(blocks: Sequence[Block], ticks: int) -> int:
+def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
     """The largest sum of live bytes at any tick: no placement is smaller."""
     change = np.zeros(ticks + 1, np.int64)
     for b in blocks:
@@ -55,7 +55,7 @@ def live_bytes(blocks: Sequence[Block], ticks: int) -> int:
     return int(np.cumsum(change).max(initial=0))
 
 
-def forbidden(a: Block, b: Block) -> list[tuple[int, int]]:
+def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
     """Open intervals of ``address(b) - address(a)`` in which the two would share a live byte; disjoint, ascending."""
     if a.start >= b.end or b.start >= a.end:
         return []
@@ -73,10 +73,10 @@ def forbidden(a: Block, b: Block) -> list[tuple[int, int]]:
     return merged
 
 
-class Placer:
+class BlockPlacer:
     """Places blocks one after the other, each at its lowest free address, in several orders."""
 
-    def __init__(self, blocks: Sequence[Block], alignment: int) -> None:
+    def __init__(self, blocks: Sequence[PlacedBlock], alignment: int) -> None:
         self.blocks = tuple(blocks)
         self._alignment = alignment
         n = len(self.blocks)

@@ -13,11 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.converters.graph import Subgraph
-from arenite.converters.planner.lifetimes import Demand, analyse, lifetimes, value_spans
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    arena_requirements,
+    lifetimes,
+    value_lifetimes,
+)
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
-from arenite.converters.planner.streaming.layout import Block, Placer, block, live_bytes
+from arenite.converters.planner.streaming.layout import BlockPlacer, PlacedBlock, block, live_bytes
 from arenite.converters.planner.streaming.needs import state_layout
 from arenite.converters.planner.streaming.schedule import (
     Schedule,
@@ -41,26 +46,26 @@ ORDER_BUDGET = 10000
 
 
 @dataclass(frozen=True)
-class Values:
+class ValueBlock:
     """A block of values that follow each other at one address."""
 
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Scratch:
+class ScratchBlock:
     op: int
 
 
 @dataclass(frozen=True)
-class State:
+class SegmentState:
     """Of the segment that begins at this position of the order."""
 
     first: int
 
 
 @dataclass(frozen=True)
-class _Item:
+class _PlanItem:
     """One operator on whole tensors (``schedule`` is None), or a segment; positions [first, end) of the order."""
 
     first: int
@@ -72,7 +77,7 @@ class _Item:
 
 def plan_streaming(
     graph: Subgraph,
-    needs: Sequence[OpNeeds],
+    needs: Sequence[OpRequirements],
     *,
     alignment: int = ALIGNMENT,
     pushed: int | None = None,
@@ -87,24 +92,24 @@ def plan_streaming(
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
-    demand = analyse(graph, needs, alignment=alignment)
+    demand = arena_requirements(graph, needs, alignment=alignment)
     if not any(streamable(graph, k, needs) for k in demand.ops):
         return None
     found = best_order(demand, budget=ORDER_BUDGET)
     best: Plan | None = None
     for order in dict.fromkeys((found.order, demand.ops)):
-        made = _Cutter(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
+        made = _SegmentSearch(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
         if made is not None and (best is None or made.arena_bytes < best.arena_bytes):
             best = made
     return best
 
 
-class _Cutter:
+class _SegmentSearch:
     def __init__(
         self,
         graph: Subgraph,
-        needs: Sequence[OpNeeds],
-        demand: Demand,
+        needs: Sequence[OpRequirements],
+        demand: ArenaRequirements,
         order: tuple[int, ...],
         pushed: int | None,
         alignment: int,
@@ -117,7 +122,7 @@ class _Cutter:
                 "Only a model with one input, which is no output, can take it by rows.",
                 "Leave out --stream-input.",
             )
-        self.spans = value_spans(demand, order)
+        self.spans = value_lifetimes(demand, order)
         self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
         # The rows of a value are those of one shape of it: who reads another shape by rows does not stream.
@@ -140,7 +145,7 @@ class _Cutter:
             if v not in inside and a < end and b > first
         )
 
-    def _whole(self, p: int) -> _Item | None:
+    def _whole(self, p: int) -> _PlanItem | None:
         k = self.order[p]
         if self.pushed is not None and self.pushed in self.graph.ops[k].inputs:
             return None
@@ -150,9 +155,9 @@ class _Cutter:
         shared = max(
             (self.demand.values[b].size for _, _, a, b in self.demand.in_place[k] if a in dying), default=0
         )
-        return _Item(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
+        return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
-    def _segment(self, first: int, end: int) -> _Item | None:
+    def _segment(self, first: int, end: int) -> _PlanItem | None:
         """The operators at positions [first, end) as a segment."""
         stages = self.order[first:end]
         pushed = self.pushed
@@ -166,14 +171,14 @@ class _Cutter:
         if schedule is None:
             return None
         touched = {self.demand.value_of[t] for t in schedule.rows}
-        item = _Item(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
+        item = _PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
         blocks = _Timeline(self, [item]).blocks()
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
         return replace(item, live=live)
 
-    def _items(self) -> list[list[_Item]]:
+    def _items(self) -> list[list[_PlanItem]]:
         """Items by the position at which they begin. Segments grow while they are not much worse than whole tensors."""
-        made: list[list[_Item]] = []
+        made: list[list[_PlanItem]] = []
         upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
             here = [w for w in (self._whole(first),) if w]
@@ -222,22 +227,24 @@ class _Cutter:
                     best = made
         return None if best is other else best
 
-    def _placed_alone(self, item: _Item) -> int:
+    def _placed_alone(self, item: _PlanItem) -> int:
         """Bytes that a segment takes when nothing else constrains where its blocks lie."""
         assert item.schedule is not None
         blocks = _Timeline(self, [item]).blocks()
         touched = {self.demand.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing(item.first, item.end, touched)
-        placer = Placer(blocks, self.alignment)
+        placer = BlockPlacer(blocks, self.alignment)
         places, _ = placer.search(item.live - crossing, LOCAL_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
-    def _cut(self, items: list[list[_Item]], need: Mapping[int, int], limit: int) -> list[_Item] | None:
+    def _cut(
+        self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
+    ) -> list[_PlanItem] | None:
         """The items that need at most ``limit`` bytes and together cost the fewest extra instructions; of equals those
         with the fewest stages."""
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
-        choice: list[_Item | None] = [None] * n
+        choice: list[_PlanItem | None] = [None] * n
         for first in reversed(range(n)):
             for item in items[first]:
                 rest = cost[item.end]
@@ -258,12 +265,12 @@ class _Cutter:
             at = chosen.end
         return cut
 
-    def _place(self, cut: Sequence[_Item]) -> Plan:
+    def _place(self, cut: Sequence[_PlanItem]) -> Plan:
         demand = self.demand
         alignment = self.alignment
         timeline = _Timeline(self, cut)
         blocks = timeline.blocks()
-        placer = Placer(blocks, alignment)
+        placer = BlockPlacer(blocks, alignment)
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
         places, tried = placer.search(bound, PLACEMENTS)
         arena = placer.top(places)
@@ -271,11 +278,11 @@ class _Cutter:
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
         for b, offset in zip(blocks, places, strict=True):
-            if isinstance(b.key, Values):
+            if isinstance(b.key, ValueBlock):
                 offsets.update((t, offset) for v in b.key.values for t in demand.values[v].tensors)
-            elif isinstance(b.key, Scratch):
+            elif isinstance(b.key, ScratchBlock):
                 scratch[b.key.op] = offset
-            elif isinstance(b.key, State):
+            elif isinstance(b.key, SegmentState):
                 state[b.key.first] = offset
         segments = tuple(
             Segment(
@@ -314,12 +321,12 @@ class _Cutter:
 class _Timeline:
     """The blocks of a sequence of items, over ticks: a whole operator takes one, a segment one per step."""
 
-    def __init__(self, cutter: _Cutter, items: Sequence[_Item]) -> None:
+    def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
         self.cutter, self.items = cutter, items
         self.graph, self.demand, self.order = cutter.graph, cutter.demand, cutter.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
         self.after: dict[int, int] = {}  # position -> the tick after its item
-        self.item_of: dict[int, _Item] = {}  # operator -> the segment that it is a stage of
+        self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment that it is a stage of
         self.pairs: tuple[tuple[int, int, int], ...] = ()
         at = 0
         for item in items:
@@ -339,7 +346,7 @@ class _Timeline:
         whole = height(self.graph.tensors[t])
         return min(fewest_slots(schedule.rows[t]), whole) if inside else whole
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[PlacedBlock]:
         """Everything that the items need a place for. For items that are not the whole order, only what they touch."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
@@ -349,22 +356,22 @@ class _Timeline:
         if len(self.tick) == len(self.order):
             made += self._whole_model(streamed)
         else:
-            made += [block(Values((v,)), self._rows(v, t)) for v, t in streamed.items()]
+            made += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
             begin = self.tick[item.first]
             end = begin + len(item.schedule.entries)
             size = self.cutter.state_bytes(item.schedule)
-            made.append(block(State(item.first), [(0, size, begin, end)]))
+            made.append(block(SegmentState(item.first), [(0, size, begin, end)]))
             for s, k in enumerate(item.schedule.stages):
                 scratch = row_needs(self.cutter.needs, k).scratch
                 runs = [begin + n for n, e in enumerate(item.schedule.entries) if e == s]
                 if scratch:
-                    made.append(block(Scratch(k), [(0, scratch, n, n + 1) for n in runs]))
+                    made.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
         return made
 
-    def _whole_model(self, streamed: Mapping[int, int]) -> list[Block]:
+    def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
         """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
         free = {k: () if k in self.item_of else pairs for k, pairs in self.demand.in_place.items()}
         scratch = {k: size for k, size in self.demand.scratch.items() if k not in self.item_of}
@@ -374,7 +381,7 @@ class _Timeline:
         for b in buffers:
             if b.scratch is not None:
                 pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
-                made.append(block(Scratch(b.scratch), pieces))
+                made.append(block(ScratchBlock(b.scratch), pieces))
                 continue
             pieces = []
             for n, v in enumerate(b.values):
@@ -386,7 +393,7 @@ class _Timeline:
                 # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
-            made.append(block(Values(b.values), pieces))
+            made.append(block(ValueBlock(b.values), pieces))
         return made
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:

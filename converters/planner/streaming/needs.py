@@ -27,7 +27,7 @@ class RowInput:
 
 
 @dataclass(frozen=True)
-class RowNeeds:
+class RowRequirements:
     """How an operator with one output runs by rows. Rows are NHWC rows: width times channels bytes, batch 1.
 
     An operator that ``accumulates`` is called once per input row and writes its only output row in the last call
@@ -65,7 +65,7 @@ _PROGRESS = 4
 _ADDRESS = 8
 
 
-def state_layout(stages: tuple[RowNeeds, ...], sources: int) -> StateLayout:
+def state_layout(stages: tuple[RowRequirements, ...], sources: int) -> StateLayout:
     """The working memory of a segment of ``stages`` that reads ``sources`` tensors from outside."""
     at = _PROGRESS * (1 + len(stages) + sources)
     accumulators = []

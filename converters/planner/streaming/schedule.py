@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arenite.converters.graph import Subgraph, Tensor
-from arenite.converters.planner.needs import OpNeeds
-from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowNeeds
+from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowRequirements
 
 
 def height(tensor: Tensor) -> int:
@@ -24,7 +24,7 @@ def row_bytes(tensor: Tensor) -> int:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowLifetimes:
     """The life of each row of one tensor in a segment: the step that makes it (-1: it is there before the segment),
     and the last step that reads it (that of its making for one that nobody reads)."""
 
@@ -37,10 +37,10 @@ class Schedule:
     stages: tuple[int, ...]  # operators
     sources: tuple[int, ...]  # tensors that are read and not written
     entries: tuple[int, ...]  # as ``Segment.schedule``
-    rows: Mapping[int, Rows]  # of every tensor that a stage reads or writes
+    rows: Mapping[int, RowLifetimes]  # of every tensor that a stage reads or writes
 
 
-def streamable(graph: Subgraph, k: int, needs: Sequence[OpNeeds]) -> bool:
+def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
     """Whether operator ``k`` can be a stage: it has a row function, and images of at least one row in and out."""
     rows = needs[k].rows
     if rows is None or len(graph.ops[k].outputs) != 1 or len(rows.inputs) not in range(1, MAX_INPUTS + 1):
@@ -52,14 +52,14 @@ def streamable(graph: Subgraph, k: int, needs: Sequence[OpNeeds]) -> bool:
     )
 
 
-def row_needs(needs: Sequence[OpNeeds], k: int) -> RowNeeds:
-    found = needs[k].rows
-    assert found is not None
-    return found
+def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
+    rows_needed = needs[k].rows
+    assert rows_needed is not None
+    return rows_needed
 
 
 def make_schedule(
-    graph: Subgraph, needs: Sequence[OpNeeds], stages: Sequence[int], pushed: int | None = None
+    graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], pushed: int | None = None
 ) -> Schedule | None:
     """The schedule of ``stages``, given in an order in which they could run one after the other.
 
@@ -133,11 +133,11 @@ def make_schedule(
             break
     if done != totals:
         return None
-    lives = {t: Rows(tuple(made[t]), tuple(last[t])) for t in heights}
+    lives = {t: RowLifetimes(tuple(made[t]), tuple(last[t])) for t in heights}
     return Schedule(tuple(stages), sources, tuple(entries), lives)
 
 
-def fewest_slots(rows: Rows) -> int:
+def fewest_slots(rows: RowLifetimes) -> int:
     """Slots of the smallest ring that never overwrites a row before its last reader has run."""
     kept: list[int] = []  # latest reading of this row or of any before it
     for r in rows.read:

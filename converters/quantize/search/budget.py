@@ -57,7 +57,7 @@ class Budget:
 
 def parse_budget(text: str) -> Budget:
     """The limits that ``text`` names. Raises ``UsageError`` naming the part that cannot be understood."""
-    found: dict[str, Any] = {}
+    parsed_limits: dict[str, Any] = {}
     parts = [part.strip() for part in text.split(",")]
     if not any(parts):
         raise UsageError("The budget is empty.", _EXAMPLE)
@@ -69,10 +69,10 @@ def parse_budget(text: str) -> Budget:
         if key not in KEYS:
             known = ", ".join(f"{k} ({what})" for k, what in KEYS.items())
             raise UsageError(f"A budget has no '{key}'.", f"It may limit {known}.")
-        if key in found:
+        if key in parsed_limits:
             raise UsageError(f"The budget names {key} twice.", "Give each limit once.")
-        found[key] = _share(key, value) if key in ("drop", "accuracy") else _amount(key, value)
-    return Budget(**found)
+        parsed_limits[key] = _share(key, value) if key in ("drop", "accuracy") else _amount(key, value)
+    return Budget(**parsed_limits)
 
 
 def _amount(key: str, value: str) -> int:

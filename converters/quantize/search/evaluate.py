@@ -11,65 +11,65 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Score, decide, drop
+from arenite.converters.quantize.metrics import Score, decide, metric_drop
 from arenite.converters.quantize.observe import Observations
-from arenite.converters.quantize.quantize import Quantised, quantize
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
+from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import score_outputs
-from arenite.converters.quantize.search.outcome import BuildCost, Outcome
-from arenite.converters.quantize.search.space import Space
+from arenite.converters.quantize.search.outcome import BuildCost, TrialOutcome
+from arenite.converters.quantize.search.space import SearchSpace
 from arenite.errors import AreniteError
 
 #: What a quantised flatbuffer takes on the board, in every way to build it.
-Costs = Callable[[bytes], tuple[BuildCost, ...]]
+CostFunction = Callable[[bytes], tuple[BuildCost, ...]]
 
 
 @dataclass(frozen=True)
-class Task:
+class SearchTask:
     """Everything that trying a recipe needs; can be sent to another process.
 
     ``reference``: the float model's outputs on ``dataset``; ``base``: its score.
     """
 
     flatbuffer: bytes
-    space: Space
+    space: SearchSpace
     observations: Observations
     dataset: Dataset
-    costs: Costs
+    costs: CostFunction
     reference: list[np.ndarray] = field(repr=False)
     base: Score
 
-    def quantised(self, params: Mapping[str, Any]) -> Quantised:
+    def quantised(self, params: Mapping[str, Any]) -> QuantizedModel:
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
         """On the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
-        return self.scored(run_all(flatbuffer, self.dataset, reference=exact))
+        return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
 
     def scored(self, outputs: Sequence[np.ndarray]) -> Score:
         return score_outputs(outputs, self.dataset, self.base.metric, reference=self.reference)
 
 
-def evaluate(task: Task, params: Mapping[str, Any]) -> Outcome:
+def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
     """The outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
 
     Scores with LiteRT's fast kernels, which differ from the firmware's by single steps; whoever takes the recipe scores
     it again.
     """
     try:
-        made = task.quantised(params)
-        digest = hashlib.sha256(made.flatbuffer).hexdigest()
-        builds = task.costs(made.flatbuffer)
+        quantized = task.quantised(params)
+        digest = hashlib.sha256(quantized.flatbuffer).hexdigest()
+        builds = task.costs(quantized.flatbuffer)
     except AreniteError as error:
-        return Outcome(dict(params), "", (), 0.0, 0.0, error=str(error))
-    outputs = run_all(made.flatbuffer, task.dataset, reference=False)
+        return TrialOutcome(dict(params), "", (), 0.0, 0.0, error=str(error))
+    outputs = run_dataset(quantized.flatbuffer, task.dataset, reference=False)
     score = task.scored(outputs)
-    return Outcome(
-        dict(params), digest, builds, score.value, drop(task.base, score), _deviation(task, outputs)
+    return TrialOutcome(
+        dict(params), digest, builds, score.value, metric_drop(task.base, score), _deviation(task, outputs)
     )
 
 
-def _deviation(task: Task, outputs: Sequence[np.ndarray]) -> float:
+def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
     """The standard deviation of the drop of a share: each decision that changed went one way or the other."""
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0

@@ -34,7 +34,7 @@ class BuildCost:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """A recipe that was tried. ``params`` are the choices of the space; ``score`` and ``drop`` on the search's samples.
 
     ``deviation``: standard deviation of ``drop``, from how many decisions changed (0 for metrics without decisions): of
@@ -62,11 +62,11 @@ class Outcome:
         }
 
     @staticmethod
-    def of_json(table: Mapping[str, Any]) -> Outcome:
+    def of_json(table: Mapping[str, Any]) -> TrialOutcome:
         builds = tuple(
             BuildCost(b["options"], b["ram"], b["flash"], b["instructions"]["value"]) for b in table["builds"]
         )
-        return Outcome(
+        return TrialOutcome(
             table["params"],
             table["sha256"],
             builds,
@@ -84,13 +84,13 @@ class Outcome:
         """How far each limit is missed, as a share of the limit; 0 where it is met."""
         if not self.builds:
             return [1e6]
-        found = _size_violations(self.build(budget), budget)
+        excesses = _size_violations(self.build(budget), budget)
         if budget.drop is not None:
             # Shares of a point: losing two points where none may be lost is not infinitely bad.
-            found.append(max(0.0, self.drop - budget.drop - 1e-12) / max(budget.drop, 0.01))
+            excesses.append(max(0.0, self.drop - budget.drop - 1e-12) / max(budget.drop, 0.01))
         if budget.accuracy is not None:
-            found.append(max(0.0, budget.accuracy - self.score - 1e-12) / 0.01)
-        return found
+            excesses.append(max(0.0, budget.accuracy - self.score - 1e-12) / 0.01)
+        return excesses
 
     def meets(self, budget: Budget) -> bool:
         return not any(self.violations(budget))
@@ -123,7 +123,7 @@ def objectives(budget: Budget) -> tuple[str, ...]:
     return ("drop", "flash", *named)
 
 
-def front(outcomes: Sequence[Outcome], budget: Budget, over: Sequence[str]) -> list[int]:
+def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequence[str]) -> list[int]:
     """Places of the outcomes that no other one beats in all of the objectives ``over``, by ascending flash.
 
     Of equal ones only the first.
@@ -145,7 +145,7 @@ def front(outcomes: Sequence[Outcome], budget: Budget, over: Sequence[str]) -> l
     return sorted(best, key=lambda k: (outcomes[k].figures(budget)["flash"], k))
 
 
-def by_merit(outcomes: Sequence[Outcome], budget: Budget) -> list[int]:
+def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]:
     """Places of the outcomes that meet ``budget``, the best first: the least loss, one standard deviation added; of
     equal losses one as fast as the fastest; of those the one with least flash, then RAM.
 

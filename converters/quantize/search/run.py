@@ -14,16 +14,23 @@ import numpy as np
 
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import Score, drop
+from arenite.converters.quantize.metrics import Score, metric_drop
 from arenite.converters.quantize.observe import Observations
-from arenite.converters.quantize.quantize import Quantised
+from arenite.converters.quantize.quantize import QuantizedModel
 from arenite.converters.quantize.recipe import Recipe
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.evaluate import Costs, Task, evaluate
-from arenite.converters.quantize.search.outcome import FORMAT, BuildCost, Outcome, by_merit, front, objectives
-from arenite.converters.quantize.search.space import LAYERS, Space, first_tries, space_for
+from arenite.converters.quantize.search.evaluate import CostFunction, SearchTask, evaluate_recipe
+from arenite.converters.quantize.search.outcome import (
+    FORMAT,
+    BuildCost,
+    TrialOutcome,
+    objectives,
+    pareto_front,
+    rank_outcomes,
+)
+from arenite.converters.quantize.search.space import LAYER_KINDS, SearchSpace, initial_trials, space_for
 from arenite.converters.quantize.search.study import Study
 from arenite.converters.quantize.search.workers import Workers, start_workers
 from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
@@ -36,14 +43,14 @@ Progress = Callable[[str, int, int], None]
 SAMPLES = 500
 
 #: A loss of plain int8 for which int16 is tried when the budget says nothing.
-_ANYWAY = 0.01
+_RANDOM_AFTER_REPEATS = 0.01
 
 #: A small space is searched through when so many tries in a row were known already.
-_KNOWN_IN_A_ROW = 30
+_MAX_CONSECUTIVE_REPEATS = 30
 
 
 @dataclass(frozen=True)
-class Options:
+class RecipeSearchOptions:
     """``trials``: recipes to try, those of an earlier run included. ``seconds``: stop after that long.
 
     ``workers``: processes on this machine; ``dask``: a scheduler's address instead. ``samples``: to score with, at
@@ -63,21 +70,21 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The recipe that was taken: ``score`` and ``drop`` are by the reference kernels on all samples of the search."""
+class ChosenRecipe:
+    """The recipe that was taken: ``score`` and ``metric_drop`` are by the reference kernels on all samples of the search."""
 
     place: int  # in the trials
-    outcome: Outcome
+    outcome: TrialOutcome
     build: BuildCost
     recipe: Recipe
-    quantised: Quantised
+    quantised: QuantizedModel
     score: Score
     drop: float
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``trials`` in order, the plain int8 recipe first; ``front``: places of those that nothing beats.
+    """``trials`` in order, the plain int8 recipe first; ``pareto_front``: places of those that nothing beats.
 
     ``chosen``: the best that meets ``budget``; None when none does, and ``nearest`` is the place of the one that misses
     least. ``resumed``: how many trials an earlier run had made.
@@ -85,19 +92,19 @@ class SearchResult:
 
     budget: Budget
     base: Score  # of the float model
-    space: Space
+    space: SearchSpace
     sensitivity: Sensitivity
-    trials: tuple[Outcome, ...]
+    trials: tuple[TrialOutcome, ...]
     front: tuple[int, ...]
     over: tuple[str, ...]
-    chosen: Chosen | None
+    chosen: ChosenRecipe | None
     nearest: int
     resumed: int
 
     def to_json(self) -> dict[str, Any]:
         """The ``arenite.search/1`` object."""
 
-        def entry(place: int, outcome: Outcome) -> dict[str, Any]:
+        def entry(place: int, outcome: TrialOutcome) -> dict[str, Any]:
             build = outcome.build(self.budget).to_json() if outcome.builds else None
             return {
                 **outcome.to_json(),
@@ -134,7 +141,7 @@ class SearchResult:
         }
 
 
-def label(space: Space, outcome: Outcome) -> str:
+def label(space: SearchSpace, outcome: TrialOutcome) -> str:
     """What sets a recipe apart, in a few words: "int4 in 3 of 5 layers, mse"."""
     kinds = [outcome.params.get(f"layer {c.layer}", c.kinds[0]) for c in space.layers]
     parts = [
@@ -150,9 +157,9 @@ def search(
     recipe: Recipe,
     observations: Observations,
     dataset: Dataset,
-    costs: Costs,
+    costs: CostFunction,
     budget: Budget,
-    options: Options = Options(),
+    options: RecipeSearchOptions = RecipeSearchOptions(),
     *,
     identity: Sequence[str] = (),
     progress: Progress = lambda *_: None,
@@ -172,15 +179,19 @@ def search(
     """
     _check(options)
     data = dataset.limited(options.samples)
-    reference = run_all(flatbuffer, data)
+    reference = run_dataset(flatbuffer, data)
     base = score_outputs(reference, data, options.metric, reference=reference)
     if base.metric == "mse" and budget.accuracy is not None:
         raise UsageError("The budget names an accuracy and the metric is mse.", "Limit the drop instead.")
     progress("sensitivity of the layers", 0, options.trials)
-    found = sensitivity(flatbuffer, recipe, observations, data, kinds=("int8", "int4"), metric=base.metric)
+    layer_sensitivity = sensitivity(
+        flatbuffer, recipe, observations, data, kinds=("int8", "int4"), metric=base.metric
+    )
     model = parse(flatbuffer)
-    task = Task(flatbuffer, space_for(model, recipe, ("int8",)), observations, data, costs, reference, base)
-    plain = evaluate(task, task.space.plain())
+    task = SearchTask(
+        flatbuffer, space_for(model, recipe, ("int8",)), observations, data, costs, reference, base
+    )
+    plain = evaluate_recipe(task, task.space.plain())
     kinds = options.kinds or _kinds(plain, budget)
     space = space_for(model, recipe, kinds)
     task = replace(task, space=space)
@@ -192,7 +203,7 @@ def search(
         budget,
         _identity(task, budget, options, identity),
         options.seed,
-        first_tries(space, found, _saving(plain, budget)),
+        initial_trials(space, layer_sensitivity, _saving(plain, budget)),
     )
     if len(study.outcomes()) < options.trials:
         workers = start_workers(task, options.workers, options.dask)
@@ -200,18 +211,20 @@ def search(
             _run(study, workers, space, options, progress)
         finally:
             workers.close()
-    return _result(task, budget, space, found, study, over)
+    return _result(task, budget, space, layer_sensitivity, study, over)
 
 
-def _check(options: Options) -> None:
+def _check(options: RecipeSearchOptions) -> None:
     if options.trials < 1:
         raise UsageError(f"A search of {options.trials} trials finds nothing.", "Give at least one.")
-    unknown = [k for k in options.kinds or () if k not in LAYERS]
+    unknown = [k for k in options.kinds or () if k not in LAYER_KINDS]
     if unknown:
-        raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Known are {', '.join(LAYERS)}.")
+        raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Known are {', '.join(LAYER_KINDS)}.")
 
 
-def _identity(task: Task, budget: Budget, options: Options, more: Sequence[str]) -> dict[str, Any]:
+def _identity(
+    task: SearchTask, budget: Budget, options: RecipeSearchOptions, more: Sequence[str]
+) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "model": hashlib.sha256(task.flatbuffer).hexdigest(),
@@ -235,21 +248,23 @@ def _data_hash(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _kinds(plain: Outcome, budget: Budget) -> tuple[str, ...]:
+def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
     """int16 activations take twice the RAM and more instructions: only where int8 is not good enough."""
     short = budget.accuracy is not None and plain.score < budget.accuracy
-    lost = plain.drop > (_ANYWAY if budget.drop is None else budget.drop)
-    return tuple(LAYERS) if short or lost or not plain.builds else ("int8", "int4")
+    lost = plain.drop > (_RANDOM_AFTER_REPEATS if budget.drop is None else budget.drop)
+    return tuple(LAYER_KINDS) if short or lost or not plain.builds else ("int8", "int4")
 
 
-def _saving(plain: Outcome, budget: Budget) -> int | None:
+def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
     """Bytes of flash that plain int8 has too many of."""
     if budget.flash is None or not plain.builds:
         return None
     return min(b.flash for b in plain.builds) - budget.flash
 
 
-def _run(study: Study, workers: Workers, space: Space, options: Options, progress: Progress) -> None:
+def _run(
+    study: Study, workers: Workers, space: SearchSpace, options: RecipeSearchOptions, progress: Progress
+) -> None:
     """Ask, try and tell until there are enough trials."""
     deadline = None if options.seconds is None else time.monotonic() + options.seconds
     known = {_key(o.params): o for o in study.outcomes()}
@@ -259,7 +274,7 @@ def _run(study: Study, workers: Workers, space: Space, options: Options, progres
 
     def more() -> bool:
         late = deadline is not None and time.monotonic() > deadline
-        return done + running < options.trials and not late and repeats < _KNOWN_IN_A_ROW
+        return done + running < options.trials and not late and repeats < _MAX_CONSECUTIVE_REPEATS
 
     while running or more():
         while running < workers.slots and more():
@@ -288,7 +303,12 @@ def _key(params: Any) -> str:
 
 
 def _result(
-    task: Task, budget: Budget, space: Space, found: Sensitivity, study: Study, over: tuple[str, ...]
+    task: SearchTask,
+    budget: Budget,
+    space: SearchSpace,
+    layer_sensitivity: Sensitivity,
+    study: Study,
+    over: tuple[str, ...],
 ) -> SearchResult:
     trials = _unique(study.outcomes())
     if not any(o.builds for o in trials):
@@ -298,13 +318,22 @@ def _result(
         )
     order = sorted(range(len(trials)), key=lambda k: (sum(trials[k].violations(budget)), k))
     chosen = _choose(task, budget, trials)
-    best = tuple(front(trials, budget, over))
+    best = tuple(pareto_front(trials, budget, over))
     return SearchResult(
-        budget, task.base, space, found, tuple(trials), best, over, chosen, order[0], study.resumed
+        budget,
+        task.base,
+        space,
+        layer_sensitivity,
+        tuple(trials),
+        best,
+        over,
+        chosen,
+        order[0],
+        study.resumed,
     )
 
 
-def _unique(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
     """Without those whose parameters, or whose image, came before."""
     seen: set[str] = set()
     kept = []
@@ -316,14 +345,14 @@ def _unique(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return kept
 
 
-def _choose(task: Task, budget: Budget, trials: Sequence[Outcome]) -> Chosen | None:
-    """The first trial by ``by_merit`` that meets the budget with the reference kernels too."""
-    for k in by_merit(trials, budget):
+def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
+    """The first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
+    for k in rank_outcomes(trials, budget):
         made = task.quantised(trials[k].params)
         score = task.score(made.flatbuffer, exact=True)
-        lost = drop(task.base, score)
-        confirmed = Outcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)
+        lost = metric_drop(task.base, score)
+        confirmed = TrialOutcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)
         if confirmed.meets(budget):
             recipe = task.space.recipe(trials[k].params)
-            return Chosen(k, trials[k], trials[k].build(budget), recipe, made, score, lost)
+            return ChosenRecipe(k, trials[k], trials[k].build(budget), recipe, made, score, lost)
     return None

@@ -21,19 +21,19 @@ CALIBRATORS: Mapping[str, tuple[str, Mapping[str, float]]] = {
 }
 
 #: Settings of a layer by the name of the choice.
-LAYERS: Mapping[str, Mapping[str, Any]] = {
+LAYER_KINDS: Mapping[str, Mapping[str, Any]] = {
     "int8": {"activations": "int8", "weights": "int8"},
     "int4": {"activations": "int8", "weights": "int4", "weight_scale": "mse", "rounding": "gptq"},
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
 #: A layer with less than this share of the weights saves nothing worth its loss in int4.
-_WORTH_PACKING = 0.01
+_MIN_PACKED_ELEMENTS = 0.01
 
 
 @dataclass(frozen=True)
 class LayerChoice:
-    """A layer with constant weights: ``kinds`` of ``LAYERS`` that it may have."""
+    """A layer with constant weights: ``kinds`` of ``LAYER_KINDS`` that it may have."""
 
     layer: int
     kinds: tuple[str, ...]
@@ -41,7 +41,7 @@ class LayerChoice:
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """``base``: what is not searched. Parameters are called ``layer 3``, ``calibrator``, ``bias_correction``,
     ``equalisation``."""
 
@@ -65,14 +65,14 @@ class Space:
         """The recipe behind ``params``."""
         name, parameters = CALIBRATORS[params["calibrator"]]
         settings = replace(
-            self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYERS["int8"]
+            self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYER_KINDS["int8"]
         )
         rules = [
-            LayerRule(f"#{c.layer}", dict(LAYERS[kind]))
+            LayerRule(f"#{c.layer}", dict(LAYER_KINDS[kind]))
             for c in self.layers
             if (kind := params.get(f"layer {c.layer}", c.kinds[0])) != "int8"
         ]
-        made = replace(
+        variant = replace(
             self.base,
             name=f"{self.base.name} (searched)",
             description="",
@@ -80,13 +80,13 @@ class Space:
             bias_correction=params["bias_correction"],
             equalisation=params["equalisation"],
         )
-        return made.with_layers(*rules)
+        return variant.with_layers(*rules)
 
     def to_json(self) -> dict[str, Any]:
         return {"base": self.base.to_json(), "choices": {k: list(v) for k, v in self.choices().items()}}
 
 
-def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYERS)) -> Space:
+def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
     """The choices that the layers of a float model have."""
     found = []
     for op in model.main.ops:
@@ -98,12 +98,12 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYERS)) 
     layers = []
     for index, rule, elements in found:
         possible = ["int8"]
-        if "int4" in kinds and rule.int4 and elements >= _WORTH_PACKING * total:
+        if "int4" in kinds and rule.int4 and elements >= _MIN_PACKED_ELEMENTS * total:
             possible.append("int4")
         if "int16" in kinds:
             possible.append("int16")
         layers.append(LayerChoice(index, tuple(possible), elements))
-    return Space(base, tuple(layers))
+    return SearchSpace(base, tuple(layers))
 
 
 def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
@@ -116,7 +116,7 @@ def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
     return [len(packable)] if packable else []
 
 
-def first_tries(space: Space, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
+def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
     """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
     order of error per byte saved, int16 where int8 hurts most.
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.outcome import Outcome
+from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.errors import UsageError
 
 _OUTCOME, _IDENTITY = "outcome", "identity"
@@ -68,11 +68,11 @@ class Study:
                 self._study.enqueue_trial(dict(params))
         self._asked: dict[int, Any] = {}
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[TrialOutcome]:
         """Of all finished trials, in the order of their numbers."""
         state = self._optuna.trial.TrialState
         done = self._study.get_trials(deepcopy=False, states=(state.COMPLETE,))
-        return [Outcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
+        return [TrialOutcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
 
     def ask(self) -> tuple[int, dict[str, Any]]:
         """The number and the parameters of what to try next."""
@@ -86,7 +86,7 @@ class Study:
         self._asked[trial.number] = trial
         return trial.number, params
 
-    def tell(self, number: int, outcome: Outcome) -> None:
+    def tell(self, number: int, outcome: TrialOutcome) -> None:
         trial = self._asked.pop(number)
         trial.set_user_attr(_OUTCOME, outcome.to_json())
         with (

@@ -14,8 +14,8 @@ from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
-from arenite.converters.quantize.search.evaluate import Task, evaluate
-from arenite.converters.quantize.search.outcome import Outcome
+from arenite.converters.quantize.search.evaluate import SearchTask, evaluate_recipe
+from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.errors import ToolError, UsageError
 
 #: Seconds after which a silent cluster counts as absent.
@@ -29,7 +29,7 @@ class Workers(Protocol):
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None: ...
 
-    def wait(self) -> tuple[int, Outcome]:
+    def wait(self) -> tuple[int, TrialOutcome]:
         """The number and outcome of one that is done. What it raised is raised here."""
         ...
 
@@ -38,56 +38,56 @@ class Workers(Protocol):
         ...
 
 
-class InThisProcess:
+class LocalWorker:
     """One after the other, in the order in which they are submitted: the same results in every run."""
 
     slots = 1
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         self._task = task
         self._queue: deque[tuple[int, Mapping[str, Any]]] = deque()
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
         self._queue.append((number, params))
 
-    def wait(self) -> tuple[int, Outcome]:
+    def wait(self) -> tuple[int, TrialOutcome]:
         number, params = self._queue.popleft()
-        return number, evaluate(self._task, params)
+        return number, evaluate_recipe(self._task, params)
 
     def close(self) -> None:
         self._queue.clear()
 
 
-_task: Task | None = None  # of a worker process
+_task: SearchTask | None = None  # of a worker process
 
 
-def _start(task: Task) -> None:
+def _start(task: SearchTask) -> None:
     global _task
     # Ctrl-C reaches the whole group; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _task = task
 
 
-def _evaluate_here(params: Mapping[str, Any]) -> Outcome:
+def _evaluate_here(params: Mapping[str, Any]) -> TrialOutcome:
     assert _task is not None
-    return evaluate(_task, params)
+    return evaluate_recipe(_task, params)
 
 
-class Processes:
+class ProcessWorkers:
     """``count`` processes on this machine, each with a copy of the task."""
 
-    def __init__(self, task: Task, count: int) -> None:
+    def __init__(self, task: SearchTask, count: int) -> None:
         self.slots = count
         # Not forked: LiteRT and NumPy have threads, which a fork would lose.
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(task,)
         )
-        self._running: dict[Future[Outcome], int] = {}
+        self._running: dict[Future[TrialOutcome], int] = {}
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
         self._running[self._pool.submit(_evaluate_here, dict(params))] = number
 
-    def wait(self) -> tuple[int, Outcome]:
+    def wait(self) -> tuple[int, TrialOutcome]:
         done, _ = wait_for(self._running, return_when=FIRST_COMPLETED)
         future = min(done, key=lambda f: self._running[f])
         number = self._running.pop(future)
@@ -106,10 +106,10 @@ class Processes:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Dask:
+class DaskWorkers:
     """The workers of the Dask scheduler at ``address``; each must have Arenite installed."""
 
-    def __init__(self, task: Task, address: str) -> None:
+    def __init__(self, task: SearchTask, address: str) -> None:
         try:
             import distributed
         except ImportError as error:
@@ -146,11 +146,11 @@ class Dask:
                 )
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
-        future = self._client.submit(evaluate, self._task, dict(params), pure=False)
+        future = self._client.submit(evaluate_recipe, self._task, dict(params), pure=False)
         self._numbers[str(future.key)] = number
         self._as_completed.add(future)
 
-    def wait(self) -> tuple[int, Outcome]:
+    def wait(self) -> tuple[int, TrialOutcome]:
         future = next(self._as_completed)
         number = self._numbers.pop(str(future.key))
         if future.status == "lost" or future.cancelled():
@@ -171,10 +171,10 @@ def _version_there() -> str:
     return version("arenite")
 
 
-def start_workers(task: Task, count: int, address: str | None) -> Workers:
+def start_workers(task: SearchTask, count: int, address: str | None) -> Workers:
     """Workers for ``task``: of a cluster, or ``count`` on this machine. Raises ``UsageError``."""
     if address is not None:
-        return Dask(task, address)
+        return DaskWorkers(task, address)
     if count < 1:
         raise UsageError(f"{count} workers cannot search.", "Give at least one.")
-    return InThisProcess(task) if count == 1 else Processes(task, count)
+    return LocalWorker(task) if count == 1 else ProcessWorkers(task, count)

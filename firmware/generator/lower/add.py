@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import (
     Expr,
     KernelCall,
@@ -149,7 +149,7 @@ def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str
 class AddOrSub(AddLike):
     """Two inputs of one shape can be added row by row."""
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         row_needs = elementwise_rows(graph, op, "ar_add_s8_row")
         return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.add_linear import AddLinear, SubLinear
 from arenite.firmware.generator.lower.add_sum import affine_sum
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
@@ -31,7 +31,7 @@ class _LinearDsp(Variant):
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         return self.portable.in_place(graph, op, target)
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = self.portable.rows(graph, op, target)
         return None if row_needs is None else replace(row_needs, function="ar_add_s8_dsp_row")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.affine_sum import AddScaling, AffineSum, solve_sum
 from arenite.firmware.generator.lower.add import AddLike, scaled_fields
 from arenite.firmware.generator.lower.base import LOWERINGS
@@ -47,6 +47,6 @@ class SumVariant(Variant):
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         return LOWERINGS[op.name].in_place(graph, op)
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = elementwise_rows(graph, op, self.sum_row)
         return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None

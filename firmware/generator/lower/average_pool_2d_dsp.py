@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
 from arenite.firmware.generator.lower.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
@@ -31,7 +31,7 @@ class AveragePool2DDsp(Variant):
             return False
         return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = LOWERINGS[op.name].rows(graph, op)
         return None if row_needs is None else replace(row_needs, sources=(_ROWS,))
 

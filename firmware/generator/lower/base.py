@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.target import Target
 
@@ -106,7 +106,7 @@ class LowerContext(ABC):
 
     @abstractmethod
     def state_ptr(self) -> Expr:
-        """Address of this op's accumulators, of the size that ``RowNeeds.state`` gave; ``NULL`` without."""
+        """Address of this op's accumulators, of the size that ``RowRequirements.state`` gave; ``NULL`` without."""
 
 
 class Lowering(ABC):
@@ -137,7 +137,7 @@ class Lowering(ABC):
         """Multiply-accumulates of one inference; 0 for operators without a matrix product."""
         return 0
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         """How the op runs row by row, with the parameters of its kernel; None where it cannot."""
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, refuse, register
 from arenite.firmware.generator.lower.rows import convolution_rows
 from arenite.firmware.generator.lower.spatial import BIAS_OF, check_convolution, convolution_fields, u8
@@ -34,7 +34,7 @@ class Conv2D(Lowering):
         _, k_h, k_w, k_c = graph.tensors[op.inputs[1]].shape
         return graph.tensors[op.outputs[0]].elements * k_h * k_w * k_c
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         return convolution_rows(graph, op, "ar_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:

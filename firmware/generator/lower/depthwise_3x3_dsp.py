@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.folded import FoldedLayer, fold_convolution
 from arenite.firmware.generator.lower.base import Expr, KernelCall, LowerContext
@@ -63,7 +63,7 @@ class Depthwise3x3Dsp(Variant):
         outputs = _PIXELS // op.options["stride_w"]
         return _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """A row alone makes its tables anew, and widens input rows that the row before has widened already."""
         row_needs = super().rows(graph, op, target)
         if row_needs is None:

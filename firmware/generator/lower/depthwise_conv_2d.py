@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, refuse, register
 from arenite.firmware.generator.lower.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.rows import convolution_rows
@@ -34,7 +34,7 @@ class DepthwiseConv2D(Lowering):
         _, k_h, k_w, _ = graph.tensors[op.inputs[1]].shape
         return graph.tensors[op.outputs[0]].elements * k_h * k_w
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         return convolution_rows(graph, op, "ar_depthwise_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:

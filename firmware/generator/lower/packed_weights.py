@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import NULL, Expr, KernelCall, LowerContext
 from arenite.firmware.generator.lower.redirect import RedirectedContext, lower_redirected, weights_of
 from arenite.firmware.generator.lower.variant import Variant, variant
@@ -59,7 +59,7 @@ class _Packed(Variant):
         w = graph.tensors[op.inputs[1]]
         return w.elements // w.shape[self.axis]
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         # A kernel of one row unpacks all weights for each: that takes less RAM, and no more flash.
         return super().rows(graph, op, target) if target.optimise != "flash" else None
 

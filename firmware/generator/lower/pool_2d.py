@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext, Lowering, register, u16
 from arenite.firmware.generator.lower.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.rows import accumulating_rows, pool_rows
@@ -20,7 +20,7 @@ class Pool2D(Lowering):
     def check(self, graph: Subgraph, op: Op) -> None:
         check_activations(op, graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]])
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         return pool_rows(graph, op, f"ar_{self.kernel}_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -65,7 +65,7 @@ class AveragePool2D(Pool2D):
     kernels = ("average_pool_2d_s16.c", "average_pool_2d_s8.c")
     kernel = "average_pool_2d"
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
         whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
         if whole and graph.tensors[op.outputs[0]].elements == inp.shape[3]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import LOWERINGS, KernelCall, LowerContext
 from arenite.firmware.generator.lower.rows import accumulating_rows, pool_rows
 from arenite.firmware.generator.lower.variant import Variant, variant
@@ -30,7 +30,7 @@ class _PoolMve(Variant):
         """The addresses of a window's rows."""
         return int(op.options["filter_height"]) * _ADDRESS
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = pool_rows(graph, op, f"ar_{self.kernel}_row")
         return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
 
@@ -56,7 +56,7 @@ class AveragePoolMve(_PoolMve):
         pixels = op.options["filter_height"] * op.options["filter_width"]
         return super().suits(graph, op, target) and pixels <= _MAX_PIXELS
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
         whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
         if not whole or graph.tensors[op.outputs[0]].elements != inp.shape[3]:

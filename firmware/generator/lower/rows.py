@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
+from arenite.converters.planner.streaming.needs import RowInput, RowRequirements
 from arenite.firmware.generator.quant import conv_padding
 
 #: Limits of the fields of ``ar_stage``.
@@ -48,7 +48,7 @@ def extra_instructions(out: Tensor, macs: int) -> int:
     return out.shape[1] * _ROW + round(macs * _WASTE * (places / width - 1))
 
 
-def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
     """For CONV_2D and DEPTHWISE_CONV_2D; None where the layer cannot run by rows."""
     inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     o = op.options
@@ -62,7 +62,7 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     # Kernels may take the whole image for one row where each output is made of one pixel.
     alone = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
     products = out.elements * (weights.shape[3] if op.name == "CONV_2D" else 1)
-    return RowNeeds(
+    return RowRequirements(
         function,
         (RowInput(0, k_h, stride, dilation, top),),
         row_alone=alone,
@@ -71,7 +71,7 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     )
 
 
-def pool_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
     """For the poolings; a window that moves."""
     inp, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], op.options
     taps, stride = o["filter_height"], o["stride_h"]
@@ -80,20 +80,20 @@ def pool_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
     _, top = conv_padding(o["padding"], inp.shape[1], taps, stride, 1)
     if max(taps, stride, top) > _MAX_UINT8:
         return None
-    return RowNeeds(function, (RowInput(0, taps, stride, 1, top),), extra=extra_instructions(out, 0))
+    return RowRequirements(function, (RowInput(0, taps, stride, 1, top),), extra=extra_instructions(out, 0))
 
 
-def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
     """For a mean over the whole image, with one 32-bit sum per channel."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if not streamable_image(inp, out) or out.elements != inp.shape[3]:
         return None
-    return RowNeeds(
+    return RowRequirements(
         function, (RowInput(0),), accumulates=True, state=4 * inp.shape[3], extra=inp.shape[1] * _ROW
     )
 
 
-def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
+def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
     """For operators whose inputs are constants, or have the output's shape."""
     out = graph.tensors[op.outputs[0]]
     computed = [
@@ -103,6 +103,6 @@ def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowNeeds | None:
         return None
     if any(t.shape != out.shape for _, t in computed):
         return None
-    return RowNeeds(
+    return RowRequirements(
         function, tuple(RowInput(p) for p, _ in computed), row_alone=True, extra=extra_instructions(out, 0)
     )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import (
     NULL,
     KernelCall,
@@ -84,7 +84,7 @@ class Unary(Lowering):
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
-    def rows(self, graph: Subgraph, op: Op) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         return elementwise_rows(graph, op, "ar_map_8_row")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import LOWERINGS, Expr, KernelCall, LowerContext, StructArray
 from arenite.firmware.generator.lower.redirect import RedirectedContext, lower_redirected, weights_of
 from arenite.firmware.generator.lower.rows import one_row
@@ -61,7 +61,7 @@ class _Unpacked(Variant):
             return LOWERINGS[op.name].in_place(graph, op)
         return kernel.in_place(graph, op, target)
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """As the kernel does, but that the weights are made whole for each row: others use the memory in between."""
         chosen = _unpacked_kernel(graph, op, target)
         if chosen.kernel is None:

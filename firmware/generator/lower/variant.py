@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from arenite.firmware.generator.lower.base import KernelCall, LowerContext
 from arenite.firmware.generator.lower.rows import convolution_rows, one_row
 from arenite.firmware.generator.target import Target
@@ -39,7 +39,7 @@ class Variant(ABC):
         """(input position, output position) pairs for which the output may overwrite the input exactly."""
         return ()
 
-    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowNeeds | None:
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """How the op runs row by row, with the parameters that ``lower`` gives; None where it cannot. Where the needs
         say ``row_alone``, ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
         column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)

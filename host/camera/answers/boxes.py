@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from arenite.converters.processing.post_plan_boxes import BoxesPlan
 from arenite.host.camera.answers.base import Answer, Box
-from arenite.host.camera.answers.compiled import Call
+from arenite.host.camera.answers.compiled import PreparedCall
 from arenite.host.camera.answers.places import FrameMapping
 from arenite.host.camera.answers.scores import key_to_real
 
@@ -16,7 +16,9 @@ _NONE = Answer("boxes")
 _BOX = struct.Struct("<iiiiiHH")
 
 
-def boxes_reader(plan: BoxesPlan, labels: tuple[str, ...], call: Call) -> Callable[[FrameMapping], Answer]:
+def boxes_reader(
+    plan: BoxesPlan, labels: tuple[str, ...], call: PreparedCall
+) -> Callable[[FrameMapping], Answer]:
     real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
     function, arguments, kept, points = call.function, call.arguments, call.found, call.points

@@ -8,13 +8,13 @@ from typing import Any
 
 from arenite.converters.processing.post_plan import TopKPlan
 from arenite.host.camera.answers.base import Answer, Class
-from arenite.host.camera.answers.compiled import Call
+from arenite.host.camera.answers.compiled import PreparedCall
 from arenite.host.camera.answers.scores import key_to_real
 from arenite.host.camera.runtimes.base import TensorMemory
 
 
 def classes_reader(
-    plan: TopKPlan, memory: TensorMemory, labels: tuple[str, ...], call: Call
+    plan: TopKPlan, memory: TensorMemory, labels: tuple[str, ...], call: PreparedCall
 ) -> Callable[[Any], Answer]:
     if plan.values is not None:
         real = key_to_real("int32", 1.0 / 65536, 0, False)

@@ -6,23 +6,23 @@ import ctypes
 from typing import Any
 
 from arenite.converters.processing import native
-from arenite.converters.processing.compiled_post import Call, prepared
+from arenite.converters.processing.compiled_post import PreparedCall, prepare_call
 from arenite.converters.processing.post_plan import MsePlan, PostPlan, TopKPlan
 from arenite.host.camera.runtimes.base import TensorSlot
 
-__all__ = ["Call", "call_for"]
+__all__ = ["PreparedCall", "call_for"]
 
 
-def call_for(plan: PostPlan, slot: TensorSlot) -> Call:
+def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
     """Reads the tensors where the runtime keeps them; its buffers are filled anew by each call."""
     library = native.library()
     if library is None:
         return _reference_call(plan, slot)
     inputs, outputs = ([memory.address for memory in side] for side in (slot.inputs, slot.outputs))
-    return prepared(library, plan, inputs, outputs)
+    return prepare_call(library, plan, inputs, outputs)
 
 
-def _reference_call(plan: PostPlan, slot: TensorSlot) -> Call:
+def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
     """The same buffers, filled by the reference."""
     from arenite.converters.processing import post_structs as structs
     from arenite.converters.processing.post import postprocess
@@ -35,7 +35,7 @@ def _reference_call(plan: PostPlan, slot: TensorSlot) -> Call:
         )
 
     if isinstance(plan, MsePlan):
-        return Call(answer, ())
+        return PreparedCall(answer, ())
     if isinstance(plan, TopKPlan):
         return _classes((structs.ScoredStruct * plan.step.k)(), answer)
     if isinstance(plan, BoxesPlan):
@@ -46,17 +46,17 @@ def _reference_call(plan: PostPlan, slot: TensorSlot) -> Call:
     return _spread((ctypes.c_int32 * (3 * plan.count))(), answer)
 
 
-def _classes(buffer: Any, answer: Any) -> Call:
+def _classes(buffer: Any, answer: Any) -> PreparedCall:
     def run() -> int:
         result = answer()
         for k, each in enumerate(result):
             buffer[k].key, buffer[k].index = each.key, each.index
         return len(result)
 
-    return Call(run, (), buffer)
+    return PreparedCall(run, (), buffer)
 
 
-def _boxes(buffer: Any, points: Any, answer: Any) -> Call:
+def _boxes(buffer: Any, points: Any, answer: Any) -> PreparedCall:
     names = ("top", "left", "bottom", "right", "key", "index", "anchor")
 
     def run() -> int:
@@ -68,12 +68,12 @@ def _boxes(buffer: Any, points: Any, answer: Any) -> Call:
             points[k * row : (k + 1) * row] = box.points
         return len(result)
 
-    return Call(run, (), buffer, points)
+    return PreparedCall(run, (), buffer, points)
 
 
-def _spread(buffer: Any, answer: Any) -> Call:
+def _spread(buffer: Any, answer: Any) -> PreparedCall:
     def run() -> None:
         result = answer().reshape(-1)
         buffer[: len(result)] = result.tolist()
 
-    return Call(run, (), buffer)
+    return PreparedCall(run, (), buffer)

@@ -11,7 +11,7 @@ import numpy as np
 
 from arenite.converters.processing.post_plan_spread import MaskPlan, PointsPlan
 from arenite.host.camera.answers.base import Answer
-from arenite.host.camera.answers.compiled import Call
+from arenite.host.camera.answers.compiled import PreparedCall
 from arenite.host.camera.answers.places import FrameMapping
 from arenite.host.camera.answers.scores import sigmoid
 from arenite.host.camera.runtimes.base import TensorMemory
@@ -26,7 +26,7 @@ _CTYPES: dict[str, Any] = {
 
 
 def points_reader(
-    plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: Call
+    plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
     """``score`` of the answer: that there is anything that has the points, else that of the points on average."""
     function, arguments, kept = call.function, call.arguments, call.found
@@ -68,7 +68,7 @@ def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[
     return present
 
 
-def mask_reader(plan: MaskPlan, call: Call) -> Callable[[FrameMapping], Answer]:
+def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], Answer]:
     function, arguments, kept = call.function, call.arguments, call.found
     view = np.frombuffer(kept, np.uint8).reshape(plan.shape)
 

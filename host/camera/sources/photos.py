@@ -144,9 +144,9 @@ def _photographs() -> list[np.ndarray]:
     """uint8 [height, width, 3] each. Raises ``ToolError`` without network, ``UsageError`` without a decoder."""
     from arenite.host.camera.sources.decode import decode_picture
     from arenite.models.manifest import manifest
-    from arenite.models.members import members
+    from arenite.models.members import package_members
 
-    files = members(manifest().pictures["photos"], "pictures")
+    files = package_members(manifest().pictures["photos"], "pictures")
     made = [
         decode_picture(data, "rgb", path)
         for data, path in zip(files, manifest().pictures["photos"].paths, strict=True)

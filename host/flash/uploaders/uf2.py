@@ -12,13 +12,13 @@ from arenite.host.flash.drives import Drive, drive_at, find_drives, put, wait_go
 from arenite.host.flash.image import Program, Segment, read_program
 from arenite.host.flash.uf2 import make_uf2
 from arenite.host.flash.upload import Upload
-from arenite.profiles.attached import Uf2
+from arenite.profiles.attached import Uf2Bootloader
 
 INFO = "INFO_UF2.TXT"
 COMES_S, GOES_S = 10.0, 30.0
 
 
-def _facts(upload: Upload) -> Uf2:
+def _facts(upload: Upload) -> Uf2Bootloader:
     if upload.board.targets.uf2 is None:
         raise UsageError(f"{upload.board.name} has no UF2 bootloader.", "Choose another --tool.")
     return upload.board.targets.uf2
@@ -72,7 +72,7 @@ class Uf2Uploader:
     def _chosen(self, upload: Upload) -> Path | None:
         return Path(upload.port) if upload.port and Path(upload.port).is_dir() else None
 
-    def _find(self, upload: Upload, facts: Uf2) -> Drive:
+    def _find(self, upload: Upload, facts: Uf2Bootloader) -> Drive:
         chosen = self._chosen(upload)
         if chosen is not None:
             named = drive_at(chosen, INFO, upload.root)
@@ -99,7 +99,7 @@ class Uf2Uploader:
             " udisksctl mount -b /dev/disk/by-label/LABEL.",
         )
 
-    def _check(self, upload: Upload, drive: Drive, facts: Uf2) -> None:
+    def _check(self, upload: Upload, drive: Drive, facts: Uf2Bootloader) -> None:
         if not _is_of(drive, facts):
             raise DeviceError(
                 f"The drive {drive.folder} is of a '{drive.facts.get('board-id', '?')}'"
@@ -108,7 +108,7 @@ class Uf2Uploader:
             )
 
 
-def _is_of(drive: Drive, facts: Uf2) -> bool:
+def _is_of(drive: Drive, facts: Uf2Bootloader) -> bool:
     return drive.facts.get("board-id", "").lower() in [name.lower() for name in facts.boards]
 
 

@@ -59,39 +59,39 @@ def moved(x, dy, dx):
 class Report(keras.callbacks.Callback):
     """Tells how far the training is, a few times a second."""
 
-    def __init__(self, total, talk):
+    def __init__(self, total, stream):
         super().__init__()
-        self.done, self.total, self.talk, self.next = 0, total, talk, 0.0
+        self.done, self.total, self.stream, self.next = 0, total, stream, 0.0
 
     def on_train_batch_end(self, batch, logs=None):
         self.done += 1
         if time.monotonic() >= self.next or self.done == self.total:
             self.next = time.monotonic() + 0.3
-            told = {"done": self.done, "total": self.total, "loss": float((logs or {}).get("loss", 0.0))}
-            print(json.dumps(told), file=self.talk, flush=True)
+            status = {"done": self.done, "total": self.total, "loss": float((logs or {}).get("loss", 0.0))}
+            print(json.dumps(status), file=self.stream, flush=True)
 
 
 def weights_of(model, network):
     """{layer/part: array} for the layers that have weights: kernel and bias, or kernel, gamma, beta, mean, variance."""
-    found = {}
+    layer_parts = {}
     for layer in network["layers"]:
         if layer["kind"] not in ("conv", "depthwise", "dense"):
             continue
         name = layer["name"]
         parts = model.get_layer(name).get_weights()
-        found[f"{name}/kernel"] = parts[0]
+        layer_parts[f"{name}/kernel"] = parts[0]
         if layer["normalise"]:
             normal = model.get_layer(name + "_bn").get_weights()
-            found |= {
+            layer_parts |= {
                 f"{name}/{k}": v for k, v in zip(("gamma", "beta", "mean", "variance"), normal, strict=True)
             }
         else:
-            found[f"{name}/bias"] = parts[1]
-    return found
+            layer_parts[f"{name}/bias"] = parts[1]
+    return layer_parts
 
 
 def main(folder):
-    talk = os.fdopen(os.dup(1), "w")
+    stream = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
     job = json.loads((folder / "job.json").read_text("utf-8"))
     keras.utils.set_random_seed(job["seed"])
@@ -108,7 +108,7 @@ def main(folder):
     )
     model.compile(keras.optimizers.Adam(rate), loss=losses.of_task(job["task"]))
     started = time.monotonic()
-    model.fit(batches, epochs=job["epochs"], verbose=0, callbacks=[Report(total, talk)], shuffle=False)
+    model.fit(batches, epochs=job["epochs"], verbose=0, callbacks=[Report(total, stream)], shuffle=False)
     seconds = time.monotonic() - started
     predictions = model.predict(x_test, batch_size=256, verbose=0)
     predictions = predictions if isinstance(predictions, list) else [predictions]

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from arenite.converters.importers.environments import environment
-from arenite.converters.importers.frameworks import Framework
-from arenite.converters.importers.locks import locked
+from arenite.converters.importers.frameworks import FrameworkProcess
+from arenite.converters.importers.locks import file_lock
 from arenite.converters.importers.runs import run_litert
-from arenite.converters.importers.sources import Imported
+from arenite.converters.importers.sources import ImportedModel
 from arenite.errors import AreniteError
 
 MAKERS = Path(__file__).parent / "makers"
 
 #: Name of a result to what the importer gave or raised.
-Results = dict[str, Imported | AreniteError]
+Results = dict[str, ImportedModel | AreniteError]
 
 
 class Made:
@@ -29,9 +29,9 @@ class Made:
     def __init__(self, folder: Path, results: Results) -> None:
         self.folder, self.results = folder, results
 
-    def imported(self, name: str) -> Imported:
+    def imported(self, name: str) -> ImportedModel:
         result = self.results[name]
-        assert isinstance(result, Imported), result
+        assert isinstance(result, ImportedModel), result
         return result
 
     def refused(self, name: str, kind: type[AreniteError], *said: str) -> None:
@@ -61,7 +61,7 @@ class Made:
 def once(
     name: str,
     factory: pytest.TempPathFactory,
-    jobs: Callable[[Framework, Path], dict[str, Callable[[], Imported]]],
+    jobs: Callable[[FrameworkProcess, Path], dict[str, Callable[[], ImportedModel]]],
 ) -> Made:
     """Make the models of environment ``name``, then run each job; the first worker does it for all."""
     shared = (
@@ -70,12 +70,12 @@ def once(
         else factory.getbasetemp()
     )
     folder, store = shared / f"models-{name}", shared / f"results-{name}.pickle"
-    with locked(shared / f"{name}.lock"):
+    with file_lock(shared / f"{name}.lock"):
         if not store.exists():
             folder.mkdir()
             environment(name).run(MAKERS / f"make_{name}.py", str(folder), timeout=900)
             results: dict[str, Any] = {}
-            with Framework(name, progress=False) as framework:
+            with FrameworkProcess(name, progress=False) as framework:
                 for job, run in jobs(framework, folder).items():
                     try:
                         results[job] = run()

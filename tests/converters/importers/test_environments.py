@@ -12,18 +12,18 @@ import pytest
 from arenite.converters.importers import environments
 from arenite.converters.importers.environments import (
     Environment,
-    Spec,
+    EnvironmentSpec,
     directory,
     environment,
     make,
     specs,
     versions,
 )
-from arenite.converters.importers.locks import locked
+from arenite.converters.importers.locks import file_lock
 from arenite.errors import ToolError, UsageError
 
 #: Small, of pure Python, and not in Arenite's own environment's dependencies by that version.
-_SMALL = Spec("small", ("six",), ("six==1.16.0",))
+_SMALL = EnvironmentSpec("small", ("six",), ("six==1.16.0",))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption
 
 def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    spec = Spec("wrong", ("x",), ("arenite-has-no-such-package==1.0",))
+    spec = EnvironmentSpec("wrong", ("x",), ("arenite-has-no-such-package==1.0",))
     with pytest.raises(ToolError, match="Could not make the environment 'wrong'") as caught:
         make(spec, progress=False)
     assert "arenite-has-no-such-package" in caught.value.problem
@@ -81,12 +81,12 @@ def test_an_index_that_cannot_be_reached(cache: Path, monkeypatch: pytest.Monkey
     for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ToolError, match="cannot be reached"):
-        make(Spec("far", ("x",), ("arenite-has-no-such-package",)), progress=False)
+        make(EnvironmentSpec("far", ("x",), ("arenite-has-no-such-package",)), progress=False)
 
 
 def test_no_room(cache: Path) -> None:
     with pytest.raises(ToolError, match="MB free"):
-        make(Spec("huge", ("x",), ("six",), disk_mb=10**12), progress=False)
+        make(EnvironmentSpec("huge", ("x",), ("six",), disk_mb=10**12), progress=False)
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_this_python_is_used_where_it_has_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(environments._specs(), "here", Spec("here", ("numpy", "json"), ("numpy",)))
+    monkeypatch.setitem(environments._specs(), "here", EnvironmentSpec("here", ("numpy", "json"), ("numpy",)))
     assert environment("here") == Environment("here", Path(sys.executable), own=False)
 
 
@@ -108,8 +108,8 @@ def test_an_unknown_environment() -> None:
 
 
 def test_a_key_for_each_set_of_packages() -> None:
-    assert _SMALL.key != Spec("small", ("six",), ("six==1.17.0",)).key
-    assert _SMALL.key == Spec("other name", (), ("six==1.16.0",)).key
+    assert _SMALL.key != EnvironmentSpec("small", ("six",), ("six==1.17.0",)).key
+    assert _SMALL.key == EnvironmentSpec("other name", (), ("six==1.16.0",)).key
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_lock_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
         waited.append(True)
         holder.kill()
 
-    with locked(lock, waiting):
+    with file_lock(lock, waiting):
         assert waited == [True]
     holder.wait()
     holder.stdout.close()

@@ -9,7 +9,7 @@ import pytest
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
-from arenite.converters.importers.layout import without_transposes
+from arenite.converters.importers.layout import remove_transposes
 from arenite.converters.importers.runs import random_inputs, run_litert
 from tests.converters.small_models import Net, conv_net
 
@@ -43,7 +43,7 @@ class Floats(Net):
 
 def check(model: Model, left: list[str]) -> None:
     """``left`` are the operators that remain, and the outputs stay the same but for the order of sums."""
-    made, notes = without_transposes(model)
+    made, notes = remove_transposes(model)
     assert [op.name for op in made.main.ops] == left
     assert bool(notes) == (made is not model)
     samples = random_inputs(model)
@@ -106,5 +106,5 @@ def test_a_layer_over_rows_is_left_alone() -> None:
 
 def test_a_model_without_transposes_is_left_alone() -> None:
     model = conv_net()
-    made, notes = without_transposes(model)
+    made, notes = remove_transposes(model)
     assert made is model and notes == ()

@@ -11,11 +11,11 @@ from ai_edge_litert import schema_py_generated as schema
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
-from arenite.converters.importers.modernise import (
+from arenite.converters.importers.modernize import (
     has_float16,
+    has_quantized_operators,
     has_stored_weights,
-    is_quantised,
-    modernise,
+    modernize,
     to_float32,
 )
 from arenite.converters.importers.runs import random_inputs, run_litert
@@ -56,7 +56,7 @@ def as_old_converters_wrote(model: Model) -> bytes:
 
 def test_an_old_file_gets_codes_and_a_signature_and_keeps_its_values() -> None:
     old = as_old_converters_wrote(conv_net())
-    new = modernise(old)
+    new = modernize(old)
     table = schema.Model.GetRootAs(new, 0)
     codes = [table.OperatorCodes(i) for i in range(table.OperatorCodesLength())]
     assert all(c.BuiltinCode() == c.DeprecatedBuiltinCode() for c in codes)
@@ -68,8 +68,8 @@ def test_an_old_file_gets_codes_and_a_signature_and_keeps_its_values() -> None:
 
 
 def test_modernising_twice_changes_nothing() -> None:
-    new = modernise(as_old_converters_wrote(conv_net()))
-    assert modernise(new) == new
+    new = modernize(as_old_converters_wrote(conv_net()))
+    assert modernize(new) == new
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_modernising_twice_changes_nothing() -> None:
 def test_what_is_stored_is_recognised(stored: str, known: tuple[bool, bool]) -> None:
     model = float_net(stored)
     assert (has_float16(model), has_stored_weights(model)) == known
-    assert not is_quantised(model)
+    assert not has_quantized_operators(model)
 
 
 def test_an_int8_model_is_quantised() -> None:
-    assert is_quantised(conv_net())
+    assert has_quantized_operators(conv_net())
     assert not has_stored_weights(conv_net())
 
 
@@ -119,4 +119,4 @@ def test_a_float_model_stays_as_it_is() -> None:
 
 def test_repairs_do_not_stand_in_the_way() -> None:
     model = replace(conv_net(), repairs=("Something was mended.",))
-    assert modernise(to_flatbuffer(model)) == to_flatbuffer(conv_net())
+    assert modernize(to_flatbuffer(model)) == to_flatbuffer(conv_net())

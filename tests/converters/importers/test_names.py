@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from arenite.converters.graph import Model
-from arenite.converters.importers.names import readable
+from arenite.converters.importers.names import shorten_tensor_names
 from tests.converters.small_models import conv_net
 
 
@@ -31,18 +31,20 @@ def named(model: Model, names: dict[int, str]) -> Model:
 def test_a_layer_is_called_as_its_author_did_or_after_its_operator(before: str, after: str) -> None:
     model = conv_net()
     made = model.main.ops[0].outputs[0]
-    assert readable(named(model, {made: before})).main.tensors[made].name == after
+    assert shorten_tensor_names(named(model, {made: before})).main.tensors[made].name == after
 
 
 def test_every_name_is_unique_and_layers_come_before_constants() -> None:
     model = conv_net()
     g = model.main
     first, weights = g.ops[0].outputs[0], g.ops[0].inputs[1]
-    same = readable(named(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs}))
+    same = shorten_tensor_names(
+        named(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs})
+    )
     names = [t.name for t in same.main.tensors]
     assert len(set(names)) == len(names)
     assert names[g.outputs[0]] == "block/x"  # outputs keep theirs
-    shared = readable(named(model, {first: "block/conv", weights: "block/conv"}))
+    shared = shorten_tensor_names(named(model, {first: "block/conv", weights: "block/conv"}))
     assert shared.main.tensors[first].name == "block/conv"
     assert shared.main.tensors[weights].name == f"block/conv_{weights}"
-    assert readable(shared) == shared
+    assert shorten_tensor_names(shared) == shared

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.frameworks import FrameworkProcess
 from arenite.converters.importers.sources import ImportOptions
 from arenite.converters.importers.tflite import parse
 from arenite.errors import ModelError, UsageError
@@ -18,7 +18,7 @@ _LAST = (0, 2, 3, 1)
 _PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantised")
 
 
-def _jobs(framework: Framework, folder: Path) -> dict:
+def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None):
         return lambda: framework.convert(str(folder / name), "onnx", None, options)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph import Model
-from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.frameworks import FrameworkProcess
 from arenite.converters.importers.sources import ImportOptions
 from arenite.converters.importers.tflite import parse
 from arenite.errors import ModelError, UsageError
@@ -20,7 +20,7 @@ _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
 _ROUNDING = 2e-6
 
 
-def _jobs(framework: Framework, folder: Path) -> dict:
+def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None, inputs=None):
         return lambda: framework.convert(str(folder / name), _KINDS[(folder / name).suffix], inputs, options)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.importers.frameworks import Framework
+from arenite.converters.importers.frameworks import FrameworkProcess
 from arenite.converters.importers.sources import ImportOptions, source_kind
 from arenite.converters.importers.tflite import parse
 from arenite.errors import ModelError, UsageError
@@ -16,7 +16,7 @@ from tests.converters.importers.framework_results import MAKERS, Made, once
 _LAST = (0, 2, 3, 1)
 
 
-def _jobs(framework: Framework, folder: Path) -> dict:
+def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(source: str, options: ImportOptions | None = None):
         program = source.endswith(".pt2")
         kind = "torch-export" if program else "torch-factory"

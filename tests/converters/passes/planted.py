@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.converters.graph import Model, Quantization, Subgraph
 from arenite.converters.image import to_flatbuffer
-from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.quant import SAME, VALID, conv_padding
 from arenite.host.bench.reference import Reference
 from tests.fuzz.builder import GraphBuilder, f32
@@ -36,7 +36,7 @@ class Planter:
     def width(self, x: int) -> float:
         """How many values the widest channel of ``x`` takes, so that scales can keep a network lively."""
         b = self.b
-        known = analyse(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
+        known = analyze_intervals(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
         return float(max((known.high - known.low).max(), 8))
 
     def weights(self, shape: tuple[int, ...], axis: int, channels: int) -> tuple[np.ndarray, Quantization]:

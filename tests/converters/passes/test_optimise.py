@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arenite.converters.passes.constant_channels import constant_channels
-from arenite.converters.passes.optimise import optimise
+from arenite.converters.passes.optimise import run_passes
 from arenite.firmware.generator.needs import check_supported
 from tests.converters.passes.layers import conv, quant
 from tests.converters.passes.planted import assert_same, planted_model
@@ -24,7 +24,7 @@ def test_passes_build_on_each_other() -> None:
     b.op("RELU", [y], [z], version=2)
     conv(b, z, [[[[1, 3]]]], [4])
     model = b.build()
-    small, reports = optimise(model)
+    small, reports = run_passes(model)
     assert [r.name for r in reports] == ["fused activations", "constant channels"]
     assert [small.main.tensors[op.outputs[0]].shape[3] for op in small.main.ops] == [1, 1]
     assert reports[1].to_json() == {
@@ -59,14 +59,14 @@ def test_a_model_with_nothing_to_do_is_returned_itself() -> None:
     b = GraphBuilder()
     conv(b, b.input((1, 4, 4, 1), "int8", quant(0)), [[[[1]]]], [0])
     model = b.build()
-    assert optimise(model) == (model, ())
+    assert run_passes(model) == (model, ())
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
     """Whatever stands around them; state and float models included."""
     model = random_model(43, seed, sorted(load_all()), 10)
-    small, reports = optimise(model)
+    small, reports = run_passes(model)
     if reports:
         check_supported(small)
         assert_same(model, small, seed, runs=2)
@@ -74,8 +74,8 @@ def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_optimising_twice_changes_nothing_more(seed: int) -> None:
-    small, _ = optimise(planted_model([44, seed]))
-    assert optimise(small) == (small, ())
+    small, _ = run_passes(planted_model([44, seed]))
+    assert run_passes(small) == (small, ())
 
 
 def test_the_engine_runs_what_passes_leave() -> None:

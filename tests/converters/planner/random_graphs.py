@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner import OpNeeds
+from arenite.converters.planner import OpRequirements
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Case:
     """Everything that ``plan`` and ``check`` ask for."""
 
     graph: Subgraph
-    needs: tuple[OpNeeds, ...]
+    needs: tuple[OpRequirements, ...]
     persistent: dict[str, int]
     folded: frozenset[int] = frozenset()
 
@@ -28,7 +28,7 @@ class GraphBuilder:
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
-        self.needs: list[OpNeeds] = []
+        self.needs: list[OpRequirements] = []
         self.inputs: list[int] = []
         self.persistent: dict[str, int] = {}
 
@@ -50,13 +50,13 @@ class GraphBuilder:
         sizes: tuple[int, ...] | list[int],
         *,
         name: str = "CONV_2D",
-        needs: OpNeeds | None = None,
+        needs: OpRequirements | None = None,
         options: Mapping[str, object] | None = None,
         dtype: str = "int8",
     ) -> tuple[int, ...]:
         outputs = tuple(self.tensor(size, dtype=dtype) for size in sizes)
         self.ops.append(Op(len(self.ops), name, tuple(inputs), outputs, options or {}))
-        self.needs.append(needs or OpNeeds())
+        self.needs.append(needs or OpRequirements())
         return outputs
 
     def handle(self, name: str, size: int) -> int:
@@ -91,30 +91,34 @@ def cases(draw: st.DrawFn, max_ops: int = 10, plain: bool = False) -> Case:
         scratch = draw(st.sampled_from([0, 0, 0, 24, 100]))
         if kind == "view":
             source = draw(recent)
-            live += b.op([source], [b.tensors[source].nbytes], name="RESHAPE", needs=OpNeeds(alias=((0, 0),)))
+            live += b.op(
+                [source], [b.tensors[source].nbytes], name="RESHAPE", needs=OpRequirements(alias=((0, 0),))
+            )
         elif kind == "elementwise":
             sources = draw(st.lists(recent, min_size=1, max_size=2))
             size = b.tensors[sources[0]].nbytes
             size = draw(st.sampled_from([size, size, size // 2, size + 16]))
             allowed = draw(st.lists(st.sampled_from(range(len(sources))), unique=True))
-            needs = OpNeeds(scratch, in_place=tuple((p, 0) for p in allowed))
+            needs = OpRequirements(scratch, in_place=tuple((p, 0) for p in allowed))
             live += b.op(sources, [size], name="ADD", needs=needs)
         elif kind == "split":
             source = draw(recent)
             pairs = draw(st.sampled_from([(), ((0, 0),), ((0, 1),), ((0, 0), (0, 1))]))
             live += b.op(
-                [source], draw(st.lists(sizes, min_size=2, max_size=3)), needs=OpNeeds(0, in_place=pairs)
+                [source],
+                draw(st.lists(sizes, min_size=2, max_size=3)),
+                needs=OpRequirements(0, in_place=pairs),
             )
         elif kind == "read":
             handle = draw(st.sampled_from(handles))
             size = b.persistent[f"/v{handles.index(handle)}"]
-            needs = OpNeeds(alias=draw(st.sampled_from([(), ((0, 0),)])))
+            needs = OpRequirements(alias=draw(st.sampled_from([(), ((0, 0),)])))
             live += b.op([handle], [size], name="READ_VARIABLE", needs=needs)
         elif kind == "assign":
             b.op([draw(st.sampled_from(handles)), draw(recent)], [], name="ASSIGN_VARIABLE")
         else:
             sources = draw(st.lists(recent, min_size=1, max_size=3))
-            live += b.op([*sources, -1], [draw(sizes)], needs=OpNeeds(scratch))
+            live += b.op([*sources, -1], [draw(sizes)], needs=OpRequirements(scratch))
     produced = [t for op in b.ops for t in op.outputs if b.tensors[t].dtype != "resource"] or b.inputs
     outputs = {produced[-1], *draw(st.lists(st.sampled_from(produced), max_size=2))}
     if not plain and draw(st.integers(0, 5)) == 0:

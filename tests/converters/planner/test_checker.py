@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
+from arenite.converters.planner import OpRequirements, Plan, check, find_violations, plan
 from arenite.errors import PlanError
 from tests.converters.planner.machine import apart, outcome, reference
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
@@ -83,9 +83,11 @@ def example() -> Case:
     x = b.input(64)  # tensor 0
     state = b.tensor(32, variable=True)  # 1
     handle = b.handle("v", 48)  # operator 0, tensor 2
-    (a,) = b.op([x, state], [160], needs=OpNeeds(scratch=40))  # operator 1, tensor 3
-    (view,) = b.op([a], [160], name="RESHAPE", needs=OpNeeds(alias=((0, 0),)))  # operator 2, tensor 4
-    (act,) = b.op([view], [160], name="RELU", needs=OpNeeds(in_place=((0, 0),)))  # operator 3, tensor 5
+    (a,) = b.op([x, state], [160], needs=OpRequirements(scratch=40))  # operator 1, tensor 3
+    (view,) = b.op([a], [160], name="RESHAPE", needs=OpRequirements(alias=((0, 0),)))  # operator 2, tensor 4
+    (act,) = b.op(
+        [view], [160], name="RELU", needs=OpRequirements(in_place=((0, 0),))
+    )  # operator 3, tensor 5
     (old,) = b.op([handle], [48], name="READ_VARIABLE")  # operator 4, tensor 6
     y, z = b.op([act, old], [96, 80])  # operator 5, tensors 7 and 8
     b.op([handle, old], [], name="ASSIGN_VARIABLE")  # operator 6
@@ -195,7 +197,7 @@ def test_initialisation_stays_before_and_after_what_touches_state() -> None:
 def test_a_variable_that_is_read_in_place_may_not_change_before_the_last_reader() -> None:
     b = GraphBuilder()
     x, handle = b.input(16), b.handle("v", 16)
-    (old,) = b.op([handle], [16], name="READ_VARIABLE", needs=OpNeeds(alias=((0, 0),)))
+    (old,) = b.op([handle], [16], name="READ_VARIABLE", needs=OpRequirements(alias=((0, 0),)))
     (y,) = b.op([old], [16])
     b.op([handle, x], [], name="ASSIGN_VARIABLE")
     case = b.case([y])
@@ -223,18 +225,18 @@ def test_only_the_first_sentences_are_in_the_error() -> None:
 def test_an_in_place_operator_must_allow_every_position_it_reads() -> None:
     b = GraphBuilder()
     x = b.input(32)
-    (y,) = b.op([x, x], [32], name="ADD", needs=OpNeeds(in_place=((0, 0), (1, 0))))
+    (y,) = b.op([x, x], [32], name="ADD", needs=OpRequirements(in_place=((0, 0), (1, 0))))
     case = b.case([y])
     together = made(case)
     assert together.arena_bytes == 32 and violations(case, together) == []
-    only_first = replace(case, needs=(OpNeeds(in_place=((0, 0),)),))
+    only_first = replace(case, needs=(OpRequirements(in_place=((0, 0),)),))
     assert "does not work in place there" in violations(only_first, together)[0]
 
 
 def test_a_larger_output_may_not_grow_over_its_input() -> None:
     b = GraphBuilder()
     x = b.input(32)
-    (y,) = b.op([x], [48], name="RELU", needs=OpNeeds(in_place=((0, 0),)))
+    (y,) = b.op([x], [48], name="RELU", needs=OpRequirements(in_place=((0, 0),)))
     case = b.case([y])
     wrong = replace(made(case), offsets={x: 0, y: 0})
     assert "the output is larger" in violations(case, wrong)[0]
@@ -243,7 +245,7 @@ def test_a_larger_output_may_not_grow_over_its_input() -> None:
 def test_a_variable_is_never_shared() -> None:
     b = GraphBuilder()
     state = b.tensor(32, variable=True)
-    (y,) = b.op([state], [32], name="RELU", needs=OpNeeds(in_place=((0, 0),), alias=((0, 0),)))
+    (y,) = b.op([state], [32], name="RELU", needs=OpRequirements(in_place=((0, 0),), alias=((0, 0),)))
     case = b.case([y])
     assert made(case).arena_bytes == 64
     wrong = replace(made(case), offsets={state: 0, y: 0})

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.planner import OpNeeds, Plan, check, find_violations, plan
-from arenite.converters.planner.lifetimes import analyse, lifetimes
+from arenite.converters.planner import OpRequirements, Plan, check, find_violations, plan
+from arenite.converters.planner.lifetimes import arena_requirements, lifetimes
 from arenite.errors import PlanError
 from tests.converters.planner.brute_force import live_sum, orders, smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
-VIEW = OpNeeds(alias=((0, 0),))
-IN_PLACE = OpNeeds(in_place=((0, 0),))
+VIEW = OpRequirements(alias=((0, 0),))
+IN_PLACE = OpRequirements(in_place=((0, 0),))
 
 
 def planned(case: Case, **options: object) -> Plan:
@@ -57,7 +57,7 @@ def test_switches_and_small_budgets_still_give_right_plans(
 @given(cases(max_ops=5, plain=True))
 def test_no_order_and_no_offsets_are_better(case: Case) -> None:
     made = planned(case)
-    demand = analyse(case.graph, case.needs, alignment=16)
+    demand = arena_requirements(case.graph, case.needs, alignment=16)
     peaks = {}
     for order in orders(case.graph):
         buffers, _ = lifetimes(demand, order)
@@ -71,7 +71,7 @@ def test_no_order_and_no_offsets_are_better(case: Case) -> None:
         assert made.arena_bytes == made.lower_bound == smallest_arena(buffers, 16)
 
 
-def chain(sizes: list[int], needs: OpNeeds) -> Case:
+def chain(sizes: list[int], needs: OpRequirements) -> Case:
     b = GraphBuilder()
     last = b.input(sizes[0])
     for size in sizes[1:]:
@@ -80,7 +80,7 @@ def chain(sizes: list[int], needs: OpNeeds) -> Case:
 
 
 def test_a_chain_needs_its_largest_neighbours() -> None:
-    made = planned(chain([160, 320, 480, 16], OpNeeds()))
+    made = planned(chain([160, 320, 480, 16], OpRequirements()))
     assert (made.arena_bytes, made.status, made.order_proven) == (800, "optimal", True)
     assert made.sharing == ()
 
@@ -121,7 +121,7 @@ def test_a_residual_may_take_either_input() -> None:
     b = GraphBuilder()
     x = b.input(320)
     (a,) = b.op([x], [320])
-    (s,) = b.op([x, a], [320], name="ADD", needs=OpNeeds(in_place=((0, 0), (1, 0))))
+    (s,) = b.op([x, a], [320], name="ADD", needs=OpRequirements(in_place=((0, 0), (1, 0))))
     made = planned(b.case([s]))
     assert made.arena_bytes == 640
     assert made.offsets[s] in (made.offsets[x], made.offsets[a])
@@ -131,7 +131,7 @@ def test_both_inputs_the_same_tensor_need_both_declared() -> None:
     for pairs, arena in ((((0, 0),), 640), (((0, 0), (1, 0)), 320)):
         b = GraphBuilder()
         x = b.input(320)
-        (s,) = b.op([x, x], [320], name="ADD", needs=OpNeeds(in_place=pairs))
+        (s,) = b.op([x, x], [320], name="ADD", needs=OpRequirements(in_place=pairs))
         assert planned(b.case([s])).arena_bytes == arena
 
 
@@ -167,7 +167,7 @@ def streaming() -> tuple[GraphBuilder, int]:
     x = b.input(32)
     first, second = b.handle("first", 96), b.handle("second", 48)
     (old,) = b.op([first], [96], name="READ_VARIABLE")
-    (joined,) = b.op([old, x], [128], name="CONCATENATION", needs=OpNeeds(scratch=20))
+    (joined,) = b.op([old, x], [128], name="CONCATENATION", needs=OpRequirements(scratch=20))
     (kept,) = b.op([joined], [96], name="STRIDED_SLICE")
     b.op([first, kept], [], name="ASSIGN_VARIABLE")
     (other,) = b.op([second], [48], name="READ_VARIABLE")
@@ -263,7 +263,7 @@ def test_empty_graphs_and_empty_tensors() -> None:
     "change", ["missing needs", "alignment", "never written", "unsorted", "position", "string"]
 )
 def test_what_cannot_be_planned_is_refused(change: str) -> None:
-    case = chain([16, 16, 16], OpNeeds())
+    case = chain([16, 16, 16], OpRequirements())
     graph, needs, alignment = case.graph, list(case.needs), 16
     if change == "missing needs":
         needs.pop()
@@ -275,7 +275,7 @@ def test_what_cannot_be_planned_is_refused(change: str) -> None:
         a, b = graph.ops
         graph = replace(graph, ops=(replace(b, index=0), replace(a, index=1)))
     elif change == "position":
-        needs[0] = OpNeeds(in_place=((0, 1),))
+        needs[0] = OpRequirements(in_place=((0, 1),))
     else:
         tensors = (*graph.tensors[:1], replace(graph.tensors[1], dtype="string"), *graph.tensors[2:])
         graph = replace(graph, tensors=tensors)
@@ -290,7 +290,7 @@ def test_a_stored_plan_is_read_back(case: Case) -> None:
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-GOOD = plan(chain([16, 16], OpNeeds()).graph, (OpNeeds(),)).to_json()
+GOOD = plan(chain([16, 16], OpRequirements()).graph, (OpRequirements(),)).to_json()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.planner.lifetimes import Buffer
-from arenite.converters.planner.offsets import first_fit, layout, quick
-from arenite.converters.planner.search import place
+from arenite.converters.planner.offsets import first_fit, first_fit_in_several_orders, placement_problem
+from arenite.converters.planner.search import search_offsets
 from tests.converters.planner.brute_force import clash, live_sum, smallest_arena
 
 
@@ -40,7 +40,7 @@ def assert_valid(blocks: list[Buffer], offsets: tuple[int, ...] | list[int], are
 @settings(max_examples=300, deadline=None)
 @given(buffers())
 def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
-    found = place(blocks, budget=100_000)
+    found = search_offsets(blocks, budget=100_000)
     assert_valid(blocks, found.offsets, found.arena)
     assert found.live == live_sum(blocks)
     assert found.arena == found.bound == smallest_arena(blocks, 1)
@@ -49,11 +49,11 @@ def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(buffers(most=14, steps=8, largest=30), st.integers(0, 60))
 def test_a_small_budget_gives_a_valid_placement_and_a_true_bound(blocks: list[Buffer], budget: int) -> None:
-    found = place(blocks, budget=budget)
+    found = search_offsets(blocks, budget=budget)
     assert_valid(blocks, found.offsets, found.arena)
     assert found.nodes <= budget
     assert found.live == live_sum(blocks) <= found.bound <= found.arena
-    better = place(blocks, budget=200_000)
+    better = search_offsets(blocks, budget=200_000)
     assert found.bound <= better.arena <= found.arena
     assert better.bound >= found.bound
 
@@ -61,13 +61,15 @@ def test_a_small_budget_gives_a_valid_placement_and_a_true_bound(blocks: list[Bu
 @settings(max_examples=200, deadline=None)
 @given(buffers(most=12, steps=8, largest=30), st.randoms(use_true_random=False))
 def test_first_fit_is_valid_in_any_sequence(blocks: list[Buffer], rng: random.Random) -> None:
-    problem = layout(blocks)
+    problem = placement_problem(blocks)
     sequence = list(range(len(blocks)))
     rng.shuffle(sequence)
     offsets = first_fit(problem, sequence)
     assert_valid(blocks, offsets, problem.top(offsets))
     if blocks:
-        assert_valid(blocks, quick(problem), problem.top(quick(problem)))
+        assert_valid(
+            blocks, first_fit_in_several_orders(problem), problem.top(first_fit_in_several_orders(problem))
+        )
 
 
 def test_search_is_repeatable() -> None:
@@ -75,13 +77,13 @@ def test_search_is_repeatable() -> None:
     blocks = [
         Buffer(((s := rng.randrange(20), s + rng.randint(1, 6), 16 * rng.randint(1, 40)),)) for _ in range(30)
     ]
-    assert place(blocks, budget=500) == place(blocks, budget=500)
+    assert search_offsets(blocks, budget=500) == search_offsets(blocks, budget=500)
 
 
 @pytest.mark.parametrize("budget", [0, 1, 100])
 def test_blocks_of_the_whole_run_lie_at_the_bottom(budget: int) -> None:
     blocks = [Buffer(((0, 2, 5),)), Buffer(((0, 4, 7),)), Buffer(((2, 4, 6),)), Buffer(((0, 4, 1),))]
-    found = place(blocks, budget=budget)
+    found = search_offsets(blocks, budget=budget)
     assert found.offsets == (8, 0, 8, 7)
     assert found.arena == found.bound == 14
 
@@ -93,7 +95,7 @@ def test_ortools_agrees_where_it_is_installed() -> None:
         blocks = [
             Buffer(((s := rng.randrange(10), s + rng.randint(1, 5), rng.randint(1, 40)),)) for _ in range(14)
         ]
-        found = place(blocks, budget=300_000)
+        found = search_offsets(blocks, budget=300_000)
         model = model_of.CpModel()
         arena = model.new_int_var(0, sum(b.size for b in blocks), "arena")
         times, places = [], []

@@ -10,22 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.planner import find_violations, plan
-from arenite.converters.planner.lifetimes import Buffer, analyse, lifetimes
-from arenite.converters.planner.needs import OpNeeds
+from arenite.converters.planner.lifetimes import Buffer, arena_requirements, lifetimes
+from arenite.converters.planner.needs import OpRequirements
 from arenite.converters.planner.plan import Plan
-from arenite.converters.planner.split import Accesses, plan_split
+from arenite.converters.planner.split import AccessCounts, plan_split
 from arenite.converters.planner.split_checker import find_split_violations
-from arenite.converters.planner.split_search import assign
+from arenite.converters.planner.split_search import assign_memories
 from tests.converters.planner.brute_force import smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 
-def accesses_of(case: Case, factor: int = 7) -> Accesses:
+def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
     """Some accesses to each tensor and variable, different for each."""
     tensors = {
         t.index: (t.index * 31 % factor + 1) * max(t.nbytes, 1) for t in case.graph.tensors if t.data is None
     }
-    return Accesses(tensors, dict.fromkeys(case.persistent, 50))
+    return AccessCounts(tensors, dict.fromkeys(case.persistent, 50))
 
 
 def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | None:
@@ -93,7 +93,7 @@ def test_the_lightest_assignment_is_found(
         parts = [[b for b, s in zip(buffers, sides, strict=True) if s is which] for which in (True, False)]
         if all(smallest_arena(part, 16) <= limit for part, limit in zip(parts, limits, strict=True)):
             best = weight
-    found = assign(buffers, weights, pinned, limits, budget=10**6)
+    found = assign_memories(buffers, weights, pinned, limits, budget=10**6)
     assert (None if found is None else found.weight) == best
     assert found is None or found.bound == found.weight
 
@@ -104,14 +104,14 @@ def test_a_bound_holds_when_the_search_is_cut_short(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]], budget: int
 ) -> None:
     buffers, weights, pinned, limits = problem
-    best = assign(buffers, weights, pinned, limits, budget=10**6)
-    short = assign(buffers, weights, pinned, limits, budget=budget)
+    best = assign_memories(buffers, weights, pinned, limits, budget=10**6)
+    short = assign_memories(buffers, weights, pinned, limits, budget=budget)
     if short is not None:
         assert best is not None
         assert short.bound <= best.weight <= short.weight
 
 
-def chain(*sizes: int, needs: OpNeeds | None = None) -> Case:
+def chain(*sizes: int, needs: OpRequirements | None = None) -> Case:
     b = GraphBuilder()
     last = b.input(sizes[0])
     for size in sizes[1:]:
@@ -121,7 +121,7 @@ def chain(*sizes: int, needs: OpNeeds | None = None) -> Case:
 
 def test_the_tensor_with_the_most_accesses_per_byte_stays() -> None:
     case = chain(64, 64, 64)
-    few = Accesses({0: 100, 1: 500, 2: 10})
+    few = AccessCounts({0: 100, 1: 500, 2: 10})
     made = plan_split(case.graph, case.needs, (0, 1), few, (64, 1000))
     assert made is not None and made.split is not None
     # 0 and 2 never live at once with each other, but both do with 1.
@@ -132,7 +132,7 @@ def test_the_tensor_with_the_most_accesses_per_byte_stays() -> None:
 
 def test_a_faster_second_memory_gets_the_hot_tensors() -> None:
     case = chain(64, 64, 64)
-    few = Accesses({0: 100, 1: 500, 2: 10})
+    few = AccessCounts({0: 100, 1: 500, 2: 10})
     made = plan_split(case.graph, case.needs, (0, 1), few, (1000, 64), preferred_slow=True)
     assert made is not None and made.split is not None
     assert made.offsets[1] >= made.fast_bytes > max(made.offsets[0], made.offsets[2])
@@ -140,23 +140,23 @@ def test_a_faster_second_memory_gets_the_hot_tensors() -> None:
 
 
 def test_scratch_stays_in_the_first_memory() -> None:
-    case = chain(64, 64, needs=OpNeeds(scratch=32))
-    made = plan_split(case.graph, case.needs, (0,), Accesses({0: 9, 1: 9}), (32, 1000))
+    case = chain(64, 64, needs=OpRequirements(scratch=32))
+    made = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 9, 1: 9}), (32, 1000))
     assert made is not None and made.split is not None
     assert made.scratch_offsets == {0: 0} and made.fast_bytes == 32
-    assert plan_split(case.graph, case.needs, (0,), Accesses({}), (16, 1000)) is None
+    assert plan_split(case.graph, case.needs, (0,), AccessCounts({}), (16, 1000)) is None
 
 
 def test_what_fits_neither_is_none() -> None:
     case = chain(64, 64)
-    assert plan_split(case.graph, case.needs, (0,), Accesses({}), (64, 48)) is None
+    assert plan_split(case.graph, case.needs, (0,), AccessCounts({}), (64, 48)) is None
 
 
 def test_in_place_blocks_share_a_memory() -> None:
-    case = chain(64, 64, 64, needs=OpNeeds(in_place=((0, 0),)))
-    made = plan_split(case.graph, case.needs, (0, 1), Accesses({0: 1, 1: 1, 2: 1}), (64, 1000))
+    case = chain(64, 64, 64, needs=OpRequirements(in_place=((0, 0),)))
+    made = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 1, 2: 1}), (64, 1000))
     assert made is not None and made.slow_bytes == 0
-    demand = analyse(case.graph, case.needs, alignment=16)
+    demand = arena_requirements(case.graph, case.needs, alignment=16)
     assert len(lifetimes(demand, (0, 1))[0]) == 1
 
 
@@ -171,8 +171,8 @@ def test_in_place_blocks_share_a_memory() -> None:
     ],
 )
 def test_the_checker_sees_what_is_wrong(change: object, sentence: str) -> None:
-    case = chain(64, 64, 64, needs=OpNeeds(scratch=16))
-    made = plan_split(case.graph, case.needs, (0, 1), Accesses({0: 1, 1: 5, 2: 1}), (80, 1000))
+    case = chain(64, 64, 64, needs=OpRequirements(scratch=16))
+    made = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 5, 2: 1}), (80, 1000))
     assert made is not None and find_violations(case.graph, made, case.needs) == []
     broken = change(made)  # type: ignore[operator]
     assert any(sentence in v for v in find_violations(case.graph, broken, case.needs))
@@ -180,7 +180,7 @@ def test_the_checker_sees_what_is_wrong(change: object, sentence: str) -> None:
 
 def test_the_checker_compares_with_the_memories() -> None:
     case = chain(64, 64)
-    made = plan_split(case.graph, case.needs, (0,), Accesses({0: 1, 1: 2}), (64, 64))
+    made = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 1, 1: 2}), (64, 64))
     assert made is not None
     assert find_split_violations(case.graph, made, case.needs, limits=(64, 64)) == []
     assert len(find_split_violations(case.graph, made, case.needs, limits=(48, 48))) == 2
@@ -188,7 +188,7 @@ def test_the_checker_compares_with_the_memories() -> None:
 
 def test_a_tensor_can_be_told_where_to_lie() -> None:
     case = chain(64, 64, 64)
-    few = Accesses({0: 100, 1: 500, 2: 10})
+    few = AccessCounts({0: 100, 1: 500, 2: 10})
     made = plan_split(case.graph, case.needs, (0, 1), few, (64, 1000), placed={1: False})
     assert made is not None and made.offsets[1] >= made.fast_bytes and made.offsets[0] == made.offsets[2] == 0
     assert plan_split(case.graph, case.needs, (0, 1), few, (64, 1000), placed={0: True, 1: True}) is None

@@ -25,7 +25,7 @@ from tests.converters.processing.specs import audio_cases, image_cases
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
     found = native.library()
-    return pytest.skip(native.reason()) if found is None else found
+    return pytest.skip(native.unavailable_reason()) if found is None else found
 
 
 @settings(max_examples=300, deadline=None)

@@ -27,7 +27,7 @@ from arenite.converters.processing.spec import Preprocessing
 steps = [{"do": "resize", "width": 5, "height": 4, "convention": "tf"}]
 spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
 pixels = np.arange(9 * 7 * 3, dtype=np.uint8)
-print(native.library() is not None, native.reason() != "", preprocess_pixels(spec, pixels, "rgb", 7, 9).tobytes().hex())
+print(native.library() is not None, native.unavailable_reason() != "", preprocess_pixels(spec, pixels, "rgb", 7, 9).tobytes().hex())
 """
 
 
@@ -42,7 +42,7 @@ def run(folder: Path, **variables: str) -> list[str]:
 
 def test_with_and_without_a_compiler_the_bytes_are_the_same(tmp_path: Path) -> None:
     if native.library() is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     compiled, plain = run(tmp_path), run(tmp_path, ARENITE_PROCESSING="numpy")
     assert compiled[:2] == ["True", "False"] and plain[:2] == ["False", "True"]
     assert compiled[2] == plain[2]

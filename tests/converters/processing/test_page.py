@@ -33,7 +33,7 @@ def test_the_examples_are_right() -> None:
 
 
 def test_every_step_and_convention_is_there() -> None:
-    for kind in (*spec._IMAGE, *steps_audio.STEPS, *spec._LAST, *steps_post.KINDS.values()):
+    for kind in (*spec._IMAGE, *steps_audio.STEPS, *spec._LAST, *steps_post.STEP_CLASSES.values()):
         assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
     for name in (*CONVENTIONS, *FORMATS):
         assert f"`{name}`" in TEXT

@@ -123,7 +123,7 @@ TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
 def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: int) -> None:
     library = native.library()
     if library is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     rng = np.random.default_rng(seed)
     what = data.draw(st.sampled_from(sorted(MADE)))
     inputs, outputs, steps = MADE[what](data, first, second)

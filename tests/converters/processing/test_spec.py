@@ -13,7 +13,7 @@ from arenite.converters.graph import Quantization, Tensor
 from arenite.converters.processing.audio_plan import plan_audio
 from arenite.converters.processing.image import preprocess_image
 from arenite.converters.processing.image_plan import plan_image
-from arenite.converters.processing.spec import Preprocessing, Quantise, load_preprocessing
+from arenite.converters.processing.spec import Preprocessing, Quantize, load_preprocessing
 from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases, image_cases
 
@@ -137,7 +137,7 @@ def test_too_short_a_recording() -> None:
 def test_bound_to_an_input() -> None:
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": [RESIZE]})
     quantised = spec.bound(Tensor(0, "x", (1, 8, 8, 3), "int8", Quantization((0.5,), (3,))))
-    assert quantised.quantise == Quantise("int8", 0.5, 3)
+    assert quantised.quantise == Quantize("int8", 0.5, 3)
     assert quantised.bound(Tensor(0, "x", (1, 8, 8, 3), "float32")) == spec
     with pytest.raises(UsageError, match="which is int64"):
         spec.bound(Tensor(0, "x", (1, 8), "int64"))

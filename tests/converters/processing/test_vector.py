@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 70, 46
 def library() -> ctypes.CDLL:
     found = native.library()
     if found is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     if not vector_code(found):
         pytest.skip("this processor has no vector code")
     return found

@@ -8,11 +8,11 @@ import pytest
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.check_data import check_data
-from arenite.converters.quantize.clip import clip_tensor
+from arenite.converters.quantize.clip import clip_tensor_values
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_model import run_dataset
 from tests.converters.quantize.trained import classifier, dataset, samples
 
 
@@ -84,12 +84,12 @@ def test_a_clipped_tensor_is_clipped_for_its_readers(index: int) -> None:
     index = g.outputs[0] if index < 0 else index
     data = dataset(*samples(5, 1))
     low, high = 0.2, 0.6
-    clipped = run_all(to_flatbuffer(clip_tensor(model, index, low, high)), data)
+    clipped = run_dataset(to_flatbuffer(clip_tensor_values(model, index, low, high)), data)
     if index == 0:
         narrowed = dataset(np.clip(np.concatenate([s[0] for s in data.inputs]), low, high), None)
-        assert np.array_equal(np.stack(clipped), np.stack(run_all(classifier(), narrowed)))
+        assert np.array_equal(np.stack(clipped), np.stack(run_dataset(classifier(), narrowed)))
     elif index == g.outputs[0]:
-        plain = run_all(classifier(), data)
+        plain = run_dataset(classifier(), data)
         assert np.array_equal(np.stack(clipped), np.clip(np.stack(plain), np.float32(low), np.float32(high)))
     else:
-        assert not np.array_equal(np.stack(clipped), np.stack(run_all(classifier(), data)))
+        assert not np.array_equal(np.stack(clipped), np.stack(run_dataset(classifier(), data)))

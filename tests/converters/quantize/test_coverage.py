@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from arenite.converters.graph import Quantization
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.coverage import ScaleRange, coverage, range_of, scale_ranges, tensor_coverage
+from arenite.converters.quantize.coverage import (
+    ScaleRange,
+    coverage,
+    quantized_ranges,
+    range_of,
+    tensor_coverage,
+)
 from arenite.converters.quantize.histogram import Histogram
 from arenite.converters.quantize.observe import TensorStats, observe
 from arenite.converters.quantize.recipe import load_recipe
@@ -81,7 +87,7 @@ def test_every_tensor_of_a_model_in_order() -> None:
     x, labels = samples(60, 3)
     model = parse(classifier())
     seen = observe(classifier(), dataset(x, labels))
-    ranges = scale_ranges(model, load_recipe("int8"), seen)
+    ranges = quantized_ranges(model, load_recipe("int8"), seen)
     made = coverage(model, seen, ranges)
     assert [c.made_by for c in made] == ["input", *["FULLY_CONNECTED"] * 3, "SOFTMAX"]
     for c in made[:-1]:

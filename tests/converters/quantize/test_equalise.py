@@ -1,4 +1,4 @@
-"""Equalised models: the same outputs, with more even weights."""
+"""EqualizedModel models: the same outputs, with more even weights."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import numpy as np
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.equalise import Equalised, Pair, equalise, find_pairs
+from arenite.converters.quantize.equalize_layers import (
+    EqualizedModel,
+    LayerPair,
+    equalize_layers,
+    find_layer_pairs,
+)
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_float import outputs, values
+from arenite.converters.quantize.run_float import run_outputs, run_tensor_values
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
 from tests.converters.quantize.test_quantize import quality, quantised
 
@@ -40,20 +45,20 @@ def uneven(seed: int = 0) -> Model:
 def test_the_model_computes_the_same() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
-    found = equalise(flatbuffer)
+    found = equalize_layers(flatbuffer)
     made = found.flatbuffer
     assert made != flatbuffer
     assert len(found.notes) == 1
     assert found.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalised: channels scaled by ")
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
         assert np.allclose(before, after, rtol=1e-4, atol=1e-4 * np.abs(before).max())
 
 
 def test_ranges_of_channels_meet() -> None:
-    made = equalise(to_flatbuffer(uneven())).flatbuffer
+    made = equalize_layers(to_flatbuffer(uneven())).flatbuffer
     graph = parse(made).main
-    for pair in find_pairs(graph):
+    for pair in find_layer_pairs(graph):
         first, second = (graph.tensors[graph.ops[k].inputs[1]].data for k in (pair.first, pair.second))
         assert first is not None
         assert second is not None
@@ -73,12 +78,14 @@ def test_per_tensor_weights_gain() -> None:
 def test_tensors_that_are_not_named_keep_their_values() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
-    found = equalise(flatbuffer)
+    found = equalize_layers(flatbuffer)
     watched = [op.outputs[0] for op in model.main.ops]
     data = samples_for(model, 3).inputs
     kept = set()
     for before, after in zip(
-        values(flatbuffer, data, watched), values(found.flatbuffer, data, watched), strict=True
+        run_tensor_values(flatbuffer, data, watched),
+        run_tensor_values(found.flatbuffer, data, watched),
+        strict=True,
     ):
         kept = {i for i in watched if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
     assert kept == set(watched) - found.scaled == {watched[-1]}
@@ -88,7 +95,7 @@ def test_tensors_that_are_not_named_keep_their_values() -> None:
 
 def test_pairs_stop_at_branches_and_other_activations() -> None:
     graph = classifier().main  # the first convolution feeds a branch; an ADD follows the pointwise one
-    assert find_pairs(graph) == (Pair(1, 2, (6,)),)
+    assert find_layer_pairs(graph) == (LayerPair(1, 2, (6,)),)
     n = FloatNet()
     x = n.input((1, 8, 8, 3), "float32")
     a = n.layer(
@@ -96,6 +103,6 @@ def test_pairs_stop_at_branches_and_other_activations() -> None:
         stride_h=1, stride_w=1, fused_activation_function=3,
     )  # fmt: skip
     model = n.model([n.conv(a, 4)])
-    assert find_pairs(model.main) == ()
+    assert find_layer_pairs(model.main) == ()
     flatbuffer = to_flatbuffer(model)
-    assert equalise(flatbuffer) == Equalised(flatbuffer, frozenset(), ())
+    assert equalize_layers(flatbuffer) == EqualizedModel(flatbuffer, frozenset(), ())

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.bias_correction import quantised_input
+from arenite.converters.quantize.bias_correction import quantize_input
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import LayerRule, load_recipe
-from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.run_float import run_outputs
 from arenite.converters.quantize.weights import sqnr_db
 from arenite.firmware.generator.needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
@@ -77,11 +77,11 @@ def test_random_graphs(n: FloatNet, data: st.DataObject) -> None:
         check_supported(found)
     ins = [found.main.tensors[i] for i in found.main.inputs]
     fed = [
-        [quantised_input(v, t.scale, t.zero_point, t.dtype) for v, t in zip(s, ins, strict=True)]
+        [quantize_input(v, t.scale, t.zero_point, t.dtype) for v, t in zip(s, ins, strict=True)]
         for s in samples.inputs
     ]
-    exact = list(outputs(flatbuffer, samples.inputs))
-    got = list(outputs(made.flatbuffer, fed, exact=True))
+    exact = list(run_outputs(flatbuffer, samples.inputs))
+    got = list(run_outputs(made.flatbuffer, fed, exact=True))
     for k, i in enumerate(found.main.outputs):
         t = found.main.tensors[i]
         wanted = np.array([e[k] for e in exact])
@@ -112,7 +112,7 @@ def test_tokens_reach_an_embedding_and_labels_come_out() -> None:
     same = [
         a[0][0] == b[0][0]
         for a, b in zip(
-            outputs(flatbuffer, samples), outputs(made.flatbuffer, samples, exact=True), strict=True
+            run_outputs(flatbuffer, samples), run_outputs(made.flatbuffer, samples, exact=True), strict=True
         )
     ]
     assert sum(same) >= 18
@@ -151,5 +151,5 @@ def test_a_limit_that_nothing_reaches_widens_no_scale(recipe: str, name: str, li
     model = n.model([n.layer(name, [x, n.real([limit])], SHAPE, "MaximumMinimumOptions")])
     flatbuffer, samples = to_flatbuffer(model), samples_for(model, 8)
     made = quantize(flatbuffer, load_recipe(recipe), observe(flatbuffer, samples))
-    want = np.array([o[0] for o in outputs(flatbuffer, samples.inputs)])
+    want = np.array([o[0] for o in run_outputs(flatbuffer, samples.inputs)])
     assert sqnr_db(want, run(made.flatbuffer, samples.inputs)) > 30

@@ -6,7 +6,7 @@ from arenite.converters.quantize.layer_errors import SAMPLES, layer_errors
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_model import run_dataset
 from tests.converters.quantize.trained import classifier, dataset, samples
 
 
@@ -15,7 +15,7 @@ def test_the_last_error_is_that_of_the_outputs() -> None:
     made = quantize(model, load_recipe("int8"), observe(model, data))
     errors = layer_errors(model, made.flatbuffer, made.tensors, data.inputs)
     used = data.take(range(SAMPLES))
-    pairs = zip(run_all(model, used), run_all(made.flatbuffer, used, reference=True), strict=True)
+    pairs = zip(run_dataset(model, used), run_dataset(made.flatbuffer, used, reference=True), strict=True)
     worst = max(float(np.abs(a - b).max()) for a, b in pairs)
     assert errors[-1].max_abs > 0
     assert abs(errors[-1].max_abs - worst) < 1e-6

@@ -10,11 +10,11 @@ import pytest
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.lstm import cell_quantization, is_plain, simulate
+from arenite.converters.quantize.lstm import cell_quantization, is_supported_lstm, simulate
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.run_float import run_tensor_values
 from arenite.converters.quantize.weights import sqnr_db
 from arenite.firmware.generator.needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
@@ -48,7 +48,7 @@ def test_the_simulation_is_what_litert_computes(clip: float) -> None:
     model = recurrent(clip=clip)
     op = model.main.ops[0]
     watched = [op.inputs[0], op.outputs[0]]
-    for found in values(to_flatbuffer(model), samples_for(model, 5).inputs, watched):
+    for found in run_tensor_values(to_flatbuffer(model), samples_for(model, 5).inputs, watched):
         cells, outputs = simulate(model.main, op, found[watched[0]])
         assert np.allclose(outputs, found[watched[1]][0], atol=1e-5)
         assert clip == 0 or np.abs(cells).max() <= clip
@@ -78,12 +78,12 @@ def test_beside_other_types_it_runs_in_int8() -> None:
 
 def test_other_forms_stay_float_and_are_named() -> None:
     model = recurrent(peephole=True)
-    assert not is_plain(model.main, model.main.ops[0])
+    assert not is_supported_lstm(model.main, model.main.ops[0])
     flatbuffer = to_flatbuffer(model)
     made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples_for(model)))
     assert "Layer 0 UNIDIRECTIONAL_SEQUENCE_LSTM has peepholes" in made.notes[0]
     wide = replace(model.main.ops[0], name="CONV_2D")
-    assert not is_plain(model.main, wide)
+    assert not is_supported_lstm(model.main, wide)
 
 
 def test_cell_scales_are_powers_of_two_that_the_kernel_has() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.quantize import observe as module
-from arenite.converters.quantize.observe import Observations, observe, watched
-from arenite.converters.quantize.run_float import values
+from arenite.converters.quantize.observe import Observations, observe, observed_tensors
+from arenite.converters.quantize.run_float import run_tensor_values
 from arenite.errors import UsageError
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
@@ -21,9 +21,9 @@ def test_statistics_are_those_of_the_values() -> None:
     told: list[tuple[int, int]] = []
     found = observe(flatbuffer, data, progress=lambda done, of: told.append((done, of)))
     assert told == [(k + 1, 24) for k in range(24)]
-    indices = [t.index for t in watched(model)]
+    indices = [t.index for t in observed_tensors(model)]
     assert sorted(found.tensors) == indices
-    seen = list(values(flatbuffer, data.inputs, indices))
+    seen = list(run_tensor_values(flatbuffer, data.inputs, indices))
     for i in indices:
         everything = np.stack([s[i] for s in seen]).astype(np.float64)
         stats = found.tensors[i]

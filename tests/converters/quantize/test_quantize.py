@@ -11,13 +11,13 @@ import pytest
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Subgraph
 from arenite.converters.importers.tflite import parse
-from arenite.converters.int4 import int8_weights, unpack_int4
+from arenite.converters.int4 import int8_weights, unpack_int4_weights
 from arenite.converters.quantize.assign import activation_quantization
-from arenite.converters.quantize.bias_correction import quantised_input
+from arenite.converters.quantize.bias_correction import quantize_input
 from arenite.converters.quantize.observe import observe
-from arenite.converters.quantize.quantize import Quantised, quantize
-from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped
-from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
+from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped_recipes
+from arenite.converters.quantize.run_float import run_outputs
 from arenite.converters.quantize.weights import sqnr_db
 from arenite.errors import UsageError
 from arenite.firmware.generator.needs import check_supported
@@ -30,17 +30,17 @@ def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bo
     ins = [g.tensors[i] for i in g.inputs]
     fed = [
         [
-            quantised_input(v, t.scale, t.zero_point, t.dtype) if t.quant else v
+            quantize_input(v, t.scale, t.zero_point, t.dtype) if t.quant else v
             for v, t in zip(s, ins, strict=True)
         ]
         for s in samples
     ]
     out = g.tensors[g.outputs[0]]
-    found = np.array([o[0] for o in outputs(flatbuffer, fed, exact=exact)], np.float64)
+    found = np.array([o[0] for o in run_outputs(flatbuffer, fed, exact=exact)], np.float64)
     return (found - out.zero_point) * out.scale if out.quant else found
 
 
-def quantised(model: Model, recipe: Recipe, **more: Any) -> tuple[Quantised, Samples]:
+def quantised(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel, Samples]:
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
     return quantize(flatbuffer, recipe, observe(flatbuffer, data), **more), data
 
@@ -66,7 +66,7 @@ def test_every_shipped_recipe_stays_near_the_float_model(recipe: str, least: flo
     assert quality(classifier(), load_recipe(recipe)) > least
 
 
-@pytest.mark.parametrize("recipe", [n for n, r in shipped().items() if r.needs_observations])
+@pytest.mark.parametrize("recipe", [n for n, r in shipped_recipes().items() if r.needs_observations])
 def test_recipes_for_firmware_have_integers_from_edge_to_edge(recipe: str) -> None:
     made, _ = quantised(classifier(), load_recipe(recipe))
     model = parse(made.flatbuffer)
@@ -122,7 +122,7 @@ def test_int4_weights_take_half_a_byte_and_come_back() -> None:
     for t in packed:
         assert t.data is not None
         assert t.data.nbytes == (t.elements + 1) // 2
-        values = unpack_int4(t.data, t.shape)
+        values = unpack_int4_weights(t.data, t.shape)
         assert values.min() >= -7
         assert values.max() == 7 or values.min() == -7
     assert all(f.weight_bytes < 0.3 * f.weight_bytes_before for f in made.layers if f.name == "CONV_2D")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped
+from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped_recipes
 from arenite.errors import UsageError
 from tests.converters.quantize.float_models import classifier
 
 
 def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
-    found = shipped()
+    found = shipped_recipes()
     assert {"int8", "int8_per_tensor", "int16x8", "w4", "float16", "dynamic", "weight_only"} <= set(found)
     for name, recipe in found.items():
         assert recipe.name == name

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.quantize.recipe import CHOICES, LayerRule, Recipe, load_recipe, shipped
+from arenite.converters.quantize.recipe import CHOICES, LayerRule, Recipe, load_recipe, shipped_recipes
 from arenite.converters.quantize.recipe_toml import to_toml
 
 
@@ -20,7 +20,7 @@ def read(text: str, folder: Path) -> Recipe:
     return load_recipe(path)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_recipes())
 def test_shipped_recipes_come_back(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)
     assert read(to_toml(recipe), tmp_path) == recipe

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.importers.modernise import to_float32
+from arenite.converters.importers.modernize import to_float32
 from arenite.converters.importers.tflite import load, parse
 from arenite.converters.quantize.observe import Observations, observe
 from arenite.converters.quantize.quantize import quantize

@@ -10,14 +10,14 @@ import pytest
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.moments import can_have_moments, moments
+from arenite.converters.quantize.moments import can_have_moments, input_moments
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.rounding import round_for_output
 from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.run_float import values
-from arenite.converters.quantize.weights import quantise_weights
+from arenite.converters.quantize.run_float import run_tensor_values
+from arenite.converters.quantize.weights import quantize_weights
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
 
@@ -39,7 +39,7 @@ def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
     if op.name == "RESHAPE":
         op = graph.ops[layer + 1]
     data = smooth(model, 4)
-    h = moments(to_flatbuffer(model), graph, [op], data.inputs)[op.index].matrix
+    h = input_moments(to_flatbuffer(model), graph, [op], data.inputs)[op.index].matrix
     t = graph.tensors[op.inputs[1]]
     assert t.data is not None
     changed = np.array(t.data) + np.random.default_rng(0).normal(size=t.shape).astype(np.float32) * 0.01
@@ -53,8 +53,8 @@ def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
             op.name, [fed, n.real(data_of), n.real(np.zeros(t.shape[WEIGHTS[op.name].axis]))],
             graph.tensors[op.outputs[0]].shape, op.options_type, **options,
         )  # fmt: skip
-        inner = [[v[x]] for v in values(to_flatbuffer(model), data.inputs, [x])]
-        outputs.append(np.array([v[y] for v in values(n.bytes(y), inner, [y])], np.float64))
+        inner = [[v[x]] for v in run_tensor_values(to_flatbuffer(model), data.inputs, [x])]
+        outputs.append(np.array([v[y] for v in run_tensor_values(n.bytes(y), inner, [y])], np.float64))
     difference = outputs[1] - outputs[0]
     exact = (difference**2).reshape(-1, difference.shape[-1]).mean(axis=0)
     off = changed.astype(np.float64) - t.data
@@ -72,10 +72,10 @@ def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
 def test_the_output_is_nearer_than_with_nearest_rounding(layer: int, per_channel: bool) -> None:
     model = classifier(seed=layer + 10, channels=12)
     op = model.main.ops[layer]
-    h = moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[op.index]
+    h = input_moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[op.index]
     w = model.main.tensors[op.inputs[1]].data
     assert w is not None
-    start = quantise_weights(w, WEIGHTS[op.name].axis, "int4", per_channel=per_channel, scale_method="mse")
+    start = quantize_weights(w, WEIGHTS[op.name].axis, "int4", per_channel=per_channel, scale_method="mse")
     made = round_for_output(w, start, h)
     assert made.values.shape == w.shape
     assert np.abs(made.values).max() <= 7
@@ -99,8 +99,8 @@ def test_rows_that_are_held_exactly_stay() -> None:
     y = n.layer("FULLY_CONNECTED", [x, n.real(w), n.random(4)], (1, 4), "FullyConnectedOptions")
     model = n.model([y])
     op = model.main.ops[0]
-    h = moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[0]
-    start = quantise_weights(w.astype(np.float32), 0, "int4", per_channel=True, scale_method="mse")
+    h = input_moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[0]
+    start = quantize_weights(w.astype(np.float32), 0, "int4", per_channel=True, scale_method="mse")
     made = round_for_output(w.astype(np.float32), start, h)
     assert np.array_equal(made.real(), w.astype(np.float32))
 

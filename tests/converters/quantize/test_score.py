@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.load import load_any
 from arenite.converters.quantize.data import Dataset, load_dataset
-from arenite.converters.quantize.metrics import auc, drop, worst_parts
-from arenite.converters.quantize.run_model import Runner, quantise, run_all
-from arenite.converters.quantize.score import default_metric, score, score_outputs, unused_labels
+from arenite.converters.quantize.metrics import auc, largest_drops, metric_drop
+from arenite.converters.quantize.run_model import RealValueRunner, quantize_values, run_dataset
+from arenite.converters.quantize.score import default_metric, ignored_labels_note, score, score_outputs
 from arenite.errors import ModelError, UsageError
 from tests.converters.small_models import conv_net
 from tests.shared import SHARED, shared_model
@@ -43,9 +43,9 @@ def test_what_lost_most_comes_first() -> None:
     data = dataset(np.zeros((20, 3)), np.repeat([0, 1], 10))
     before = score_outputs(rows(*[[0.9, 0.1]] * 10, *[[0.1, 0.9]] * 10), data)
     after = score_outputs(rows(*[[0.9, 0.1]] * 10, *[[0.1, 0.9]] * 6, *[[0.9, 0.1]] * 4), data)
-    worst = worst_parts(before, after)
+    worst = largest_drops(before, after)
     assert worst[0].what == "class 1" and worst[0].drop == pytest.approx(0.4) and worst[-1].drop == 0
-    assert drop(before, after) == pytest.approx(0.2)
+    assert metric_drop(before, after) == pytest.approx(0.2)
 
 
 @settings(max_examples=50, deadline=None)
@@ -79,17 +79,17 @@ def test_mse_of_targets_reconstruction_and_reference() -> None:
         score_outputs(rows([1, 2], [3, 4]), bare, "mse")
     before = score_outputs(rows([1, 2], [3, 6]), data)
     after = score_outputs(rows([1, 2], [3, 7]), data)
-    assert drop(before, after) == pytest.approx(1.25)
+    assert metric_drop(before, after) == pytest.approx(1.25)
 
 
 def test_labels_that_nothing_compares_are_told() -> None:
     outputs = rows([1, 2], [3, 4])
     boxes = dataset(np.ones((2, 3)), np.ones((2, 3, 5), np.float32))
-    said = unused_labels(outputs, boxes, default_metric(outputs, boxes))
+    said = ignored_labels_note(outputs, boxes, default_metric(outputs, boxes))
     assert said is not None and "y has 15 values per sample and the model's output 2" in said
     for labels in (None, np.array([0, 1]), np.array([[0.5, 2], [1, 1]], np.float32)):
         used = dataset(np.ones((2, 3)), labels)
-        assert unused_labels(outputs, used, default_metric(outputs, used)) is None
+        assert ignored_labels_note(outputs, used, default_metric(outputs, used)) is None
 
 
 def test_agreement_needs_the_other_model() -> None:
@@ -130,23 +130,23 @@ def test_one_hot_labels_are_classes() -> None:
 
 def test_inputs_are_rounded_as_litert_rounds() -> None:
     values = np.array([0.25, 0.75, -0.25, -0.75, 100, -100], np.float32)
-    assert quantise(values, 0.5, 3, np.dtype(np.int8)).tolist() == [4, 5, 2, 1, 127, -128]
+    assert quantize_values(values, 0.5, 3, np.dtype(np.int8)).tolist() == [4, 5, 2, 1, 127, -128]
 
 
 def test_a_quantised_model_takes_and_gives_real_values() -> None:
     flatbuffer = to_flatbuffer(conv_net())
-    runner = Runner(flatbuffer)
+    runner = RealValueRunner(flatbuffer)
     rng = np.random.default_rng(0)
     sample = rng.normal(size=(1, 8, 8, 3)).astype(np.float32)
     out = runner.run([sample])[0]
     assert out.dtype == np.float32 and out.sum() == pytest.approx(1, abs=0.02)
-    assert np.array_equal(out, Runner(flatbuffer).run([sample])[0])
+    assert np.array_equal(out, RealValueRunner(flatbuffer).run([sample])[0])
     with pytest.raises(UsageError, match="takes"):
         runner.run([sample[:, :4]])
     with pytest.raises(UsageError, match="1 inputs"):
         runner.run([sample, sample])
     with pytest.raises(ModelError, match="LiteRT refuses"):
-        Runner(b"nothing")
+        RealValueRunner(b"nothing")
 
 
 def test_kws01_scores_what_is_published() -> None:
@@ -161,7 +161,7 @@ def test_kws01_scores_what_is_published() -> None:
     )
     small = data.limited(250)
     said: list[tuple[int, int]] = []
-    outputs = run_all(int8.read_bytes(), small, progress=lambda *now: said.append(now))
+    outputs = run_dataset(int8.read_bytes(), small, progress=lambda *now: said.append(now))
     assert said[-1] == (250, 250)
     assert 0.85 < score_outputs(outputs, small).value < 0.95  # 90.1 % over all 1000
     full = score(plain.read_bytes(), data)
@@ -170,7 +170,7 @@ def test_kws01_scores_what_is_published() -> None:
 
 def test_state_starts_afresh_for_every_sample() -> None:
     """A wake-word model keeps what it heard in resource variables."""
-    runner = Runner(shared_model("sww01_int8").read_bytes())
+    runner = RealValueRunner(shared_model("sww01_int8").read_bytes())
     rng = np.random.default_rng(0)
     shape = tuple(runner.inputs[0]["shape"])
     one, other = (rng.normal(size=shape).astype(np.float32) * 10 for _ in range(2))

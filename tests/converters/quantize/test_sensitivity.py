@@ -8,8 +8,8 @@ import pytest
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_model import run_all
-from arenite.converters.quantize.sensitivity import alone, sensitivity, sqnr
+from arenite.converters.quantize.run_model import run_dataset
+from arenite.converters.quantize.sensitivity import sensitivity, single_layer_recipe, sqnr
 from tests.converters.quantize.trained import dataset, dense_net, samples, train
 
 
@@ -53,10 +53,10 @@ def test_figures_are_those_of_the_model_with_that_layer_quantised() -> None:
         progress=lambda *now: said.append(now),
     )
     assert said[0] == ("float model", 0, 3) and said[-1] == ("", 3, 3)
-    made = quantize(model, alone(load_recipe("int8"), "int4"), seen, only=[0])
+    made = quantize(model, single_layer_recipe(load_recipe("int8"), "int4"), seen, only=[0])
     right = [
         np.argmax(o) == y
-        for o, y in zip(run_all(made.flatbuffer, data), data.labels, strict=True)  # type: ignore[arg-type]
+        for o, y in zip(run_dataset(made.flatbuffer, data), data.labels, strict=True)  # type: ignore[arg-type]
     ]
     first = next(s for s in found.layers if s.layer == 0)
     assert found.base.value - first.drop == pytest.approx(np.mean(right))

@@ -14,7 +14,7 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.run_float import run_outputs
 from arenite.converters.quantize.simplify import simplify
 from arenite.converters.quantize.weights import sqnr_db
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
@@ -89,7 +89,7 @@ def test_values_stay_and_operators_go(case: str) -> None:
     assert _names(made) == names
     assert bool(notes) == ("stays" not in case)
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
         assert before.shape == after.shape
         assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
     assert simplify(made) == (made, ())
@@ -108,7 +108,7 @@ def test_depthwise_and_dense_layers_take_over_too() -> None:
     made, _ = simplify(flatbuffer)
     assert _names(made) == ["DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED"]
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
         assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
 
 
@@ -160,5 +160,5 @@ def test_a_margin_that_is_never_the_largest_repeats_the_edge(
     made, notes = simplify(flatbuffer)
     assert _names(made)[1] == ("MIRROR_PAD" if changes else "PADV2") and bool(notes) == changes
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(outputs(flatbuffer, data), outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
         assert np.array_equal(before, after)

@@ -13,7 +13,7 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_float import outputs
+from arenite.converters.quantize.run_float import run_outputs
 from arenite.converters.quantize.simplify import simplify
 from arenite.converters.quantize.trained_ranges import NAME, trained_ranges
 from tests.converters.quantize.float_models import FloatNet, samples_for
@@ -61,7 +61,7 @@ def test_without_the_marks_the_float_model_is_that_without_rounding() -> None:
     plain = replace(g, ops=(g.ops[0], replace(g.ops[2], inputs=(g.ops[1].inputs[0], *g.ops[2].inputs[1:]))))
     data = samples_for(model).inputs
     bare = to_flatbuffer(replace(model, subgraphs=(replace(plain, ops=(plain.ops[0], plain.ops[1])),)))
-    for (a,), (b,) in zip(outputs(made, data), outputs(bare, data), strict=True):
+    for (a,), (b,) in zip(run_outputs(made, data), run_outputs(bare, data), strict=True):
         assert np.array_equal(a, b)
 
 

@@ -41,13 +41,13 @@ def _blocks(data: np.ndarray, plan: ImagePlan) -> Iterator[bytes]:
 def record(compiled: CompiledImage, data: np.ndarray) -> bytes:
     """One case: the plan as it was prepared here, and the picture."""
     raw = bytes(compiled._host)
-    functions = [(getattr(c.Image, field).offset, name) for field, name in compiled.names.items()]
+    functions = [(getattr(c.ImageStruct, field).offset, name) for field, name in compiled.names.items()]
     if compiled.unpack:
-        functions.append((c.HostImage.unpack.offset, compiled.unpack))
+        functions.append((c.HostImageStruct.unpack.offset, compiled.unpack))
     names = [struct.pack("<I64s", at, name.encode()) for at, name in functions]
     known = {array.ctypes.data: array for array in compiled.tables}
     found = []
-    for at in set(_pointers(c.HostImage)) - {at for at, _ in functions}:
+    for at in set(_pointers(c.HostImageStruct)) - {at for at, _ in functions}:
         (address,) = struct.unpack_from("<Q", raw, at)
         if address:
             found.append(struct.pack("<II", at, known[address].nbytes) + known[address].tobytes())

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.processing.spec import Normalise
+from arenite.converters.processing.spec import Normalize
 from arenite.converters.processing.steps_detect import Detections, Yolo
 from arenite.converters.processing.steps_image import Letterbox
 from arenite.converters.processing.steps_post import Nms, TopK
@@ -73,7 +73,7 @@ def test_onnx(output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_p
     assert found.postprocessing.steps == ((head, Nms(0.45, 100)) if isinstance(head, Yolo) else (head,))
     if not isinstance(head, TopK):
         box = Letterbox(96, 64, (114,), convention="opencv")
-        assert found.preprocessing.steps == (box, Normalise(255.0))
+        assert found.preprocessing.steps == (box, Normalize(255.0))
     assert found.notes == ()
 
 

@@ -154,7 +154,7 @@ def test_letterboxed_margins_are_the_fill() -> None:
 def test_the_interpreter_runs_on_meanwhile() -> None:
     """Another thread counts while one long call is under way."""
     if native.library() is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     step = {"do": "resize", "width": 512, "height": 512, "convention": "pil"}
     format = Format("rgb", 1600, 1200, (4800,))
     feed = FramePreprocessor(model([step]), format, tensor((1, 512, 512, 3)))

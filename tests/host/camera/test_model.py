@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model, Quantization
 from arenite.converters.image import image_bytes, load_image
-from arenite.converters.processing.spec import Normalise, Quantise
+from arenite.converters.processing.spec import Normalize, Quantize
 from arenite.converters.processing.steps_detect import Detections
 from arenite.converters.processing.steps_image import Colour, Letterbox, Resize
 from arenite.converters.processing.steps_post import Boxes, TopK
@@ -73,7 +73,7 @@ def test_a_zoo_model_by_name_and_alias(name: str) -> None:
     assert (boxes.shape, scores.shape) == ((1, 896, 16), (1, 896, 1))
     assert steps(found) == [
         Letterbox(128, 128, method="bilinear", convention="opencv"),
-        Normalise(127.5, (1.0,)),
+        Normalize(127.5, (1.0,)),
     ]
     assert found.postprocessing is not None
     assert [type(step).__name__ for step in found.postprocessing.steps] == ["Boxes", "Nms"]
@@ -84,8 +84,8 @@ def test_a_zoo_model_by_name_and_alias(name: str) -> None:
 def test_the_authors_metadata_and_labels_are_read() -> None:
     found = zoo_model("efficientnet-lite0")
     assert steps(found)[1:] == [
-        Normalise(1.0, (127.0,), (128.0,)),
-        Quantise("uint8", found.inputs[0].scale, 131),
+        Normalize(1.0, (127.0,), (128.0,)),
+        Quantize("uint8", found.inputs[0].scale, 131),
     ]
     assert (len(found.labels), found.labels[0], found.labels[281]) == (1000, "tench", "tabby")
 
@@ -102,7 +102,7 @@ def test_every_record_is_of_a_file_of_the_zoo_and_opens() -> None:
     for known in pictures.picture_models():
         if known.zoo:
             assert manifest().models[known.name].sha256 == known.sha256
-            assert zoo.entry(known.aliases[0]).name == known.name
+            assert zoo.zoo_entry(known.aliases[0]).name == known.name
             found = zoo_model(known.name)
             assert found.notes == ()
             assert found.preprocessing.to_json()["steps"]
@@ -130,7 +130,7 @@ def test_options_come_before_the_image_and_the_image_before_the_zoo(tmp_path: Pa
     files[1].write_text('[[steps]]\ndo = "top_k"\nk = 3\n')
     files[2].write_text("x\ny\n")
     found = opened(tmp_path, image, preprocessing=files[0], postprocessing=files[1], labels=files[2])
-    assert steps(found) == [Resize(6, 4), Normalise(2.0)]
+    assert steps(found) == [Resize(6, 4), Normalize(2.0)]
     assert found.postprocessing is not None
     assert (found.postprocessing.steps, found.labels) == ((TopK(3),), ("x", "y"))
 
@@ -138,31 +138,31 @@ def test_options_come_before_the_image_and_the_image_before_the_zoo(tmp_path: Pa
 @pytest.mark.parametrize(
     ("dtype", "scale", "zero", "step"),
     [
-        ("int8", 1 / 255, -128, Normalise(255.0)),
-        ("uint8", 1 / 255, 0, Normalise(255.0)),
-        ("uint8", 1 / 128, 128, Normalise(127.5, (1.0,))),
-        ("int8", 1 / 127.5, 0, Normalise(127.5, (1.0,))),
-        ("int8", 1.0, -128, Normalise()),
-        ("int8", 1.0, 0, Normalise(1.0, (128.0,))),
+        ("int8", 1 / 255, -128, Normalize(255.0)),
+        ("uint8", 1 / 255, 0, Normalize(255.0)),
+        ("uint8", 1 / 128, 128, Normalize(127.5, (1.0,))),
+        ("int8", 1 / 127.5, 0, Normalize(127.5, (1.0,))),
+        ("int8", 1.0, -128, Normalize()),
+        ("int8", 1.0, 0, Normalize(1.0, (128.0,))),
     ],
 )
 def test_the_quantisation_suggests_the_range(
-    dtype: str, scale: float, zero: int, step: Normalise, tmp_path: Path
+    dtype: str, scale: float, zero: int, step: Normalize, tmp_path: Path
 ) -> None:
     quant = Quantization((float(np.float32(scale)),), (zero,))
     found = opened(tmp_path, model(dtype=dtype, quant=quant))
     assert steps(found)[:2] == [Resize(6, 4, convention="opencv"), step]
-    assert found.preprocessing.quantise == Quantise(dtype, quant.scale[0], zero)
+    assert found.preprocessing.quantise == Quantize(dtype, quant.scale[0], zero)
     assert "suggests" in found.notes[0]
 
 
 def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
     found = opened(tmp_path, model((1, 4, 6, 1)))
-    assert steps(found) == [Colour("grey", "opencv"), Resize(6, 4, convention="opencv"), Normalise(255.0)]
+    assert steps(found) == [Colour("grey", "opencv"), Resize(6, 4, convention="opencv"), Normalize(255.0)]
     assert "0 to 1 is assumed" in found.notes[0]
     assert "best 5" in found.notes[1]
     pixels = opened(tmp_path, model(dtype="uint8"))
-    assert pixels.preprocessing.quantise == Quantise("uint8", 1.0, 0)
+    assert pixels.preprocessing.quantise == Quantize("uint8", 1.0, 0)
     assert "taken for pixels" in pixels.notes[0]
     planes = opened(tmp_path, model((1, 3, 4, 6)))
     assert steps(planes)[0] == Resize(6, 4, convention="opencv")

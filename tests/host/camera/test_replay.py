@@ -35,7 +35,7 @@ def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
 def compare(folder: Path, compiler: list[str], runner: list[str], seed: int) -> None:
     library = native.library()
     if library is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     if not library.ar_host_vector():
         pytest.skip("cases for vector code are prepared on a machine that has some")
     found = cases(300, seed)

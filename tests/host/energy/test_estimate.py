@@ -20,7 +20,7 @@ from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shar
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.board import CORES
 from arenite.profiles.boards import all_boards, load_board
-from arenite.profiles.energy import ENERGY_DIRECTORY, parse_energy, units_of
+from arenite.profiles.energy import ENERGY_DIRECTORY, energy_units_of, parse_energy
 from tests.host.bench.graphs import classifier, save
 
 DOC = Path(__file__).parents[3] / "docs" / "energy-estimates.md"
@@ -43,13 +43,13 @@ def counted(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int
 def test_every_class_of_every_timing_table_has_its_unit() -> None:
     for core in {core for _, core in TWINS.values()}:
         for name in timing_of(core).classes:
-            assert units_of(core).unit_of(name).value > 0
+            assert energy_units_of(core).unit_of(name).value > 0
 
 
 def test_every_core_that_a_board_may_have_has_units_and_a_twin() -> None:
     assert set(TWINS) == set(CORES)
     for core in CORES:
-        assert units_of(core).mix
+        assert energy_units_of(core).mix
     for board in all_boards():
         twin = twin_of(board)
         assert twin.emulated
@@ -59,7 +59,7 @@ def test_every_core_that_a_board_may_have_has_units_and_a_twin() -> None:
 @given(st.integers(1, 10**7), st.floats(1.0, 2.5))
 def test_the_mix_behind_the_current_takes_exactly_that_current(instructions: int, cpi: float) -> None:
     """The anchor of the whole: code like the data sheet's takes the data sheet's joules per cycle."""
-    units = units_of("cortex-m4f")
+    units = energy_units_of("cortex-m4f")
     group = {"plain": "alu", "memory": "store", "multiply": "multiply"}
     classes = {
         group[name]: (round(share * 100 * instructions), share * 100 * instructions)
@@ -78,14 +78,14 @@ def test_registers_moved_one_by_one_count_one_by_one() -> None:
     """ldm of four words: five cycles on a Cortex-M4, four accesses and one cycle that waits."""
     rows = {
         r.name: r
-        for r in shares(counted("cortex-m4f", {"load_multiple": (10, 50.0)}), units_of("cortex-m4f"))
+        for r in shares(counted("cortex-m4f", {"load_multiple": (10, 50.0)}), energy_units_of("cortex-m4f"))
     }
     assert rows["load_multiple"].moves == 40
     assert rows["stall"].moves == 10
 
 
 def test_pairs_of_instructions_spare_time_and_no_energy() -> None:
-    units = units_of("cortex-m7")
+    units = energy_units_of("cortex-m7")
     alone = counted("cortex-m7", {"alu": (100, 100.0)})
     paired = counted("cortex-m7", {"alu": (100, 100.0)}, dual_issue=(50, -50.0))
     each = PerCycle(1e-10, "assumed", "")
@@ -93,7 +93,7 @@ def test_pairs_of_instructions_spare_time_and_no_energy() -> None:
 
 
 def test_a_class_without_a_unit_is_an_error() -> None:
-    units = replace(units_of("cortex-m4f"), group={})
+    units = replace(energy_units_of("cortex-m4f"), group={})
     with pytest.raises(ProfileError, match="has no class 'alu'"):
         shares(counted("cortex-m4f", {"alu": (1, 1.0)}), units)
 

@@ -6,8 +6,8 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-from arenite.converters.planner import OpNeeds, Plan, plan
-from arenite.converters.planner.split import Accesses, plan_split
+from arenite.converters.planner import OpRequirements, Plan, plan
+from arenite.converters.planner.split import AccessCounts, plan_split
 from arenite.host.report.arena_svg import arena_svg
 from tests.converters.planner.random_graphs import Case, GraphBuilder
 
@@ -19,11 +19,11 @@ def example() -> Case:
     x = b.input(64)
     handle = b.handle("state<1>", 96)
     (old,) = b.op([handle], [96], name="READ_VARIABLE")
-    (joined,) = b.op([x, old], [160], name="CONCATENATION", needs=OpNeeds(scratch=48))
+    (joined,) = b.op([x, old], [160], name="CONCATENATION", needs=OpRequirements(scratch=48))
     (kept,) = b.op([joined], [96], name="STRIDED_SLICE")
     b.op([handle, kept], [], name="ASSIGN_VARIABLE")
-    (view,) = b.op([joined], [160], name="RESHAPE", needs=OpNeeds(alias=((0, 0),)))
-    (act,) = b.op([view], [160], name="RELU", needs=OpNeeds(in_place=((0, 0),)))
+    (view,) = b.op([joined], [160], name="RESHAPE", needs=OpRequirements(alias=((0, 0),)))
+    (act,) = b.op([view], [160], name="RELU", needs=OpRequirements(in_place=((0, 0),)))
     (y,) = b.op([act], [16])
     return b.case([y])
 
@@ -76,7 +76,7 @@ def test_variables_that_are_initialised_once_or_read_in_their_place_are_drawn() 
     b = GraphBuilder()
     b.op([], [], name="CALL_ONCE", options={"init_subgraph_index": 1})
     handle, unused = b.handle("state", 96), b.handle("unused", 32)
-    (old,) = b.op([handle], [96], name="READ_VARIABLE", needs=OpNeeds(alias=((0, 0),)))
+    (old,) = b.op([handle], [96], name="READ_VARIABLE", needs=OpRequirements(alias=((0, 0),)))
     (y,) = b.op([old], [16])
     case = b.case([y])
     made = plan(case.graph, case.needs, persistent=case.persistent)
@@ -134,7 +134,7 @@ def test_an_arena_over_two_memories_has_a_line_between_them() -> None:
     (middle,) = b.op([b.input(64)], [128])
     (y,) = b.op([middle], [32])
     case = b.case([y])
-    made = plan_split(case.graph, case.needs, (0, 1), Accesses({0: 9, middle: 1, y: 9}), (64, 1000))
+    made = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 9, middle: 1, y: 9}), (64, 1000))
     assert made is not None and (made.fast_bytes, made.slow_bytes) == (64, 128)
     root = drawn(case, made)
     text = " ".join("".join(t.itertext()) for t in root.iter(f"{SVG}text"))

@@ -15,7 +15,7 @@ from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.graph import Model
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import Options as SearchOptions
+from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
 from arenite.host.attachments import Attachments
 from arenite.host.conversion.request import Request
 from arenite.host.convert import Conversion, convert, fits

@@ -11,7 +11,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.report import boards_doc, training_doc, zoo_doc
 from arenite.host.report.generated import markdown_table, run, with_section
-from arenite.models.zoo import entries
+from arenite.models.zoo import zoo_entries
 from arenite.profiles.board import CORES, UPLOAD_TOOLS
 from arenite.profiles.boards import all_boards
 
@@ -47,7 +47,7 @@ def test_every_board_and_field_value_is_on_the_page() -> None:
 
 def test_every_model_has_licence_source_and_hash_on_the_page() -> None:
     page = zoo_doc.PAGE.read_text("utf-8")
-    for item in entries():
+    for item in zoo_entries():
         assert f"| `{item.name}` | {item.source} | {item.licence} | `{item.sha256}` |" in page
 
 

@@ -13,8 +13,8 @@ from arenite.errors import UsageError
 from arenite.models.architectures import ARCHITECTURES, network
 from arenite.models.architectures.detector import SIZES, STRIDE
 from arenite.models.architectures.network import channels
-from arenite.models.architectures.recognise import Size, recognise
-from arenite.models.architectures.untrained import untrained
+from arenite.models.architectures.recognize_architecture import NetworkSize, recognize_architecture
+from arenite.models.architectures.untrained import random_model
 from tests.shared import shared_model
 
 SHAPES = {
@@ -30,7 +30,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_litert_runs_the_untrained_network(name: str) -> None:
     shape = SHAPES[name]
-    interpreter = Interpreter(model_content=untrained(network(name, shape, 7, 0.25)))
+    interpreter = Interpreter(model_content=random_model(network(name, shape, 7, 0.25)))
     interpreter.allocate_tensors()
     x = np.random.default_rng(1).random((1, *shape), np.float32)
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
@@ -47,7 +47,7 @@ def test_litert_runs_the_untrained_network(name: str) -> None:
 @pytest.mark.parametrize("shape", [(8, 8, 1), (50, 1, 6), (28, 28, 1), (33, 31, 3), (3, 200, 2)])
 @pytest.mark.parametrize("name", ["dscnn", "mobilenet_v1", "mobilenet_v2", "resnet8", "detector"])
 def test_every_shape_is_a_valid_graph(name: str, shape: tuple[int, ...]) -> None:
-    interpreter = Interpreter(model_content=untrained(network(name, shape, 3, 0.25)))
+    interpreter = Interpreter(model_content=random_model(network(name, shape, 3, 0.25)))
     interpreter.allocate_tensors()
 
 
@@ -59,7 +59,7 @@ def test_every_shape_is_a_valid_graph(name: str, shape: tuple[int, ...]) -> None
 @settings(max_examples=20, deadline=None)
 def test_a_network_is_recognised(name: str, width: float, classes: int) -> None:
     made = network(name, SHAPES[name], classes, width)
-    found = recognise(parse(untrained(made)))
+    found = recognize_architecture(parse(random_model(made)))
     assert found is not None
     assert (found.architecture, found.shape) == (name, SHAPES[name])
     assert found.network().layers == made.layers
@@ -68,20 +68,20 @@ def test_a_network_is_recognised(name: str, width: float, classes: int) -> None:
 @pytest.mark.parametrize(
     ("model", "size"),
     [
-        ("kws01_int8", Size("dscnn", 1.0, (49, 10, 1), 12)),
-        ("vww01_int8", Size("mobilenet_v1", 0.25, (96, 96, 3), 2)),
-        ("vww01_float32", Size("mobilenet_v1", 0.25, (96, 96, 3), 2)),
-        ("ic01_int8", Size("resnet8", 1.0, (32, 32, 3), 10)),
-        ("ad01_int8", Size("autoencoder", 1.0, (640,), 640)),
+        ("kws01_int8", NetworkSize("dscnn", 1.0, (49, 10, 1), 12)),
+        ("vww01_int8", NetworkSize("mobilenet_v1", 0.25, (96, 96, 3), 2)),
+        ("vww01_float32", NetworkSize("mobilenet_v1", 0.25, (96, 96, 3), 2)),
+        ("ic01_int8", NetworkSize("resnet8", 1.0, (32, 32, 3), 10)),
+        ("ad01_int8", NetworkSize("autoencoder", 1.0, (640,), 640)),
     ],
 )
-def test_the_benchmark_models_of_the_same_architecture_are_recognised(model: str, size: Size) -> None:
-    assert recognise(load(str(shared_model(model)))) == size
+def test_the_benchmark_models_of_the_same_architecture_are_recognised(model: str, size: NetworkSize) -> None:
+    assert recognize_architecture(load(str(shared_model(model)))) == size
 
 
 @pytest.mark.parametrize("model", ["person_detect_int8", "sww01_int8"])
 def test_other_models_are_not(model: str) -> None:
-    assert recognise(load(str(shared_model(model)))) is None
+    assert recognize_architecture(load(str(shared_model(model)))) is None
 
 
 @pytest.mark.parametrize(

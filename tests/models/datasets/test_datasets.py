@@ -15,7 +15,7 @@ from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT
 from arenite.models.datasets.mnist import read_idx
 from arenite.models.datasets.motions import CHANNELS, LABELS, STEPS, read_ts
 from arenite.models.datasets.own import own_data
-from arenite.models.datasets.pictures import as_resolution, resized
+from arenite.models.datasets.pictures import resize_image, resize_images
 
 
 def _real(name: str, resolution: int | None = None):
@@ -119,8 +119,8 @@ def test_scenes_have_their_objects_where_they_say() -> None:
 
 def test_resizing_to_the_same_size_changes_nothing() -> None:
     picture = np.random.default_rng(0).random((9, 9, 1)).astype(np.float32)
-    assert np.array_equal(resized(picture, 9), picture)
-    assert resized(np.ones((9, 9, 1), np.float32), 31).min() == pytest.approx(1.0)
+    assert np.array_equal(resize_image(picture, 9), picture)
+    assert resize_image(np.ones((9, 9, 1), np.float32), 31).min() == pytest.approx(1.0)
 
 
 def test_speech_is_resampled_without_changing_its_pitch() -> None:
@@ -134,15 +134,15 @@ def test_speech_is_resampled_without_changing_its_pitch() -> None:
 
 def test_training_and_test_share_no_voice_and_no_other_word() -> None:
     assert not set(speech.VOICES) & set(speech.TEST_VOICES)
-    assert not set(keywords.OTHERS) & set(keywords.TEST_OTHERS)
-    assert not set(keywords.OTHERS) & set(keywords.COMMANDS)
+    assert not set(keywords.OTHER_WORDS) & set(keywords.TEST_OTHER_WORDS)
+    assert not set(keywords.OTHER_WORDS) & set(keywords.COMMANDS)
 
 
 def test_spoken_words(monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("espeak-ng") is None:
         pytest.skip("needs espeak-ng")
-    x, y = keywords._spoken(1, speech.TEST_VOICES[:2], keywords.TEST_OTHERS, 0, lambda: None)
-    again, _ = keywords._spoken(1, speech.TEST_VOICES[:2], keywords.TEST_OTHERS, 0, lambda: None)
+    x, y = keywords._speak_samples(1, speech.TEST_VOICES[:2], keywords.TEST_OTHER_WORDS, 0, lambda: None)
+    again, _ = keywords._speak_samples(1, speech.TEST_VOICES[:2], keywords.TEST_OTHER_WORDS, 0, lambda: None)
     assert x.shape == (len(keywords.LABELS), 49, 10, 1)
     assert y.tolist() == list(range(len(keywords.LABELS)))
     assert np.array_equal(x, again)
@@ -151,12 +151,12 @@ def test_spoken_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_the_synthesiser_the_hint_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    speech.synthesiser.cache_clear()
+    speech.espeak_executable.cache_clear()
     try:
         with pytest.raises(UsageError) as caught:
-            speech.synthesiser()
+            speech.espeak_executable()
     finally:
-        speech.synthesiser.cache_clear()
+        speech.espeak_executable.cache_clear()
     assert "apt install espeak-ng" in caught.value.hint
 
 
@@ -213,7 +213,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="have no resolution"):
         dataset("motions", 32)
     with pytest.raises(UsageError, match="resolution of 4"):
-        as_resolution(np.zeros((1, 8, 8, 1), np.uint8), 4, largest=255.0)
+        resize_images(np.zeros((1, 8, 8, 1), np.uint8), 4, largest=255.0)
     with pytest.raises(UsageError, match="Cannot read"):
         dataset(str(tmp_path / "none.npz"))
     (tmp_path / "text.npz").write_text("no archive")

@@ -9,14 +9,14 @@ from arenite.converters.processing.post import Box, postprocess
 from arenite.converters.processing.post_plan import plan_post
 from arenite.models.architectures import network
 from arenite.models.architectures.anchors import anchors
-from arenite.models.datasets.data import DETECT, Settings, TrainingData
+from arenite.models.datasets.data import DETECT, TrainingData, TrainingSettings
 from arenite.models.training.detection import detections
-from arenite.models.training.postprocessing import SHOWN, postprocessing
+from arenite.models.training.postprocessing import SHOWN_CLASSES, postprocessing
 
 
 def _data(task: str, shape: tuple[int, ...]) -> TrainingData:
     none = np.zeros((0, *shape), np.float32)
-    return TrainingData("n", "t", task, none, none, none, none, tuple("abc"), "", Settings(1))
+    return TrainingData("n", "t", task, none, none, none, none, tuple("abc"), "", TrainingSettings(1))
 
 
 def test_boxes_are_those_of_the_score() -> None:
@@ -33,7 +33,7 @@ def test_boxes_are_those_of_the_score() -> None:
     for _ in range(20):
         offsets = rng.normal(0, 2, (n, 4)).astype(np.float32)
         scores = (rng.random((n, 3)) ** 12).astype(np.float32)
-        expected = [row for row in detections(offsets, scores, around) if row[1] >= SHOWN]
+        expected = [row for row in detections(offsets, scores, around) if row[1] >= SHOWN_CLASSES]
         answer = postprocess(plan, [np.zeros((1, *shape), np.float32)], [offsets[None], scores[None]])
         assert isinstance(answer, list)
         found = [b for b in answer if isinstance(b, Box)]

@@ -15,13 +15,13 @@ from arenite.converters.importers.sources import import_source
 from arenite.converters.importers.tflite import parse
 from arenite.errors import UsageError
 from arenite.models.architectures import network
-from arenite.models.architectures.recognise import recognise
-from arenite.models.datasets.data import Settings, TrainingData
-from arenite.models.datasets.pictures import as_resolution
-from arenite.models.training.outputs import check_outputs, put
-from arenite.models.training.recorded import recorded
+from arenite.models.architectures.recognize_architecture import recognize_architecture
+from arenite.models.datasets.data import TrainingData, TrainingSettings
+from arenite.models.datasets.pictures import resize_images
+from arenite.models.training.outputs import check_outputs, write_output
+from arenite.models.training.recorded import training_records
 from arenite.models.training.samples import calibration_indices, save_data
-from arenite.models.training.train import Order, changed, train
+from arenite.models.training.train import TrainingOptions, train, with_options
 
 
 def need(name: str) -> None:
@@ -37,10 +37,10 @@ def bars(samples: int = 240) -> TrainingData:
     pixels = rng.integers(0, 120, (samples, 12, 12, 1), np.uint8)
     for picture, quarter in zip(pixels, y, strict=True):
         picture[3 * quarter : 3 * quarter + 3] = 255
-    x, spec = as_resolution(pixels, None, largest=255.0)
+    x, spec = resize_images(pixels, None, largest=255.0)
     return TrainingData(
         *("bars", "bars", "classify", x[40:], y[40:], x[:40], y[:40], tuple("abcd"), "none"),
-        settings=Settings(epochs=6, batch=16, rate=5e-3),
+        settings=TrainingSettings(epochs=6, batch=16, rate=5e-3),
         preprocessing=spec,
     )
 
@@ -64,7 +64,9 @@ def test_from_samples_to_every_format(tmp_path: Path) -> None:
     outputs = [tmp_path / name for name in ("m.keras", "m.h5", "m.tflite", "m.pt2", "saved")]
     steps: list[tuple[str, int, int]] = []
     data = bars()
-    made = train(Order("dscnn", "bars", 0.25), outputs, data=data, progress=lambda *step: steps.append(step))
+    made = train(
+        TrainingOptions("dscnn", "bars", 0.25), outputs, data=data, progress=lambda *step: steps.append(step)
+    )
     assert steps[-1][1:] == (6 * (200 // 16), 6 * (200 // 16))
     assert all(path.exists() for path in outputs)
 
@@ -72,7 +74,7 @@ def test_from_samples_to_every_format(tmp_path: Path) -> None:
     expected = _outputs(flatbuffer, data.x_test)
     assert made.score.value == pytest.approx(np.mean(expected.argmax(1) == data.y_test))
     assert made.score.value >= 0.9
-    found = recognise(parse(flatbuffer))
+    found = recognize_architecture(parse(flatbuffer))
     assert found is not None
     assert (found.architecture, found.width, found.shape, found.classes) == ("dscnn", 0.25, (12, 12, 1), 4)
 
@@ -107,7 +109,7 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
     need("tensorflow")
     files = [tmp_path / f"{k}.keras" for k in range(2)]
     for file in files:
-        train(Order("dscnn", "bars", 0.25, seed=1, epochs=1), [file], data=bars(120))
+        train(TrainingOptions("dscnn", "bars", 0.25, seed=1, epochs=1), [file], data=bars(120))
     weights = []
     for file in files:
         with zipfile.ZipFile(file) as archive:
@@ -121,7 +123,7 @@ def test_calibration_samples_are_even_over_uneven_classes() -> None:
     uneven = TrainingData(
         *("u", "u", "classify", data.x_train[few], data.y_train[few], data.x_test, data.y_test, ("a", "b")),
         licence="",
-        settings=Settings(1),
+        settings=TrainingSettings(1),
     )
     chosen = calibration_indices(uneven, 10)
     assert np.bincount(uneven.y_train[chosen]).tolist() == [3, 7]
@@ -129,14 +131,16 @@ def test_calibration_samples_are_even_over_uneven_classes() -> None:
 
 
 def test_orders_and_their_commands() -> None:
-    order = Order("dscnn", "mnist", 0.5, resolution=20, epochs=3)
+    order = TrainingOptions("dscnn", "mnist", 0.5, resolution=20, epochs=3)
     assert order.command == "arenite train dscnn --data mnist --width 0.5 --resolution 20 --epochs 3"
-    assert changed(order, width=0.25, seed=None).command.endswith("--width 0.25 --resolution 20 --epochs 3")
-    assert changed(order, data="digits").command == "arenite train dscnn --data digits --width 0.5"
+    assert with_options(order, width=0.25, seed=None).command.endswith(
+        "--width 0.25 --resolution 20 --epochs 3"
+    )
+    assert with_options(order, data="digits").command == "arenite train dscnn --data digits --width 0.5"
 
 
 def test_recorded_trainings_can_be_ordered_again() -> None:
-    known = recorded()
+    known = training_records()
     assert {r.order.data for r in known.values()} >= {"mnist", "digits", "motions", "keywords", "scenes"}
     for r in known.values():
         assert 0.5 < r.value <= 1
@@ -148,14 +152,16 @@ def test_recorded_trainings_can_be_ordered_again() -> None:
 @pytest.mark.parametrize(
     ("order", "problem"),
     [
-        (Order("detector", "bars"), "learns to detect"),
-        (Order("dscnn", "bars", epochs=0), "--epochs 0"),
-        (Order("dscnn", "bars", rate=7.0), "--rate 7"),
-        (Order("dscnn", "bars", 77.0), "width of 77"),
-        (Order("dsnn", "bars"), "no architecture 'dsnn'"),
+        (TrainingOptions("detector", "bars"), "learns to detect"),
+        (TrainingOptions("dscnn", "bars", epochs=0), "--epochs 0"),
+        (TrainingOptions("dscnn", "bars", rate=7.0), "--rate 7"),
+        (TrainingOptions("dscnn", "bars", 77.0), "width of 77"),
+        (TrainingOptions("dsnn", "bars"), "no architecture 'dsnn'"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(order: Order, problem: str, tmp_path: Path) -> None:
+def test_mistakes_are_told_before_anything_is_trained(
+    order: TrainingOptions, problem: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=problem):
         train(order, [tmp_path / "m.keras"], data=bars(40))
     assert list(tmp_path.iterdir()) == []
@@ -181,6 +187,6 @@ def test_a_folder_is_replaced_in_one_step(tmp_path: Path) -> None:
     for text in ("one", "two"):
         made.mkdir(exist_ok=True)
         (made / "saved_model.pb").write_text(text)
-        put(made, target)
+        write_output(made, target)
         assert (target / "saved_model.pb").read_text() == text
     assert [p.name for p in target.parent.iterdir()] == ["target"]

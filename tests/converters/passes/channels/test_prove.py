@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph import Subgraph, Tensor
-from arenite.converters.passes.channels.choose import choose
-from arenite.converters.passes.channels.links import find_links
+from arenite.converters.passes.channels.choose import select_channels
+from arenite.converters.passes.channels.links import find_channel_groups
 from arenite.converters.passes.channels.prove import ProofError, prove
 from arenite.converters.passes.channels.rewrite import rewrite
-from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.intervals import analyze_intervals
 from tests.converters.passes.layers import conv, quant
 from tests.fuzz.builder import GraphBuilder
 
@@ -48,8 +48,8 @@ def plus(*at: int) -> Callable[[np.ndarray], np.ndarray]:
 
 def test_the_rewrite_is_proven() -> None:
     graph = network()
-    known = analyse(graph)
-    kept = choose(graph, find_links(graph), known)
+    known = analyze_intervals(graph)
+    kept = select_channels(graph, find_channel_groups(graph), known)
     assert {t: k.tolist() for t, k in kept.items()} == {
         graph.ops[0].outputs[0]: [True, False, True, False],
         graph.ops[1].outputs[0]: [True, False, True, False],
@@ -72,8 +72,8 @@ def test_a_wrong_constant_is_found(
     op: int, position: int, change: Callable[[np.ndarray], np.ndarray], words: str
 ) -> None:
     graph = network()
-    known = analyse(graph)
-    kept = choose(graph, find_links(graph), known)
+    known = analyze_intervals(graph)
+    kept = select_channels(graph, find_channel_groups(graph), known)
     wrong = edited(rewrite(graph, kept, known), op, position, change)
     with pytest.raises(ProofError, match=f"operator {op} .*{words}"):
         prove(graph, wrong, kept, known)
@@ -81,7 +81,7 @@ def test_a_wrong_constant_is_found(
 
 def test_a_channel_that_varies_cannot_go() -> None:
     graph = network()
-    known = analyse(graph)
+    known = analyze_intervals(graph)
     kept = {graph.ops[i].outputs[0]: np.array([False, True, True, True]) for i in (0, 1)}
     with pytest.raises(ProofError, match="not constant"):
         prove(graph, rewrite(graph, kept, known), kept, known)
@@ -95,7 +95,7 @@ def test_a_border_is_found() -> None:
     y = conv(b, x, rng.integers(1, 3, (2, 1, 1, 2)), [0, 1 << 20])
     conv(b, y, rng.integers(1, 3, (3, 3, 3, 2)), [1, 2, 3])
     graph = b.build().main
-    known = analyse(graph)
+    known = analyze_intervals(graph)
     kept = {graph.ops[0].outputs[0]: np.array([True, False])}
     with pytest.raises(ProofError, match="miss a lost constant"):
         prove(graph, rewrite(graph, kept, known), kept, known)
@@ -103,8 +103,8 @@ def test_a_border_is_found() -> None:
 
 def test_options_scales_and_operators_must_stay() -> None:
     graph = network()
-    known = analyse(graph)
-    kept = choose(graph, find_links(graph), known)
+    known = analyze_intervals(graph)
+    kept = select_channels(graph, find_channel_groups(graph), known)
     good = rewrite(graph, kept, known)
     first = good.ops[0]
     strided = replace(first, options={**first.options, "fused_activation_function": 0})

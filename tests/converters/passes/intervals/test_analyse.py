@@ -8,7 +8,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from arenite.converters.graph import Model
 from arenite.converters.image import to_flatbuffer
-from arenite.converters.passes.intervals import analyse
+from arenite.converters.passes.intervals import analyze_intervals
 from tests.converters.passes.layers import add, conv, dense, quant
 from tests.converters.passes.planted import planted_model
 from tests.fuzz.builder import GraphBuilder
@@ -44,7 +44,7 @@ class Watched:
 
 def assert_contained(model: Model, seed: int, runs: int = 5) -> None:
     rng = np.random.default_rng(seed)
-    known, watched = analyse(model.main), Watched(model)
+    known, watched = analyze_intervals(model.main), Watched(model)
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     feeds = [[random_input(t, rng) for t in tensors] for _ in range(runs)]
     feeds += [[np.full(t.shape, v).astype(t.dtype) for t in tensors] for v in (-128, 127)]
@@ -101,8 +101,8 @@ def test_bounds_of_a_small_layer_are_reached(zero: int) -> None:
     feed = np.arange(-128, 128, dtype=np.int8).reshape(256, 1, 1, 1)
     (y,) = model.main.outputs
     values = Watched(model).run([feed])[y].reshape(256, 4)
-    assert analyse(model.main)[y].low.tolist() == values.min(axis=0).tolist()
-    assert analyse(model.main)[y].high.tolist() == values.max(axis=0).tolist()
+    assert analyze_intervals(model.main)[y].low.tolist() == values.min(axis=0).tolist()
+    assert analyze_intervals(model.main)[y].high.tolist() == values.max(axis=0).tolist()
 
 
 def test_padding_counts_only_where_it_is() -> None:
@@ -113,7 +113,7 @@ def test_padding_counts_only_where_it_is() -> None:
     taps = np.zeros((1, 3, 3, 1), int)
     taps[0, 0, 0], taps[0, 2, 2] = 4, -4  # both inside, or one of them, or (in two corners) none
     z = conv(b, y, taps, [0], zero=0, activation=0)
-    known = analyse(b.build().main)[z]
+    known = analyze_intervals(b.build().main)[z]
     assert (known.low.tolist(), known.high.tolist()) == ([-40], [40])
 
 
@@ -122,7 +122,7 @@ def test_sums_follow_both_inputs() -> None:
     x = b.input((1, 1, 1, 2), "int8", quant(0))
     narrow = conv(b, x, [[[[0, 0]]], [[[0, 0]]]], [10, 20])
     z = add(b, narrow, narrow)
-    known = analyse(b.build().main)[z]
+    known = analyze_intervals(b.build().main)[z]
     assert known.low.tolist() == known.high.tolist() == [10, 20]  # at twice the scale
 
 
@@ -132,5 +132,5 @@ def test_a_fully_connected_layer_holds_under_both_roundings() -> None:
     x = b.input((1, 2), "int8", quant(0))
     y = dense(b, x, [[0, 0], [0, 0]], [1, -1])
     b.tensors[y] = b.tensors[y].__class__(**{**vars(b.tensors[y]), "quant": quant(0, 1 / 8)})
-    known = analyse(b.build().main)[y]
+    known = analyze_intervals(b.build().main)[y]
     assert known.high.tolist() == [1, 0] and known.low.tolist()[1] == -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import shake_128
 
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.needs import RowNeeds
+from arenite.converters.planner.streaming.needs import RowRequirements
 from tests.converters.planner.random_graphs import Case
 
 
@@ -21,7 +21,7 @@ def digest(name: str, parts: list[bytes], size: int) -> bytes:
     return whole.digest(size)
 
 
-def made_from(rows: RowNeeds, y: int, images: list[list[bytes]]) -> list[bytes]:
+def made_from(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list[bytes]:
     """The input rows of output row ``y``: empty outside the image."""
     if rows.accumulates:
         return images[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from arenite.converters.graph import Op, Subgraph, Tensor
-from arenite.converters.planner import OpNeeds
-from arenite.converters.planner.streaming.needs import RowInput, RowNeeds
+from arenite.converters.planner import OpRequirements
+from arenite.converters.planner.streaming.needs import RowInput, RowRequirements
 from tests.converters.planner.random_graphs import Case
 
 
@@ -16,7 +16,7 @@ class ImageBuilder:
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
-        self.needs: list[OpNeeds] = []
+        self.needs: list[OpRequirements] = []
         self.inputs: list[int] = []
 
     def tensor(self, *shape: int) -> int:
@@ -27,7 +27,7 @@ class ImageBuilder:
         self.inputs.append(self.tensor(1, height, width, 1))
         return self.inputs[-1]
 
-    def op(self, inputs: tuple[int, ...], output: int, needs: OpNeeds, name: str = "CONV_2D") -> int:
+    def op(self, inputs: tuple[int, ...], output: int, needs: OpRequirements, name: str = "CONV_2D") -> int:
         self.ops.append(Op(len(self.ops), name, inputs, (output,)))
         self.needs.append(needs)
         return output
@@ -50,25 +50,31 @@ class ImageBuilder:
         rows, reach = self.height(t), (taps - 1) * dilation + 1
         out = -(-rows // stride) if same else (rows - reach) // stride + 1
         top = max((out - 1) * stride + reach - rows, 0) // 2 if same else 0
-        needs = RowNeeds("row", (RowInput(0, taps, stride, dilation, top),), scratch=scratch, extra=out)
-        return self.op((t,), self.tensor(1, out, width, 1), OpNeeds(scratch=2 * scratch, rows=needs))
+        needs = RowRequirements(
+            "row", (RowInput(0, taps, stride, dilation, top),), scratch=scratch, extra=out
+        )
+        return self.op((t,), self.tensor(1, out, width, 1), OpRequirements(scratch=2 * scratch, rows=needs))
 
     def add(self, a: int, b: int) -> int:
         shape = self.tensors[a].shape
-        needs = RowNeeds("row", (RowInput(0), RowInput(1)))
+        needs = RowRequirements("row", (RowInput(0), RowInput(1)))
         pairs = ((0, 0), (1, 0))
-        return self.op((a, b), self.tensor(*shape), OpNeeds(in_place=pairs, rows=needs), "ADD")
+        return self.op((a, b), self.tensor(*shape), OpRequirements(in_place=pairs, rows=needs), "ADD")
 
     def mean(self, t: int) -> int:
-        needs = RowNeeds("row", (RowInput(0),), accumulates=True, state=4 * self.tensors[t].shape[2])
-        return self.op((t,), self.tensor(1, 1, self.tensors[t].shape[2], 1), OpNeeds(rows=needs), "MEAN")
+        needs = RowRequirements("row", (RowInput(0),), accumulates=True, state=4 * self.tensors[t].shape[2])
+        return self.op(
+            (t,), self.tensor(1, 1, self.tensors[t].shape[2], 1), OpRequirements(rows=needs), "MEAN"
+        )
 
     def whole(self, t: int, size: int) -> int:
         """An operator that cannot run by rows."""
-        return self.op((t,), self.tensor(1, size), OpNeeds(scratch=16), "FULLY_CONNECTED")
+        return self.op((t,), self.tensor(1, size), OpRequirements(scratch=16), "FULLY_CONNECTED")
 
     def view(self, t: int) -> int:
-        return self.op((t,), self.tensor(1, self.tensors[t].nbytes), OpNeeds(alias=((0, 0),)), "RESHAPE")
+        return self.op(
+            (t,), self.tensor(1, self.tensors[t].nbytes), OpRequirements(alias=((0, 0),)), "RESHAPE"
+        )
 
     def case(self, *outputs: int) -> Case:
         graph = Subgraph("main", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), outputs)

@@ -7,12 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.outcome import BuildCost, Outcome, by_merit, front, objectives
+from arenite.converters.quantize.search.outcome import (
+    BuildCost,
+    TrialOutcome,
+    objectives,
+    pareto_front,
+    rank_outcomes,
+)
 
 
-def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> Outcome:
+def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> TrialOutcome:
     made = tuple(BuildCost(f"--optimise {k}", *b) for k, b in enumerate(builds))
-    return Outcome({"calibrator": name}, name, made, 0.9 - drop, drop)
+    return TrialOutcome({"calibrator": name}, name, made, 0.9 - drop, drop)
 
 
 def test_the_build_that_meets_the_budget_is_taken() -> None:
@@ -33,9 +39,9 @@ def test_losses_are_limits_too() -> None:
 
 
 def test_a_recipe_without_image_never_meets() -> None:
-    failed = Outcome({}, "", (), 0.0, 0.0, error="There is no kernel.")
+    failed = TrialOutcome({}, "", (), 0.0, 0.0, error="There is no kernel.")
     assert not failed.meets(Budget()) and failed.misses(Budget()) == ["There is no kernel."]
-    assert front([failed], Budget(), objectives(Budget())) == []
+    assert pareto_front([failed], Budget(), objectives(Budget())) == []
 
 
 def test_merit_is_loss_then_speed_then_flash() -> None:
@@ -46,15 +52,15 @@ def test_merit_is_loss_then_speed_then_flash() -> None:
         outcome(-0.005, (1, 200, 9000)),
         outcome(0.0, (1, 900, 10)),  # too large
     ]
-    assert by_merit(tried, Budget(flash=500)) == [3, 1, 0, 2]
+    assert rank_outcomes(tried, Budget(flash=500)) == [3, 1, 0, 2]
     # It changed many decisions, for better and worse: no better than the others by more than chance.
     tried[3] = replace(tried[3], deviation=0.01)
-    assert by_merit(tried, Budget(flash=500)) == [1, 0, 2, 3]
+    assert rank_outcomes(tried, Budget(flash=500)) == [1, 0, 2, 3]
 
 
 def test_json_and_back() -> None:
     tried = outcome(0.5, (1, 2, 3))
-    assert Outcome.of_json(tried.to_json()) == tried
+    assert TrialOutcome.of_json(tried.to_json()) == tried
     assert tried.to_json()["builds"][0]["instructions"] == {"value": 3, "kind": "estimated"}
 
 
@@ -63,7 +69,7 @@ def test_json_and_back() -> None:
 def test_the_front_is_what_nothing_beats(points: list[tuple[int, int, int]]) -> None:
     budget = Budget(ram=10)
     tried = [outcome(d / 10, (ram, flash, 1), name=str(k)) for k, (d, ram, flash) in enumerate(points)]
-    places = front(tried, budget, objectives(budget))
+    places = pareto_front(tried, budget, objectives(budget))
     kept = {points[k] for k in places}
     assert len(kept) == len(places)
     for p in points:

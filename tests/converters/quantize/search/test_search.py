@@ -12,11 +12,11 @@ import pytest
 
 from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.recipe import load_recipe
-from arenite.converters.quantize.run_model import run_all
+from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.evaluate import Costs
-from arenite.converters.quantize.search.run import Options, SearchResult, search
+from arenite.converters.quantize.search.evaluate import CostFunction
+from arenite.converters.quantize.search.run import RecipeSearchOptions, SearchResult, search
 from arenite.errors import UsageError
 from tests.converters.quantize.search.weighing import Weighing
 from tests.converters.quantize.trained import classifier, dataset, samples
@@ -28,7 +28,11 @@ HIDDEN = (96, 64)  # int8: 12 KB of weights
 
 
 def run(
-    budget: Budget, options: Options, costs: Costs = WEIGHING, seed: int = 5, noise: float = 0.3
+    budget: Budget,
+    options: RecipeSearchOptions,
+    costs: CostFunction = WEIGHING,
+    seed: int = 5,
+    noise: float = 0.3,
 ) -> SearchResult:
     model = classifier(HIDDEN)
     seen = observe(model, dataset(*samples(100, 3)))
@@ -37,17 +41,17 @@ def run(
 
 
 def plain_flash() -> int:
-    return run(Budget(), Options(trials=1)).trials[0].builds[0].flash
+    return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash
 
 
 def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
     limit = plain_flash() - 3500
-    made = run(Budget(flash=limit, drop=0.02), Options(trials=10))
+    made = run(Budget(flash=limit, drop=0.02), RecipeSearchOptions(trials=10))
     assert not made.trials[0].meets(made.budget) and "flash too much" in made.trials[0].misses(made.budget)[0]
     assert made.chosen is not None and made.chosen.build.flash <= limit and made.chosen.drop <= 0.02
     # The recipe that is handed over makes this very image, and the score is that of the reference kernels.
     data = dataset(*samples(150, 5))
-    outputs = run_all(made.chosen.quantised.flatbuffer, data, reference=True)
+    outputs = run_dataset(made.chosen.quantised.flatbuffer, data, reference=True)
     assert score_outputs(outputs, data, "accuracy").value == made.chosen.score.value
     assert len(made.chosen.quantised.flatbuffer) <= limit
     assert (
@@ -66,14 +70,14 @@ def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
 
 
 def test_what_cannot_be_met_names_the_nearest() -> None:
-    made = run(Budget(flash=1000), Options(trials=6))
+    made = run(Budget(flash=1000), RecipeSearchOptions(trials=6))
     assert made.chosen is None
     nearest = made.trials[made.nearest]
     assert nearest.builds[0].flash == min(o.builds[0].flash for o in made.trials)
 
 
 def test_one_worker_gives_the_same_search_every_time() -> None:
-    budget, options = Budget(flash=9000, drop=0.05), Options(trials=12)
+    budget, options = Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=12)
     first, second = run(budget, options), run(budget, options)
     assert first.trials == second.trials and first.to_json() == second.to_json()
     assert len(first.trials) > 5
@@ -81,13 +85,13 @@ def test_one_worker_gives_the_same_search_every_time() -> None:
 
 def test_an_interrupted_search_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     budget = Budget(flash=9000, drop=0.05)
-    whole = run(budget, Options(trials=12))
+    whole = run(budget, RecipeSearchOptions(trials=12))
     keep = tmp_path / "folder" / "search.db"
-    half = run(budget, Options(trials=5, keep=keep))
+    half = run(budget, RecipeSearchOptions(trials=5, keep=keep))
     assert half.resumed == 0
-    rest = run(budget, Options(trials=12, keep=keep))
+    rest = run(budget, RecipeSearchOptions(trials=12, keep=keep))
     assert rest.resumed == 5 and rest.trials == whole.trials
-    again = run(budget, Options(trials=12, keep=keep))
+    again = run(budget, RecipeSearchOptions(trials=12, keep=keep))
     assert again.resumed == 12 and again.trials == whole.trials
 
 
@@ -112,32 +116,32 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    made = run(Budget(flash=9000, drop=0.05), Options(trials=9, keep=keep))
+    made = run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, keep=keep))
     assert made.resumed == 3
-    assert made.trials == run(Budget(flash=9000, drop=0.05), Options(trials=9)).trials
+    assert made.trials == run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9)).trials
 
 
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
     keep = tmp_path / "search.db"
-    run(Budget(flash=9000), Options(trials=1, keep=keep))
+    run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
     for budget, seed in ((Budget(flash=8000), 5), (Budget(flash=9000), 6)):
         with pytest.raises(UsageError, match="another search"):
-            run(budget, Options(trials=2, keep=keep), seed=seed)
+            run(budget, RecipeSearchOptions(trials=2, keep=keep), seed=seed)
     keep.write_bytes(b"something else entirely")
     with pytest.raises(UsageError, match="no file of a search"):
-        run(Budget(flash=9000), Options(trials=1, keep=keep))
+        run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Options(trials=0), "0 trials"),
-        (Options(workers=0), "0 workers"),
-        (Options(kinds=("int3",)), "'int3'"),
-        (Options(metric="f1"), "no metric"),
+        (RecipeSearchOptions(trials=0), "0 trials"),
+        (RecipeSearchOptions(workers=0), "0 workers"),
+        (RecipeSearchOptions(kinds=("int3",)), "'int3'"),
+        (RecipeSearchOptions(metric="f1"), "no metric"),
     ],
 )
-def test_mistakes(options: Options, said: str) -> None:
+def test_mistakes(options: RecipeSearchOptions, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run(Budget(), options)
 
@@ -146,9 +150,9 @@ def test_several_processes_find_it_too(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.mkdir()
     limit = plain_flash() - 3500
-    made = run(Budget(flash=limit, drop=0.03), Options(trials=8, workers=2), Weighing(log))
+    made = run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, workers=2), Weighing(log))
     assert made.chosen is not None and made.chosen.build.flash <= limit
-    alone = run(Budget(flash=limit, drop=0.03), Options(trials=8))
+    alone = run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8))
     # The first tries are the same, in whatever order they were done.
     first = {o.sha256: o for o in alone.trials[:6]}
     assert all(first[o.sha256] == o for o in made.trials if o.sha256 in first)
@@ -156,7 +160,7 @@ def test_several_processes_find_it_too(tmp_path: Path) -> None:
 
 
 def test_int16_is_tried_where_int8_is_not_good_enough() -> None:
-    few = run(Budget(drop=1.0), Options(trials=2))
+    few = run(Budget(drop=1.0), RecipeSearchOptions(trials=2))
     assert all("int16" not in c.kinds for c in few.space.layers)
-    strict = run(Budget(accuracy=1.0), Options(trials=2), noise=1.5)
+    strict = run(Budget(accuracy=1.0), RecipeSearchOptions(trials=2), noise=1.5)
     assert all("int16" in c.kinds for c in strict.space.layers)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.run import Options
+from arenite.converters.quantize.search.run import RecipeSearchOptions
 from arenite.errors import ToolError, UsageError
 from tests.converters.quantize.search.test_search import plain_flash, run
 from tests.converters.quantize.search.weighing import Dying, Weighing
@@ -52,27 +52,29 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_search_on_the_cluster(scheduler: str, tmp_path: Path) -> None:
     limit = plain_flash() - 3500
-    made = run(Budget(flash=limit, drop=0.03), Options(trials=8, dask=scheduler), Weighing(tmp_path))
+    made = run(
+        Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, dask=scheduler), Weighing(tmp_path)
+    )
     assert made.chosen is not None and made.chosen.build.flash <= limit
     # One call was made here, by the first look at plain int8; the others by the workers, in processes of their own.
     callers = {name.split("-")[1] for name in os.listdir(tmp_path)}
     assert len(callers) >= 2 and len(os.listdir(tmp_path)) >= 6
-    alone = {o.sha256: o for o in run(Budget(flash=limit, drop=0.03), Options(trials=8)).trials}
+    alone = {o.sha256: o for o in run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8)).trials}
     assert all(alone[o.sha256] == o for o in made.trials if o.sha256 in alone)
 
 
 def test_no_scheduler_is_a_sentence() -> None:
     began = time.monotonic()
     with pytest.raises(UsageError, match="no Dask scheduler at tcp"):
-        run(Budget(), Options(trials=2, dask="tcp://127.0.0.1:9"))
+        run(Budget(), RecipeSearchOptions(trials=2, dask="tcp://127.0.0.1:9"))
     with pytest.raises(UsageError, match="no Dask scheduler at nonsense"):
-        run(Budget(), Options(trials=2, dask="nonsense://"))
+        run(Budget(), RecipeSearchOptions(trials=2, dask="nonsense://"))
     assert time.monotonic() - began < 60
 
 
 def test_a_dying_worker_process_is_a_sentence() -> None:
     with pytest.raises(ToolError, match="worker process of the search died"):
-        run(Budget(), Options(trials=6, workers=2), Dying(os.getpid()))
+        run(Budget(), RecipeSearchOptions(trials=6, workers=2), Dying(os.getpid()))
 
 
 def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: Path) -> None:
@@ -105,5 +107,5 @@ def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: 
     calls = len(os.listdir(log))
     time.sleep(1.5)
     assert len(os.listdir(log)) == calls  # nobody goes on
-    made = run(Budget(flash=9000), Options(trials=8, keep=keep))
+    made = run(Budget(flash=9000), RecipeSearchOptions(trials=8, keep=keep))
     assert 1 <= made.resumed <= calls and len(made.trials) >= made.resumed

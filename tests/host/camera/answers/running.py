@@ -54,11 +54,11 @@ def small_faces() -> np.ndarray:
 
 def _members(name: str) -> tuple[tuple[str, ...], list[bytes]]:
     from arenite.models.manifest import manifest
-    from arenite.models.members import members
+    from arenite.models.members import package_members
 
     chosen = manifest().pictures[name]
     try:
-        return chosen.paths, members(chosen, "pictures")
+        return chosen.paths, package_members(chosen, "pictures")
     except ToolError as error:
         pytest.skip(error.problem)
 

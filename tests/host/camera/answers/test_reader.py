@@ -228,7 +228,7 @@ KINDS: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, ...], ...]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_reads_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if native.library() is None:
-        pytest.skip(native.reason())
+        pytest.skip(native.unavailable_reason())
     steps, shapes = KINDS[kind]
     outputs = [np.random.default_rng(5).normal(0.3, 0.6, shape).astype(np.float32) for shape in shapes]
     given = np.zeros((1, 8), np.float32) if kind == "mse" else PICTURE

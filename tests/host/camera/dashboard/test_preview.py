@@ -13,7 +13,7 @@ import pytest
 
 from arenite.converters.processing.colour import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image import preprocess_image
-from arenite.converters.processing.spec import ImageSource, Preprocessing, Quantise, Resize
+from arenite.converters.processing.spec import ImageSource, Preprocessing, Quantize, Resize
 from arenite.converters.processing.steps_image import Colour
 from arenite.host.camera.answers.base import Answer
 from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
@@ -49,7 +49,7 @@ def test_every_format_as_the_reference(pixels: str, gap: int, size: tuple[int, i
     steps = (
         Colour("rgb"),
         Resize(wide, high, method="bilinear", convention="opencv"),
-        Quantise("uint8", 1.0),
+        Quantize("uint8", 1.0),
     )
     assert tight.size == buffer_bytes(pixels, width, height)
     picture = unpack(tight.reshape(-1), pixels, width, height)

@@ -16,7 +16,7 @@ from arenite.host.camera.sources.open import open_source
 from arenite.host.camera.sources.paint import PIXELS
 from arenite.host.camera.sources.photos import SHOT, SHOTS
 from arenite.models.manifest import manifest
-from arenite.models.members import members
+from arenite.models.members import package_members
 
 
 def picture(frame: Frame) -> np.ndarray:
@@ -107,7 +107,7 @@ def test_a_window_is_where_another_library_finds_it() -> None:
     """The first frame of each shot, against Pillow's own resampling and cropping."""
     image = pytest.importorskip("PIL.Image")
     made = frames("photos", SHOT * len(SHOTS), width=320, height=180, pixels="rgb")
-    files = members(manifest().pictures["photos"], "pictures")
+    files = package_members(manifest().pictures["photos"], "pictures")
     for k, shot in enumerate(SHOTS):
         photo = image.open(io.BytesIO(files[shot.photo])).convert("RGB")
         scale = max(320 / photo.width, 180 / photo.height) * shot.zoom
