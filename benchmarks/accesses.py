@@ -10,12 +10,19 @@ from pathlib import Path
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
-from arenite.host.bench.drivers import Measured, measure
+from arenite.host.bench.drivers import DeviceMeasurement, measure
 from arenite.host.bench.elf import ElfSizes, read_elf
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import random_samples
-from arenite.host.emulator.accesses import Lines, Places, Touched, by_tensor, count_accesses, places_of
-from arenite.host.emulator.layer_code import layer_code, stages_of
+from arenite.host.emulator.accesses import (
+    LineAccessCounts,
+    ArenaAddresses,
+    LineAccesses,
+    arena_addresses,
+    by_tensor,
+    count_accesses,
+)
+from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.flash.build import build
 from arenite.host.link.transport import Transport
 from arenite.host.prepare import Prepared
@@ -25,14 +32,14 @@ MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
 
 
 @dataclass(frozen=True)
-class AccessCounts:
+class ModelAccesses:
     """One inference. ``layers``: per layer that has code, tensor to what was touched of it; ``exact``: the output was
     that of LiteRT's reference kernels, byte for byte; ``guards``: guard words that were overwritten."""
 
     generated: Generated
-    layers: list[dict[int, Touched]]
-    lines: list[Lines]
-    places: Places
+    layers: list[dict[int, LineAccessCounts]]
+    lines: list[LineAccesses]
+    places: ArenaAddresses
     sizes: ElfSizes
     exact: bool
     guards: int
@@ -53,7 +60,7 @@ class AccessCounts:
 
 def count_tensor_accesses(
     prepared: Prepared, board: Board, optimise: str, second: MemoryRegion | None
-) -> AccessCounts:
+) -> ModelAccesses:
     """Build the model as it is planned, run one inference of a random input, and count."""
     generated = prepared.generated
     sample = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
@@ -63,19 +70,19 @@ def count_tensor_accesses(
             project, generated.sources(), generated.engine_sources, board, optimise=optimise, second=second
         )
         elf = build(project)
-        places = places_of(elf)
-        measured: list[Measured] = []
+        places = arena_addresses(elf)
+        measured: list[DeviceMeasurement] = []
 
         def infer(line: Transport) -> None:
             measured.append(measure(line, generated, sample, False, lambda *_: None))
 
         lines = count_accesses(
-            board, elf, layer_code(elf, stages_of(generated)), memories(generated.plan, places), infer
+            board, elf, layer_code(elf, segment_layers(generated)), memories(generated.plan, places), infer
         )
         sizes = read_elf(elf)
     want = Reference(prepared.reference).run(sample.inputs[0], reset=True)
     got, memory = measured[0].outputs[0], measured[0].memory
-    return AccessCounts(
+    return ModelAccesses(
         generated,
         by_tensor(generated, places, lines),
         lines,
@@ -86,7 +93,7 @@ def count_tensor_accesses(
     )
 
 
-def memories(plan: Plan, places: Places) -> list[tuple[int, int]]:
+def memories(plan: Plan, places: ArenaAddresses) -> list[tuple[int, int]]:
     """(address, bytes) of the arena's parts."""
     regions = [(places.fast, max(plan.fast_bytes, 16))]
     return regions if places.slow is None else [*regions, (places.slow, plan.slow_bytes)]

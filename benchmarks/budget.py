@@ -22,7 +22,7 @@ from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.score import score
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import RecipeSearchOptions, search
-from arenite.host.bench.run import Options as BenchOptions
+from arenite.host.bench.run import BenchConfig as BenchOptions
 from arenite.host.bench.run import bench
 from arenite.host.bench.samples import Samples
 from arenite.host.costs import BoardCosts

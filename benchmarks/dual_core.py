@@ -17,7 +17,7 @@ from typing import Any
 
 from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.prepare import prepare
 from arenite.host.report.generated import DOCS, markdown_table, with_section
@@ -38,7 +38,7 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
             prepared,
             load_board(BOARD),
             inputs,
-            Options(optimise, features=Features(cores=cores), cycles=True),
+            BenchConfig(optimise, features=Features(cores=cores), cycles=True),
             lambda *_: None,
         )
         for cores in (1, 2)

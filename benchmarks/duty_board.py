@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from arenite.host.duty.check import difference
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.figures import Sleep
 from arenite.host.duty.model import queueing
 from arenite.host.duty.on_board import DutyBoard
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 from arenite.host.prepare import prepare
 from arenite.host.report.generated import DOCS, markdown_table, run
 from arenite.profiles.boards import load_board
@@ -26,11 +26,11 @@ PAGE = DOCS / "duty-cycle.md"
 EVENTS = 1000
 #: Kind of events, events per service time, places, time to wake and to linger in service times.
 CASES: list[tuple[str, float, int | None, float, float]] = [
-    ("Poisson", 0.3, None, 0.0, 0.0),
-    ("Poisson", 0.7, None, 0.0, 0.0),
-    ("Poisson", 0.6, None, 0.5, 0.0),
-    ("Poisson", 1.2, 2, 0.0, 0.0),
-    ("Poisson", 0.8, 0, 0.2, 0.0),
+    ("PoissonEvents", 0.3, None, 0.0, 0.0),
+    ("PoissonEvents", 0.7, None, 0.0, 0.0),
+    ("PoissonEvents", 0.6, None, 0.5, 0.0),
+    ("PoissonEvents", 1.2, 2, 0.0, 0.0),
+    ("PoissonEvents", 0.8, 0, 0.2, 0.0),
     ("periodic", 0.8, None, 0.1, 0.0),
     ("periodic", 1.4, 3, 0.0, 0.0),
     ("recorded, in bursts", 0.5, 4, 0.3, 1.0),
@@ -44,17 +44,19 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
         rng = np.random.default_rng(11)
         gap = service_s / offered
         events: Events
-        if kind == "Poisson":
-            events = Poisson(1 / gap)
+        if kind == "PoissonEvents":
+            events = PoissonEvents(1 / gap)
         elif kind == "periodic":
-            events = Periodic(gap)
+            events = PeriodicEvents(gap)
         else:
-            events = Trace.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 600)))
+            events = RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 600)))
         arrivals = events.arrivals(EVENTS, rng)
         seen = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
-        service = Service.of(float(np.mean(seen.services_s)))
+        service = ServiceTimes.of(float(np.mean(seen.services_s)))
         sleep = Sleep(seen.wake_s, linger * service_s)
-        q = queueing(Trace.recorded(arrivals, max(seen.seconds, float(arrivals[-1]))), service, queue, sleep)
+        q = queueing(
+            RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1]))), service, queue, sleep
+        )
         pairs = [
             (seen.utilisation, difference(q.utilisation, seen.utilisation), 1.0),
             (seen.wait_mean_s, difference(q.wait_mean_s, seen.wait_mean_s, 0.02 * service_s), service_s),

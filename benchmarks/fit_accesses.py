@@ -26,7 +26,7 @@ from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes.accesses import PATH, AccessRates, first_work, key_of, per_layer, rates, work_of
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
-from benchmarks.accesses import MODELS, AccessCounts, count_tensor_accesses
+from benchmarks.accesses import MODELS, ModelAccesses, count_tensor_accesses
 
 #: Small enough for the largest of the boards, one of each tier.
 JOBS = [
@@ -40,7 +40,7 @@ Row = tuple[tuple[float, ...], float]
 
 
 def main() -> int:
-    counts: list[AccessCounts] = []
+    counts: list[ModelAccesses] = []
     for model, name in JOBS:
         board = load_board(name)
         prepared = prepare(MODELS / f"{model}.tflite").retarget(Target.of(board.core, "speed", False))
@@ -62,7 +62,7 @@ def main() -> int:
     return 0
 
 
-def fit_all(counts: Iterable[AccessCounts]) -> dict[str, AccessRates]:
+def fit_all(counts: Iterable[ModelAccesses]) -> dict[str, AccessRates]:
     """Kernel to its rates."""
     loads: dict[str, list[Row]] = defaultdict(list)
     stores: dict[str, list[Row]] = defaultdict(list)
@@ -106,12 +106,12 @@ def solve(rows: Sequence[Row], causes: int) -> list[float]:
     return best[1]
 
 
-def counted(c: AccessCounts) -> int:
+def counted(c: ModelAccesses) -> int:
     """Loads and stores of all tensors."""
     return sum(touched.total for layer in c.layers for touched in layer.values())
 
 
-def estimated(c: AccessCounts) -> float:
+def estimated(c: ModelAccesses) -> float:
     """The same by the stored rates."""
     return sum(sum(loads.values()) + sum(stores.values()) for _, loads, stores in per_layer(c.generated))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from arenite.errors import AreniteError, UsageError
 from arenite.files import write_atomic
-from arenite.host.bench.compare import Record, compare, read_baseline
+from arenite.host.bench.compare import BaselineRecord, compare, read_baseline
 from arenite.host.report.generated import DOCS, with_section
 from arenite.models import zoo
 from arenite.profiles.boards import all_boards, load_board
@@ -80,7 +80,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def verdicts_of_runs(
-    runs: Sequence[BenchmarkRun], records: Sequence[Record]
+    runs: Sequence[BenchmarkRun], records: Sequence[BaselineRecord]
 ) -> dict[tuple[str, str, str, str], Verdict]:
     """The verdicts on all targets that these runs and records can answer."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}

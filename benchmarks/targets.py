@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.bench.compare import Record, compare, figures_of
+from arenite.host.bench.compare import BaselineRecord, compare, figures_of
 
 PATH = Path(__file__).parent / "targets.toml"
 
@@ -76,7 +76,7 @@ def verdict_on(
     target: Target,
     model: str,
     result: Mapping[str, Any],
-    records: Sequence[Record],
+    records: Sequence[BaselineRecord],
     other: Callable[[str], Mapping[str, Any] | None],
 ) -> Verdict | None:
     """The verdict on one result; None where nothing says what to compare with. ``other``: a variant's own result."""

@@ -21,35 +21,35 @@ from arenite.converters.quantize.observe import Observations
 from arenite.converters.quantize.recipe import Recipe, load_recipe, shipped_recipes
 from arenite.converters.quantize.simplify import simplify
 from arenite.errors import UnsupportedModelError, UsageError
-from arenite.host.conversion.calibrated import Calibrated, calibrate_and_quantise
-from arenite.host.conversion.request import Progress, Request, check_request
+from arenite.host.conversion.calibrated import QuantizationResult, calibrate_and_quantize
+from arenite.host.conversion.request import ConversionRequest, Progress, check_request
 from arenite.host.conversion.samples import load_samples, split_samples
 from arenite.host.conversion.scores import Scores, check_drop, image_scores, source_score
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare_image
-from arenite.host.shrink import Shrinking, shrink
+from arenite.host.shrink import ShrinkReport, shrink
 
 
 @dataclass(frozen=True)
 class Conversion:
     """``prepared`` is None for a model that only hosts run (a recipe with float activations)."""
 
-    request: Request
+    request: ConversionRequest
     imported: ImportedModel
     image: bytes
     prepared: Prepared | None
-    calibrated: Calibrated | None = None
+    calibrated: QuantizationResult | None = None
     calibration: Dataset | None = None
     scores: Scores | None = None
     notes: tuple[str, ...] = field(default=())
 
 
-def convert(request: Request, progress: Progress = lambda *_: None) -> Conversion:
+def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
     """Make the image; nothing is written.
 
     Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
     """
-    wanted = None if request.recipe is None else load_recipe(request.recipe)
+    chosen_recipe = None if request.recipe is None else load_recipe(request.recipe)
     check_request(request)
     progress("import", 0, 0)
     data: dict[str, Dataset] = {}
@@ -62,11 +62,11 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     imported = import_source(request.source, inputs=inputs, options=request.options)
     model = parse(imported.flatbuffer)
     if imported.quantised:
-        return _as_is(request, imported, wanted, progress)
+        return _as_is(request, imported, chosen_recipe, progress)
     flatbuffer, changes = simplify(imported.flatbuffer)
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
     model = parse(flatbuffer)
-    recipe = wanted or load_recipe("int8")
+    recipe = chosen_recipe or load_recipe("int8")
     if recipe.settings.activations == "float" and request.boards:
         raise UsageError(
             f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
@@ -93,7 +93,7 @@ def convert(request: Request, progress: Progress = lambda *_: None) -> Conversio
     before = None if scoring is None else source_score(request, imported, scoring)
     if before is not None and request.budget is not None and request.budget.drop is not None:
         check_drop(before[1], of)
-    made = calibrate_and_quantise(request, imported, recipe, calibrating, searching, progress)
+    made = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
     scores: Scores | None = None
     range_notes: list[str] = []
@@ -133,9 +133,9 @@ def fits(made: Conversion) -> list[FitVerdict]:
     return [] if made.prepared is None else verdicts(made.prepared, made.request.boards, None)
 
 
-def shrinking(
+def shrink_suggestions(
     made: Conversion, found: Sequence[FitVerdict], image: Path, progress: Progress = lambda *_: None
-) -> Shrinking | None:
+) -> ShrinkReport | None:
     """What would fit the boards that the image, written to ``image``, does not fit; None where it fits all."""
     short = [v.board for v in found if not v.fits]
     if not short or made.prepared is None:
@@ -169,7 +169,7 @@ def made_from(
 
 
 def _as_is(
-    request: Request, imported: ImportedModel, recipe: Recipe | None, progress: Progress
+    request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
     """A source that is quantised already: planned, and scored where there are labelled samples."""
     if recipe is not None or request.budget is not None:

@@ -12,7 +12,7 @@ from arenite.errors import UsageError
 from arenite.firmware.sizes.predict import size_table
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import PATH as TIMING
-from arenite.host.fit import AUTOMATIC, needs, target_for
+from arenite.host.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board
 
@@ -26,7 +26,7 @@ class BoardCosts:
     """
 
     board: Board
-    modes: tuple[str, ...] = AUTOMATIC
+    modes: tuple[str, ...] = AUTOMATIC_GOALS
     stream_input: bool = False
 
     @property
@@ -42,7 +42,7 @@ class BoardCosts:
             path = Path(folder) / "model.tflite"
             path.write_bytes(flatbuffer)
             prepared = prepare(path)
-        found = []
+        builds = []
         for streamed in (False, True) if self.stream_input else (False,):
             for mode in self.modes:
                 try:
@@ -53,5 +53,5 @@ class BoardCosts:
                     continue
                 n = needs(planned.generated, self.board, mode)
                 options = f"--optimise {mode}" + (" --stream-input" if streamed else "")
-                found.append(BuildCost(options, n.ram, n.flash, round(n.instructions)))
-        return tuple(found)
+                builds.append(BuildCost(options, n.ram, n.flash, round(n.instructions)))
+        return tuple(builds)

@@ -21,7 +21,7 @@ EXACT = ("arena", "arena_slow", "static", "weights", "code")
 
 
 @dataclass(frozen=True)
-class Figure:
+class SizeFigure:
     """Bytes; None where nobody predicted, built or measured it."""
 
     name: str
@@ -39,10 +39,10 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SizeCheck:
     board: str
     model: dict[str, Any]
-    figures: tuple[Figure, ...]
+    figures: tuple[SizeFigure, ...]
     guards_damaged: int | None  # None: never run
 
     @property
@@ -60,7 +60,7 @@ class Evidence:
         }
 
 
-def gather(directory: Path) -> Evidence:
+def check_sizes(directory: Path) -> SizeCheck:
     """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench`` kept.
 
     Raises ``UsageError`` for a folder that is no project, or is not built yet.
@@ -70,12 +70,14 @@ def gather(directory: Path) -> Evidence:
     sizes = read_elf(elf)
     predicted = manifest.get("predicted") or {}
     run = _run_of(directory, elf)
-    figures = [Figure(name, predicted.get(name), getattr(sizes, name), None) for name in EXACT]
-    figures.append(Figure("stack", predicted.get("stack"), None, run.get("stack_used")))
-    return Evidence(manifest["board"], manifest.get("model") or {}, tuple(figures), run.get("guards_damaged"))
+    figures = [SizeFigure(name, predicted.get(name), getattr(sizes, name), None) for name in EXACT]
+    figures.append(SizeFigure("stack", predicted.get("stack"), None, run.get("stack_used")))
+    return SizeCheck(
+        manifest["board"], manifest.get("model") or {}, tuple(figures), run.get("guards_damaged")
+    )
 
 
-def keep_run(directory: Path, elf: Path, memory: DeviceMemory) -> None:
+def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
     """Store in the project what the device found in its RAM when it ran ``elf``."""
     record = {
         "elf_sha256": _digest(elf),

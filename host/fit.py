@@ -48,11 +48,11 @@ def needs(
 
 
 #: Tried in this order when the user names no goal: the fastest first, then what gives up speed for memory.
-AUTOMATIC = ("speed", "balanced", "ram", "flash")
+AUTOMATIC_GOALS = ("speed", "balanced", "ram", "flash")
 
 
 @dataclass(frozen=True)
-class Choice:
+class BuildChoice:
     """A way to build a model for a board: how it is optimised, and the verdict on it."""
 
     optimise: str
@@ -78,8 +78,8 @@ def choose(
     stream_input: bool = False,
     features: Features = NO_FEATURES,
     fast_ram: int | None = None,
-) -> Choice:
-    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC`` that fits the board, and where none
+) -> BuildChoice:
+    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC_GOALS`` that fits the board, and where none
     does the one that misses the fewest bytes.
 
     ``stream_input``: the model takes its input row by row; ``UsageError`` when it cannot. ``features``: what
@@ -87,14 +87,14 @@ def choose(
     take; None: all that is left. Where no arena fits there whole, one that lies in two memories is tried.
     When it does not fit, the verdict says what is missing and what would help.
     """
-    tried: dict[str, Choice] = {}
+    tried: dict[str, BuildChoice] = {}
 
-    def build(mode: str) -> Choice:
+    def build(mode: str) -> BuildChoice:
         if mode not in tried:
             tried[mode] = _build(prepared, board, mode, protocol, stream_input, features, fast_ram)
         return tried[mode]
 
-    modes = AUTOMATIC if optimise is None else (optimise,)
+    modes = AUTOMATIC_GOALS if optimise is None else (optimise,)
     for mode in modes:
         if build(mode).verdict.fits:
             return build(mode)
@@ -105,7 +105,9 @@ def choose(
                 return found
     chosen = min(tried.values(), key=lambda choice: choice.verdict.missing)
     others = [
-        (f"--optimise {mode}", build(mode).verdict.needs) for mode in AUTOMATIC if mode != chosen.optimise
+        (f"--optimise {mode}", build(mode).verdict.needs)
+        for mode in AUTOMATIC_GOALS
+        if mode != chosen.optimise
     ]
     if not stream_input:
         others += _streamed(prepared, board, protocol, features)
@@ -115,7 +117,7 @@ def choose(
     return replace(chosen, verdict=verdict)
 
 
-def _why_no_split(whole: Choice, board: Board, fast_ram: int | None) -> str:
+def _why_no_split(whole: BuildChoice, board: Board, fast_ram: int | None) -> str:
     """Why the arena does not lie in two memories."""
     scratch = max((need.scratch for need in whole.prepared.needs), default=0)
     if scratch > _room(whole.verdict.needs, board, fast_ram):
@@ -131,8 +133,8 @@ def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> in
 
 
 def _split(
-    whole: Choice, board: Board, protocol: str, features: Features, fast_ram: int | None
-) -> Choice | None:
+    whole: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
+) -> BuildChoice | None:
     """The build with its arena over two memories, the fastest second one that makes it fit; None where none does."""
     wanted = whole.verdict.needs
     if wanted.flash > board.flash_bytes:
@@ -149,7 +151,7 @@ def _split(
         found = needs(generated, board, whole.optimise, protocol, features, split)
         verdict = fit(found, board, fast_ram=fast_ram)
         if verdict.fits:
-            return Choice(whole.optimise, planned, verdict)
+            return BuildChoice(whole.optimise, planned, verdict)
     return None
 
 
@@ -174,10 +176,10 @@ def _build(
     stream_input: bool,
     features: Features,
     fast_ram: int | None = None,
-) -> Choice:
+) -> BuildChoice:
     planned = prepared.retarget(target_for(board, optimise, stream_input, features))
     wanted = needs(planned.generated, board, optimise, protocol, features)
-    return Choice(optimise, planned, fit(wanted, board, fast_ram=fast_ram))
+    return BuildChoice(optimise, planned, fit(wanted, board, fast_ram=fast_ram))
 
 
 def target_for(

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
-from arenite.host.fit import AUTOMATIC, needs, target_for
+from arenite.host.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 
@@ -90,19 +90,19 @@ def builds(
         (prepared, passes, mode, streamed)
         for streamed in (False, True)
         for prepared, passes in versions
-        for mode in AUTOMATIC
+        for mode in AUTOMATIC_GOALS
     ]
-    found = []
+    all_builds = []
     for done, (prepared, passes, mode, streamed) in enumerate(wanted):
-        made = _estimate(prepared, board, mode, passes, streamed)
-        if made is None:
+        candidate = _estimate(prepared, board, mode, passes, streamed)
+        if candidate is None:
             continue
-        progress(made.label, done, len(wanted))
-        if samples is not None and made.fits:
-            made = _measure(prepared, board, made, samples)
-        found.append(made)
+        progress(candidate.label, done, len(wanted))
+        if samples is not None and candidate.fits:
+            candidate = _measure(prepared, board, candidate, samples)
+        all_builds.append(candidate)
     progress("", len(wanted), len(wanted))
-    return mark_dominated(found)
+    return mark_dominated(all_builds)
 
 
 def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool) -> Build | None:
@@ -120,7 +120,7 @@ def _measure(prepared: Prepared, board: Board, estimated: Build, samples: int) -
     """The same build, benched on random inputs. On two cores how long it takes stays an estimate: the critical path of
     what was counted on each."""
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    options = Options(estimated.optimise, stream_input=estimated.stream_input, cycles=board.cores > 1)
+    options = BenchConfig(estimated.optimise, stream_input=estimated.stream_input, cycles=board.cores > 1)
     result = bench(prepared, board, random_samples(tensors, samples), options, lambda *_: None)
     two = result.get("two_cores")
     return replace(
@@ -135,31 +135,33 @@ def _measure(prepared: Prepared, board: Board, estimated: Build, samples: int) -
     )
 
 
-def mark_dominated(found: Sequence[Build]) -> list[Build]:
+def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
     """The builds with ``dominated_by`` filled in. Of equal builds the first is the one to have."""
 
     def better(place: int, other: int) -> bool:
-        mine, its = found[place], found[other]
+        mine, its = all_builds[place], all_builds[other]
         if its.stream_input and not mine.stream_input:
             return False
         no_more = all(b <= a for a, b in zip(mine.figures, its.figures, strict=True))
         return no_more and (its.figures != mine.figures or other < place)
 
     marked = []
-    for place, build in enumerate(found):
-        rivals = [other for other in range(len(found)) if other != place and better(place, other)]
+    for place, build in enumerate(all_builds):
+        rivals = [other for other in range(len(all_builds)) if other != place and better(place, other)]
         # Named is one that nothing dominates in turn.
-        best = next((r for r in rivals if not any(better(r, o) for o in range(len(found)) if o != r)), None)
-        marked.append(replace(build, dominated_by=None if best is None else found[best].label))
+        best = next(
+            (r for r in rivals if not any(better(r, o) for o in range(len(all_builds)) if o != r)), None
+        )
+        marked.append(replace(build, dominated_by=None if best is None else all_builds[best].label))
     return marked
 
 
-def describe(image: Path, board: Board, found: Sequence[Build]) -> dict[str, Any]:
+def describe(image: Path, board: Board, all_builds: Sequence[Build]) -> dict[str, Any]:
     """The ``arenite.pareto/1`` object."""
     return {
         "schema": "arenite.pareto/1",
         "model": {"path": str(image), "sha256": hashlib.sha256(image.read_bytes()).hexdigest()},
         "board": {"name": board.name, "core": board.core},
         "limits": {"ram": board.ram_bytes, "flash": board.flash_bytes},
-        "builds": [b.to_json() for b in found],
+        "builds": [b.to_json() for b in all_builds],
     }

@@ -19,7 +19,7 @@ ALIGNMENT = 16
 
 #: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated, which is
 #: roughly. What is beyond this share is worth no memory.
-EXTRA_SHARE = 0.25
+MAX_EXTRA_WORK = 0.25
 #: Instructions per product and per output element of a fast kernel, about: what that share is of.
 _PER_MAC, _PER_OUTPUT = 0.9, 5
 
@@ -27,9 +27,9 @@ _PER_MAC, _PER_OUTPUT = 0.9, 5
 def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
     """A plan and its independent check, which alone makes it good."""
     persistent = resource_sizes(model)
-    made = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
-    check(model.main, made, needs, persistent=persistent)
-    return made
+    new_plan = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
+    check(model.main, new_plan, needs, persistent=persistent)
+    return new_plan
 
 
 def same_plan(one: Target, other: Target) -> bool:
@@ -71,11 +71,11 @@ def _streaming(model: Model, needs: Sequence[OpRequirements], pushed: int | None
     )
     if pushed == -1:
         return None
-    made = plan_streaming(
-        graph, needs, alignment=ALIGNMENT, pushed=pushed, extra_limit=round(EXTRA_SHARE * work)
+    new_plan = plan_streaming(
+        graph, needs, alignment=ALIGNMENT, pushed=pushed, extra_limit=round(MAX_EXTRA_WORK * work)
     )
-    if made is None and pushed is not None:
-        made = plan_streaming(graph, needs, alignment=ALIGNMENT, pushed=pushed)
-    if made is not None:
-        check(graph, made, needs)
-    return made
+    if new_plan is None and pushed is not None:
+        new_plan = plan_streaming(graph, needs, alignment=ALIGNMENT, pushed=pushed)
+    if new_plan is not None:
+        check(graph, new_plan, needs)
+    return new_plan

@@ -63,7 +63,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Shrinking:
+class ShrinkReport:
     """Suggestions for each board, those that cost least first. ``architecture`` is the project's own one that the model
     is, None for others. ``complete`` is False when the time was up before everything was tried."""
 
@@ -112,7 +112,7 @@ def shrink(
     source: str = "",
     image: str = "",
     seconds: float = SECONDS,
-) -> Shrinking:
+) -> ShrinkReport:
     """What would make ``prepared``, a quantised model, fit each of ``boards``.
 
     Args:
@@ -145,7 +145,7 @@ class _Search:
         self._predictor = Predictor(prepared, flatbuffer, observations)
         self._started, self._seconds, self._complete = monotonic(), seconds, True
 
-    def run(self, boards: Sequence[Board]) -> Shrinking:
+    def run(self, boards: Sequence[Board]) -> ShrinkReport:
         found: list[Suggestion] = []
         without = []
         for board in boards:
@@ -154,7 +154,7 @@ class _Search:
             if not mine:
                 without.append(board.name)
         took = monotonic() - self._started
-        return Shrinking(self._size, tuple(found), tuple(without), self._complete, took)
+        return ShrinkReport(self._size, tuple(found), tuple(without), self._complete, took)
 
     def _of(self, board: Board) -> Iterator[Suggestion]:
         yield from self._builds(board)

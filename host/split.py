@@ -39,7 +39,7 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
         return None
     persistent = resource_sizes(prepared.model)
     accesses = estimate_accesses(prepared.generated)
-    made = plan_split(
+    split_plan = plan_split(
         prepared.model.main,
         prepared.needs,
         prepared.plan.order,
@@ -49,15 +49,15 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
         preferred_slow=second.access_cycles < board.ram[0].access_cycles,
         alignment=ALIGNMENT,
     )
-    if made is None:
+    if split_plan is None:
         return None
-    check(prepared.model.main, made, prepared.needs, persistent=persistent)
+    check(prepared.model.main, split_plan, prepared.needs, persistent=persistent)
     wrong = find_split_violations(
-        prepared.model.main, made, prepared.needs, persistent=persistent, limits=limits
+        prepared.model.main, split_plan, prepared.needs, persistent=persistent, limits=limits
     )
     if wrong:
         raise PlanError(f"The plan is wrong: {' '.join(wrong[:3])}", "Plan the model again.")
-    return SplitModel(replace(prepared, plan=made), second, slow_accesses(made, accesses))
+    return SplitModel(replace(prepared, plan=split_plan), second, slow_accesses(split_plan, accesses))
 
 
 def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:

@@ -15,21 +15,21 @@ import numpy as np
 
 from arenite.errors import DeviceError
 from arenite.firmware.generator.generate import Generated
-from arenite.host.bench.resume import Answer
-from arenite.host.link.client import DeviceClient, DeviceMemory, NoHealth, Restarted
+from arenite.host.bench.resume import DeviceAnswer
+from arenite.host.link.client import DeviceClient, DeviceMemory, DeviceRestartedError, HealthUnavailableError
 from arenite.host.link.mlperf import MonitorClient
-from arenite.host.link.transport import PortGone, Transport
-from arenite.host.mlperf.feed import Feeder
+from arenite.host.link.transport import PortGoneError, Transport
+from arenite.host.mlperf.feed import MonitorAnswers
 
 #: How often one sample is begun again before it is missing.
 ATTEMPTS = 4
 
 
-class Overrun(DeviceError):
+class MemoryOverrunError(DeviceError):
     """Memory on the device was written that must not be: no answer can be trusted."""
 
 
-class Asker(Protocol):
+class DeviceSession(Protocol):
     """A device that was greeted.
 
     ``tick_hz``: rate of its counter; 0 where the board's profile knows.  ``repeated``: samples that were begun again.
@@ -42,9 +42,9 @@ class Asker(Protocol):
     def repeated(self) -> int: ...
 
     def answer(
-        self, inputs: Sequence[np.ndarray], want: bytes | None, *, fresh: bool = True
-    ) -> Answer | None:
-        """What the device gives for ``inputs``, whose right answer is ``want`` where that is known; None: missing.
+        self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
+    ) -> DeviceAnswer | None:
+        """What the device gives for ``inputs``, whose right answer is ``expected`` where that is known; None: missing.
 
         Raises ``DeviceError`` when there is nobody there any more, or it fails again and again in the same way.
         """
@@ -53,7 +53,7 @@ class Asker(Protocol):
         """What the device found in its RAM; None where its protocol cannot tell."""
 
 
-class FramedAsker:
+class FramedSession:
     """A device that speaks Arenite's frames."""
 
     def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
@@ -65,18 +65,18 @@ class FramedAsker:
         self.repeated = 0
 
     def answer(
-        self, inputs: Sequence[np.ndarray], want: bytes | None, *, fresh: bool = True
-    ) -> Answer | None:
+        self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
+    ) -> DeviceAnswer | None:
         """See :class:`Asker`.  A device with carried state (not ``fresh``) is asked once: what it knew is lost."""
         seen = self._noise()
         faults = 0
         for attempt in range(ATTEMPTS):
             try:
                 return self._once(inputs, fresh)
-            except PortGone:
+            except PortGoneError:
                 raise
             except DeviceError as error:
-                faults += isinstance(error, Restarted) and error.by_fault
+                faults += isinstance(error, DeviceRestartedError) and error.by_fault
                 last = attempt == ATTEMPTS - 1
                 if not fresh or faults > 1 or (last and self._noise() == seen):
                     raise  # the line is good: it is the device
@@ -89,7 +89,7 @@ class FramedAsker:
         seen = self._noise()
         try:
             self._client.connect(self._hash)
-        except PortGone:
+        except PortGoneError:
             raise
         except DeviceError:
             if self._noise() == seen:
@@ -98,7 +98,7 @@ class FramedAsker:
     def _noise(self) -> int:
         return self._client.statistics.damaged
 
-    def _once(self, inputs: Sequence[np.ndarray], fresh: bool) -> Answer:
+    def _once(self, inputs: Sequence[np.ndarray], fresh: bool) -> DeviceAnswer:
         client = self._client
         for position, value in enumerate(inputs):
             client.write_input(position, np.ascontiguousarray(value).tobytes())
@@ -106,27 +106,27 @@ class FramedAsker:
         layers = client.layer_ticks(self._layers) if self._layers else ()
         sizes = [self._model.tensors[i].nbytes for i in self._model.outputs]
         outputs = b"".join(client.read_output(i, size) for i, size in enumerate(sizes))
-        return Answer(outputs, run.total, run.init, layers)
+        return DeviceAnswer(outputs, run.total, run.init, layers)
 
     def memory(self) -> DeviceMemory:
         """See :class:`Asker`.  Raises :class:`Overrun` for guard words or a stack that were overrun."""
         memory = self._client.memory()
-        with suppress(NoHealth):
+        with suppress(HealthUnavailableError):
             memory = replace(memory, health=self._client.health())
         if memory.guards_damaged:
-            raise Overrun(
+            raise MemoryOverrunError(
                 f"{memory.guards_damaged} guard words around the arena were overwritten.",
                 "This is a bug in a kernel or in the plan: please report it with the model.",
             )
         if memory.stack_overflowed:
-            raise Overrun(
+            raise MemoryOverrunError(
                 f"The stack of {memory.stack_bytes} B was used to its last word, and may have overflowed.",
                 "This is a bug in the stack prediction: please report it with the model.",
             )
         return memory
 
 
-class MonitorAsker:
+class MonitorSession:
     """A device that serves the MLPerf Tiny monitor, which starts every inference with fresh state."""
 
     tick_hz = 1_000_000
@@ -134,7 +134,7 @@ class MonitorAsker:
     def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
         client = MonitorClient(line)
         client.connect(timeout_s)
-        self._feeder = Feeder(client)
+        self._feeder = MonitorAnswers(client)
 
     @property
     def repeated(self) -> int:
@@ -142,18 +142,20 @@ class MonitorAsker:
         return self._feeder.statistics.repeated
 
     def answer(
-        self, inputs: Sequence[np.ndarray], want: bytes | None, *, fresh: bool = True
-    ) -> Answer | None:
+        self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
+    ) -> DeviceAnswer | None:
         """See :class:`Asker`."""
-        assert fresh and want is not None
-        return self._feeder.answer(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs), want)
+        assert fresh and expected is not None
+        return self._feeder.answer(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs), expected)
 
     def memory(self) -> None:
         """See :class:`Asker`."""
 
 
-def greet(line: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0) -> Asker:
+def handshake(
+    line: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
+) -> DeviceSession:
     """The device at the other end of ``line``.  Raises ``DeviceError``: no answer, or other firmware."""
     if protocol == "mlperf":
-        return MonitorAsker(line, generated, timeout_s=timeout_s)
-    return FramedAsker(line, generated, timeout_s=timeout_s)
+        return MonitorSession(line, generated, timeout_s=timeout_s)
+    return FramedSession(line, generated, timeout_s=timeout_s)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError, UsageError
-from arenite.host.emulator.timing import timing_of
+from arenite.host.emulator.timing import load_timing
 
 #: What is compared: its name here, its key in a baseline's record, its place in a bench result.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -29,11 +29,11 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 SCHEMA = "arenite.bench/1"
 #: Cycles per instruction that differ by more than this share are worth a sentence.
-WORTH_SAYING = 0.10
+REPORTED_DIFFERENCE = 0.10
 
 
 @dataclass(frozen=True)
-class Record:
+class BaselineRecord:
     """``figures``: by the names of ``FIGURES``, as far as the record has them."""
 
     engine: str
@@ -42,7 +42,7 @@ class Record:
     figures: Mapping[str, float]
 
 
-def read_baseline(path: Path) -> tuple[Record, ...]:
+def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
     """The records of a baseline file.  Raises ``UsageError`` when it is none."""
     hint = 'It holds {"records": [...]} of another engine, or what `arenite bench --json` printed.'
     try:
@@ -62,7 +62,7 @@ def read_baseline(path: Path) -> tuple[Record, ...]:
     return records
 
 
-def _of_record(row: Mapping[str, Any]) -> Record:
+def _of_record(row: Mapping[str, Any]) -> BaselineRecord:
     figures = {name: row[key] for name, key, _ in FIGURES if row.get(key) is not None}
     for name, value in figures.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
@@ -70,23 +70,23 @@ def _of_record(row: Mapping[str, Any]) -> Record:
     for key in ("engine", "core", "model"):
         if not isinstance(row[key], str):
             raise TypeError(f"{key}: {row[key]!r}")
-    return Record(row["engine"], row["core"], row["model"], figures)
+    return BaselineRecord(row["engine"], row["core"], row["model"], figures)
 
 
-def _of_result(data: Mapping[str, Any]) -> Record:
+def _of_result(data: Mapping[str, Any]) -> BaselineRecord:
     figures = {name: value for name, value in figures_of(data).items() if value is not None}
-    return Record("arenite", data["board"]["core"], model_name(data), figures)
+    return BaselineRecord("arenite", data["board"]["core"], model_name(data), figures)
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
     """The figures of a bench result; None where it has none."""
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     for name, _, place in FIGURES:
         value: Any = result
         for key in place:
             value = value.get(key) if isinstance(value, Mapping) else None
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def model_name(result: Mapping[str, Any]) -> str:
@@ -94,22 +94,22 @@ def model_name(result: Mapping[str, Any]) -> str:
     return Path(result["model"]["path"]).stem
 
 
-def matching(records: Sequence[Record], core: str, model: str) -> list[Record]:
+def matching(records: Sequence[BaselineRecord], core: str, model: str) -> list[BaselineRecord]:
     """The records of one model on one core."""
     return [r for r in records if r.core == core and r.model == model]
 
 
-def require(records: Sequence[Record], core: str, model: str, path: Path) -> None:
+def require(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
     """Raises ``UsageError`` when the baseline at ``path`` has nothing to compare with."""
     if not matching(records, core, model):
         there = sorted({f"{r.model} on {r.core}" for r in records})
-        shown = ", ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
-        raise UsageError(f"{path} has no record of {model} on {core}.", f"It has {shown}.")
+        listing = ", ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
+        raise UsageError(f"{path} has no record of {model} on {core}.", f"It has {listing}.")
 
 
 def compare(
     result: Mapping[str, Any],
-    records: Sequence[Record],
+    records: Sequence[BaselineRecord],
     core: str | None = None,
     engine: str | None = None,
 ) -> dict[str, Any] | None:
@@ -149,12 +149,12 @@ def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str,
         ratio, of_theirs = figures["cycles"]["ratio"], "of both"
     else:
         try:
-            assumed = timing_of(result["board"]["core"]).other_cpi
+            assumed = load_timing(result["board"]["core"]).other_cpi
         except ProfileError:
             return None
         ratio = cycles / (counted["theirs"] * assumed)
         of_theirs = f"with {assumed:.2f} assumed for each of the baseline's instructions"
-    if ratio is None or abs(ratio / counted["ratio"] - 1) <= WORTH_SAYING:
+    if ratio is None or abs(ratio / counted["ratio"] - 1) <= REPORTED_DIFFERENCE:
         return None
     return (
         f"Instructions and estimated cycles disagree: {counted['ratio']:.2f} of the baseline's instructions, but about "

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from arenite.firmware.boards.cores import core_named, cpi_of
-from arenite.host.bench.compare import WORTH_SAYING
+from arenite.host.bench.compare import REPORTED_DIFFERENCE
 from arenite.host.emulator.profile import Profile
-from arenite.host.emulator.timing import Cost, Tally
+from arenite.host.emulator.timing import CycleCost, CycleTally
 
 #: What a rule of a timing table means to people.
 RULE_TITLES = {
@@ -44,7 +44,9 @@ def histogram(profile: Profile) -> list[dict[str, Any]]:
     """The classes of instructions, most cycles first, then what the rules between neighbours add or save."""
     total, timing = profile.total, profile.timing
 
-    def rows(tallies: Mapping[str, Tally], costs: Mapping[str, Cost], what: str) -> list[dict[str, Any]]:
+    def rows(
+        tallies: Mapping[str, CycleTally], costs: Mapping[str, CycleCost], what: str
+    ) -> list[dict[str, Any]]:
         return [
             {
                 what: name,
@@ -63,7 +65,7 @@ def remark(profile: Profile) -> str | None:
     """A sentence when an instruction of this firmware takes clearly more or fewer cycles than of plain code."""
     total, timing = profile.total, profile.timing
     cpi = total.cycles / max(total.instructions, 1)
-    if abs(cpi / timing.plain_cpi - 1) <= WORTH_SAYING:
+    if abs(cpi / timing.plain_cpi - 1) <= REPORTED_DIFFERENCE:
         return None
     effect = "flatter" if cpi > timing.plain_cpi else "understate"
     return (

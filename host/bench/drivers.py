@@ -10,8 +10,8 @@ import numpy as np
 from arenite.converters.graph import DTYPES, Tensor
 from arenite.errors import DeviceError
 from arenite.firmware.generator.generate import Generated
-from arenite.host.bench.asking import FramedAsker
-from arenite.host.bench.resume import Answer
+from arenite.host.bench.asking import FramedSession
+from arenite.host.bench.resume import DeviceAnswer
 from arenite.host.bench.samples import Samples
 from arenite.host.link.client import DeviceMemory
 from arenite.host.link.mlperf import MonitorClient
@@ -22,7 +22,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Measured:
+class DeviceMeasurement:
     """What the device gave: outputs per sample, ticks of each inference, and what its protocol tells beside.
 
     ``tick_hz``: rate of the counter; 0 where the board's profile knows. The MLPerf monitor tells nothing of layers,
@@ -39,12 +39,12 @@ class Measured:
 
 def measure(
     line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
-) -> Measured:
+) -> DeviceMeasurement:
     """Feed every sample by Arenite's protocol.
 
     Raises ``DeviceError``: no answer, other firmware, a restart, or overwritten guard words around the arena.
     """
-    asker = FramedAsker(line, generated)
+    asker = FramedSession(line, generated)
     answers = []
     for k, inputs in enumerate(samples.inputs):
         progress("run", k, len(samples))
@@ -55,16 +55,16 @@ def measure(
             )
         answers.append(answer)
     progress("run", len(samples), len(samples))
-    return collected(generated, answers, asker.tick_hz, asker.memory())
+    return collect_measurement(generated, answers, asker.tick_hz, asker.memory())
 
 
-def collected(
-    generated: Generated, answers: Sequence[Answer], tick_hz: int, memory: DeviceMemory | None
-) -> Measured:
+def collect_measurement(
+    generated: Generated, answers: Sequence[DeviceAnswer], tick_hz: int, memory: DeviceMemory | None
+) -> DeviceMeasurement:
     """Answers as what a report is made from; ``memory`` is None where the MLPerf monitor gave them."""
     tensors = output_tensors(generated)
     framed = memory is not None
-    return Measured(
+    return DeviceMeasurement(
         [split_outputs(a.outputs, tensors) for a in answers],
         [a.ticks for a in answers],
         tick_hz,
@@ -76,7 +76,7 @@ def collected(
 
 def measure_mlperf(
     line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
-) -> Measured:
+) -> DeviceMeasurement:
     """Feed every sample through the MLPerf Tiny monitor, one timed inference each, always with fresh state."""
     assert not stateful
     client = MonitorClient(line)
@@ -88,7 +88,7 @@ def measure_mlperf(
         ticks.append(client.infer().microseconds)
         results.append(split_outputs(client.raw_outputs(), output_tensors(generated)))
     progress("run", len(samples), len(samples))
-    return Measured(results, ticks, 1_000_000, [], [], None)
+    return DeviceMeasurement(results, ticks, 1_000_000, [], [], None)
 
 
 def output_tensors(generated: Generated) -> list[Tensor]:

@@ -12,22 +12,22 @@ import numpy as np
 from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.files import cache_directory
 from arenite.firmware.generator.features import baud_of
-from arenite.host.bench.asking import Asker, greet
+from arenite.host.bench.asking import DeviceSession, handshake
 from arenite.host.bench.drivers import Progress
-from arenite.host.bench.judging import Judge
-from arenite.host.bench.lines import Opener, seats
-from arenite.host.bench.resume import Answer, Journal, Memory, data_hash, project_hash
+from arenite.host.bench.judging import OutputVerifier
+from arenite.host.bench.lines import Opener, device_slots
+from arenite.host.bench.resume import DeviceAnswer, Journal, UnsavedAnswers, data_hash, project_hash
 from arenite.host.bench.samples import Samples
-from arenite.host.bench.sharing import Round, Served, serve
+from arenite.host.bench.sharing import SessionCallbacks, SlotResult, dispatch_samples
 from arenite.host.link.client import DeviceMemory
 from arenite.host.project import Project
 
 #: From so many samples on, what was answered is kept on disk.
-MANY = 50
+JOURNAL_THRESHOLD = 50
 
 
 @dataclass(frozen=True)
-class Feeding:
+class RunConfig:
     """How samples get to boards.
 
     ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators.  ``resume``: go on where an
@@ -44,15 +44,15 @@ class Feeding:
 
 
 #: One board, nothing kept unless the samples are many.
-ALONE = Feeding()
+SINGLE_BOARD = RunConfig()
 
 
 @dataclass(frozen=True)
-class Fed:
+class RunResult:
     """``answers`` by sample; ``served``: what each board did in this run; ``resumed``: answers of an earlier run."""
 
-    answers: dict[int, Answer]
-    served: list[Served]
+    answers: dict[int, DeviceAnswer]
+    served: list[SlotResult]
     resumed: int
     tick_hz: int
     memory: DeviceMemory | None
@@ -77,25 +77,27 @@ class Fed:
             self.journal.discard()
 
 
-def feed(
+def run_samples(
     project: Project,
     elf: Path,
     samples: Samples,
-    how: Feeding,
-    judge: Judge,
+    how: RunConfig,
+    judge: OutputVerifier,
     open_line: Opener,
     progress: Progress,
     stack: ExitStack,
     *,
     stateful: bool = False,
-) -> Fed:
+) -> RunResult:
     """Every sample's answer, as far as it can be had; ``stack`` closes the journal.
 
     Raises ``UsageError`` for what does not go together; ``DeviceError`` when no board is left: what was answered by
     then is kept, and the hint says so.
     """
     baud = baud_of(project.protocol, project.board)
-    places = seats(project.board, how.ports, how.copies, how.wait_s, open_line, baud=baud, again=not stateful)
+    places = device_slots(
+        project.board, how.ports, how.copies, how.wait_s, open_line, baud=baud, again=not stateful
+    )
     if stateful and (len(places) > 1 or how.resume):
         raise UsageError(
             "With --stateful each sample depends on those before it.",
@@ -103,7 +105,7 @@ def feed(
         )
     wanted = _wanted(project, samples, judge, progress)
     journal = None if stateful else _journal(project, samples, how, stack)
-    kept: Journal | Memory = journal if journal is not None else Memory()
+    kept: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
     kept.answers = {k: a for k, a in kept.answers.items() if k < len(samples)}
     todo = [k for k in range(len(samples)) if k not in kept.answers]
     if not todo:  # cut short behind the last answer: the device's memory is still to be asked for
@@ -113,13 +115,13 @@ def feed(
     if resumed:
         how.say(f"{resumed} of {len(samples)} samples were answered before; --no-resume asks for all again.")
 
-    def ask(asker: Asker, index: int) -> Answer | None:
-        want = wanted[index] if wanted else None
-        return asker.answer(samples.inputs[index], want, fresh=index == 0 or not stateful)
+    def ask(asker: DeviceSession, index: int) -> DeviceAnswer | None:
+        expected = wanted[index] if wanted else None
+        return asker.answer(samples.inputs[index], expected, fresh=index == 0 or not stateful)
 
-    rounds = Round(lambda line: greet(line, project.generated, project.protocol), ask, how.say)
+    rounds = SessionCallbacks(lambda line: handshake(line, project.generated, project.protocol), ask, how.say)
     try:
-        served = serve(places, todo, kept, len(samples), rounds, progress)
+        served = dispatch_samples(places, todo, kept, len(samples), rounds, progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_kept(kept, len(samples))) from None
     progress("run", len(kept.answers), len(samples))
@@ -138,7 +140,7 @@ def feed(
     if memories:
         deepest = max(memories, key=lambda m: m.stack_used)
         memory = replace(deepest, guards_damaged=sum(m.guards_damaged for m in memories))
-    return Fed(
+    return RunResult(
         dict(sorted(kept.answers.items())),
         served,
         resumed,
@@ -149,20 +151,20 @@ def feed(
     )
 
 
-def _wanted(project: Project, samples: Samples, judge: Judge, progress: Progress) -> list[bytes]:
+def _wanted(project: Project, samples: Samples, judge: OutputVerifier, progress: Progress) -> list[bytes]:
     """The monitor has no checksum: its answers are weighed against LiteRT's while they come.  Else empty."""
     if project.protocol != "mlperf":
         return []
     wanted = []
     for k in range(len(samples)):
         progress("check", k, len(samples))
-        wanted.append(b"".join(np.ascontiguousarray(v).tobytes() for v in judge.want(k)))
+        wanted.append(b"".join(np.ascontiguousarray(v).tobytes() for v in judge.expected(k)))
     return wanted
 
 
-def _journal(project: Project, samples: Samples, how: Feeding, stack: ExitStack) -> Journal | None:
+def _journal(project: Project, samples: Samples, how: RunConfig, stack: ExitStack) -> Journal | None:
     """Raises ``UsageError`` when one was asked for and cannot be; otherwise the run goes on without."""
-    if not how.resume and len(samples) < MANY:
+    if not how.resume and len(samples) < JOURNAL_THRESHOLD:
         return None
     key = {
         "image": project.generated.sha256.hex(),
@@ -182,8 +184,8 @@ def _journal(project: Project, samples: Samples, how: Feeding, stack: ExitStack)
         return None
 
 
-def _kept(kept: Journal | Memory, count: int) -> str:
-    if isinstance(kept, Memory):
+def _kept(kept: Journal | UnsavedAnswers, count: int) -> str:
+    if isinstance(kept, UnsavedAnswers):
         return ""
     return f"{len(kept.answers)} of {count} samples are kept: the same command goes on from there."
 
@@ -193,7 +195,7 @@ def _with_hint(error: AreniteError, more: str) -> AreniteError:
     return error
 
 
-def board_samples(served: Sequence[Served], answers: dict[int, Answer]) -> dict[str, list[int]]:
+def board_samples(served: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
     """The samples that each board answered, in this run and in those that it goes on from."""
     if len(served) == 1:
         return {served[0].name: sorted(answers)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arenite.host.bench.feeding import Fed, board_samples
-from arenite.host.bench.judging import Judgement
+from arenite.host.bench.feeding import RunResult, board_samples
+from arenite.host.bench.judging import VerificationResult
 from arenite.profiles.boards import Board
 
 
@@ -42,12 +42,14 @@ def durations(
     return None, {k: round(v * 1e6 / tick_hz, 1) for k, v in percentiles(ticks).items()}
 
 
-def board_rows(board: Board, fed: Fed, judgement: Judgement, tick_hz: int) -> list[dict[str, Any]]:
+def board_rows(
+    board: Board, run_result: RunResult, judgement: VerificationResult, tick_hz: int
+) -> list[dict[str, Any]]:
     """One row per board that answered or should have: how many samples, how many right, and how fast."""
-    errors = {s.name: s for s in fed.served}
+    errors = {s.name: s for s in run_result.served}
     rows = []
-    for name, samples in board_samples(fed.served, fed.answers).items():
-        ticks = [fed.answers[k].ticks for k in samples]
+    for name, samples in board_samples(run_result.served, run_result.answers).items():
+        ticks = [run_result.answers[k].ticks for k in samples]
         instructions, latency = durations(board, tick_hz, ticks) if ticks else (None, None)
         served = errors.get(name)
         rows.append(

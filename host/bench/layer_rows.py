@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.bench.drivers import Measured
+from arenite.host.bench.drivers import DeviceMeasurement
 from arenite.host.emulator.profile import Profile
 from arenite.host.project import Project
 
 
 def tier_of(kernel: str) -> str:
     """The instructions that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
-    found = re.search(r"_(dsp|mve)(_|$)", kernel)
-    return found[1] if found else "scalar"
+    match = re.search(r"_(dsp|mve)(_|$)", kernel)
+    return match[1] if match else "scalar"
 
 
 def layer_rows(
-    project: Project, m: Measured, count: Callable[[int], int] | None, profiled: Profile | None
+    project: Project, m: DeviceMeasurement, count: Callable[[int], int] | None, profiled: Profile | None
 ) -> list[dict[str, Any]]:
     """One entry per operator of the plan; 0 instructions where none were needed, None where nobody counted."""
     medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]

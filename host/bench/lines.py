@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from arenite.errors import AreniteError, DeviceError, UsageError
-from arenite.host.bench.sharing import Seat
+from arenite.host.bench.sharing import DeviceSlot
 from arenite.host.link.ports import resolve_port
-from arenite.host.link.reset import recover
+from arenite.host.link.reset import recover_board
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.profiles.boards import Board
 
@@ -18,10 +18,10 @@ from arenite.profiles.boards import Board
 Opener = Callable[[str | None], AbstractContextManager[Transport]]
 
 #: How often a port that went away is looked for; how long one may be away after a reset.
-LOOK_S, RESTART_S = 0.2, 10.0
+PORT_POLL_S, RESTART_S = 0.2, 10.0
 
 
-def seats(
+def device_slots(
     board: Board,
     ports: Sequence[str],
     copies: int,
@@ -30,7 +30,7 @@ def seats(
     *,
     baud: int,
     again: bool = True,
-) -> list[Seat]:
+) -> list[DeviceSlot]:
     """One seat per port, or per copy of an emulated board.
 
     An emulated board with a port runs elsewhere already, as a board on a cable does: it is not started.  ``wait_s``:
@@ -49,37 +49,39 @@ def seats(
         found = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
     else:
         found = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
-    return found if again else [Seat(seat.name, seat.open) for seat in found]
+    return found if again else [DeviceSlot(seat.name, seat.open) for seat in found]
 
 
-def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: Opener) -> Seat:
+def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: Opener) -> DeviceSlot:
     def start() -> AbstractContextManager[Transport]:
         return open_line(None)
 
     name = board.name if copies == 1 else f"{board.name} {number}"
-    return Seat(name, start, start if wait_s > 0 else None)
+    return DeviceSlot(name, start, start if wait_s > 0 else None)
 
 
-def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Opener) -> Seat:
+def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Opener) -> DeviceSlot:
     def first() -> AbstractContextManager[Transport]:
         if board.emulated:
-            return attached(resolve_port(board, port) or port, baud)
+            return open_running_board(resolve_port(board, port) or port, baud)
         return open_line(port)
 
     def again() -> AbstractContextManager[Transport]:
-        return returned(board, port, baud, wait_s)
+        return reopen_board(board, port, baud, wait_s)
 
     def after_reset() -> AbstractContextManager[Transport]:
-        return returned(board, port, baud, RESTART_S)
+        return reopen_board(board, port, baud, RESTART_S)
 
     reopen = again if wait_s > 0 else None
     if board.emulated:
-        return Seat(port, first, reopen)
-    return Seat(port, first, reopen, lambda: recover(board, resolve_port(board, port) or port), after_reset)
+        return DeviceSlot(port, first, reopen)
+    return DeviceSlot(
+        port, first, reopen, lambda: recover_board(board, resolve_port(board, port) or port), after_reset
+    )
 
 
 @contextmanager
-def attached(port: str, baud: int) -> Iterator[Transport]:
+def open_running_board(port: str, baud: int) -> Iterator[Transport]:
     """The line to a board that runs its firmware already."""
     line = SerialTransport(port, baud)
     try:
@@ -89,7 +91,7 @@ def attached(port: str, baud: int) -> Iterator[Transport]:
 
 
 @contextmanager
-def returned(board: Board, port: str, baud: int, wait_s: float) -> Iterator[Transport]:
+def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[Transport]:
     """The line to a board that went away, when its cable is plugged in again; it keeps its firmware meanwhile.
 
     Raises ``DeviceError`` when it is not back within ``wait_s``.
@@ -108,10 +110,10 @@ def returned(board: Board, port: str, baud: int, wait_s: float) -> Iterator[Tran
 
 def _reopened(board: Board, port: str, baud: int, until: float) -> SerialTransport | None:
     """``port`` may be ``auto`` or ``usb:SERIAL``: then the board may come back under another name."""
-    time.sleep(LOOK_S)  # a name may outlive its device for a moment
+    time.sleep(PORT_POLL_S)  # a name may outlive its device for a moment
     while time.monotonic() < until:
         # Not there, or not ready: udev may still be setting its permissions.
         with contextlib.suppress(AreniteError):
             return SerialTransport(resolve_port(board, port) or port, baud)
-        time.sleep(LOOK_S)
+        time.sleep(PORT_POLL_S)
     return None

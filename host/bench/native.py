@@ -145,7 +145,7 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
     Raises ``ToolError`` with the compiler's first message when a source does not compile.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    text = unit(models)
+    text = combined_source(models)
     tag = hashlib.sha256((text + _engine_digest()).encode()).hexdigest()[:16]
     library = cache / f"models-{tag}.so"
     if not library.exists():
@@ -163,7 +163,7 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
     return [NativeModel(loaded, g) for g in models]
 
 
-def unit(models: Sequence[Generated]) -> str:
+def combined_source(models: Sequence[Generated]) -> str:
     """The sources of all models as one C file: starting the compiler costs far more than what it compiles."""
     parts = []
     for g in models:

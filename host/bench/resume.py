@@ -33,7 +33,7 @@ SYNC_LINES, SYNC_S = 32, 2.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeviceAnswer:
     """What a device gave for one sample.
 
     ``outputs``: all output bytes, one output after the other; ``ticks`` of the inference, ``init`` of them before the
@@ -47,13 +47,13 @@ class Answer:
     board: str = ""
 
 
-class Memory:
+class UnsavedAnswers:
     """Answers that nobody keeps: what stands in for a :class:`Journal` in a short run."""
 
     def __init__(self) -> None:
-        self.answers: dict[int, Answer] = {}
+        self.answers: dict[int, DeviceAnswer] = {}
 
-    def add(self, index: int, answer: Answer) -> None:
+    def add(self, index: int, answer: DeviceAnswer) -> None:
         """Remember the answer to sample ``index``."""
         self.answers[index] = answer
 
@@ -94,7 +94,7 @@ class Journal:
         """
         self._head = json.dumps(dict(sorted(key.items())), sort_keys=True)
         self.path = folder / f"{hashlib.sha256(self._head.encode()).hexdigest()[:32]}.journal"
-        self.answers: dict[int, Answer] = {}
+        self.answers: dict[int, DeviceAnswer] = {}
         self._unsynced = 0
         self._synced_at = time.monotonic()
         try:
@@ -133,11 +133,11 @@ class Journal:
         if head != self._head:
             return
         for line in lines:
-            found = _parse(line)
-            if found is not None:
-                self.answers[found[0]] = found[1]
+            parsed = _parse(line)
+            if parsed is not None:
+                self.answers[parsed[0]] = parsed[1]
 
-    def add(self, index: int, answer: Answer) -> None:
+    def add(self, index: int, answer: DeviceAnswer) -> None:
         """Keep the answer to sample ``index``.  Raises ``OSError`` when the disk takes no more."""
         os.write(self._file, (_line(index, answer) + "\n").encode())
         self.answers[index] = answer
@@ -172,7 +172,7 @@ class Journal:
         self.close()
 
 
-def _line(index: int, answer: Answer) -> str:
+def _line(index: int, answer: DeviceAnswer) -> str:
     text = f"{index} {answer.ticks} {answer.outputs.hex() or '-'}"
     if answer.init or answer.layers or answer.board:
         layers = ",".join(map(str, answer.layers))
@@ -180,12 +180,12 @@ def _line(index: int, answer: Answer) -> str:
     return f"{text} {zlib.crc32(text.encode()):08x}"
 
 
-def _parse(line: str) -> tuple[int, Answer] | None:
+def _parse(line: str) -> tuple[int, DeviceAnswer] | None:
     text, _, check = line.rpartition(" ")
     if f"{zlib.crc32(text.encode()):08x}" != check:
         return None
     index, ticks, outputs, *more = text.split(" ")
-    answer = Answer(b"" if outputs == "-" else bytes.fromhex(outputs), int(ticks))
+    answer = DeviceAnswer(b"" if outputs == "-" else bytes.fromhex(outputs), int(ticks))
     if more:
         init, layers, board = more
         each = () if layers == "-" else tuple(map(int, layers.split(",")))

@@ -17,19 +17,25 @@ from typing import Any
 from arenite.errors import AreniteError, UsageError
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
 from arenite.host.bench import cycles, two_cores
-from arenite.host.bench.drivers import Measured, Progress, collected, measure, measure_mlperf
+from arenite.host.bench.drivers import (
+    DeviceMeasurement,
+    Progress,
+    collect_measurement,
+    measure,
+    measure_mlperf,
+)
 from arenite.host.bench.elf import ElfSizes, read_elf
 from arenite.host.bench.facts import build_facts, compiler_of, read_facts
-from arenite.host.bench.feeding import ALONE, Feeding, feed
+from arenite.host.bench.feeding import SINGLE_BOARD, RunConfig, run_samples
 from arenite.host.bench.figures import board_rows, durations, instructions_of
-from arenite.host.bench.judging import Judge, judge_all, sample_figures
+from arenite.host.bench.judging import OutputVerifier, sample_figures, verify_all
 from arenite.host.bench.layer_rows import layer_rows
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples
-from arenite.host.emulator.layer_code import layer_code, stages_of
+from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
-from arenite.host.evidence import keep_run
+from arenite.host.evidence import store_run_memory
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.host.prepare import Prepared
@@ -39,7 +45,7 @@ from arenite.profiles.boards import Board
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchConfig:
     optimise: str | None = None  # None: the fastest that fits the board
     protocol: str = "arenite"
     port: str | None = None
@@ -48,14 +54,14 @@ class Options:
     stream_input: bool = False  # the model takes its input row by row
     cycles: bool | None = None  # profile one inference for its cycles; None: where that is possible
     features: Features = NO_FEATURES  # what the firmware has beyond serving the model
-    feeding: Feeding = ALONE  # over which lines the samples go, and what is kept of them
+    feeding: RunConfig = SINGLE_BOARD  # over which lines the samples go, and what is kept of them
     fast_ram: int | None = (
         None  # bytes of the board's first RAM that the arena may take; None: all that are free
     )
 
 
 def bench(
-    prepared: Prepared, board: Board, samples: Samples, options: Options, progress: Progress
+    prepared: Prepared, board: Board, samples: Samples, options: BenchConfig, progress: Progress
 ) -> dict[str, Any]:
     """Measure ``prepared`` on ``board``. ``progress(step, done, total)`` is told what happens.
 
@@ -89,45 +95,47 @@ def bench(
         progress("build", 0, 1)
         elf = build(folder)
         progress("build", 1, 1)
-        judge = Judge(Reference(prepared.reference), samples, stateful=options.stateful)
+        verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=options.stateful)
         ports = options.feeding.ports or ((options.port,) if options.port else ())
-        fed = feed(
+        run_result = run_samples(
             project,
             elf,
             samples,
             replace(options.feeding, ports=ports),
-            judge,
+            verifier,
             lambda port: open_device(project, elf, port),
             progress,
             stack,
             stateful=options.stateful,
         )
-        present = list(fed.answers)
-        measured = collected(project.generated, list(fed.answers.values()), fed.tick_hz, fed.memory)
+        present = list(run_result.answers)
+        measured = collect_measurement(
+            project.generated, list(run_result.answers.values()), run_result.tick_hz, run_result.memory
+        )
         profiled, why_not = _profile(project, elf, samples, options, progress)
         sizes, elf_facts = read_elf(elf), read_facts(elf)
         compiler = compiler_of(elf_facts, folder)
         if options.keep is not None and measured.memory is not None:
-            keep_run(folder, elf, measured.memory)
+            store_run_memory(folder, elf, measured.memory)
     graph = prepared.source.main
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
-    judgement = judge_all(judge, samples, present, measured.outputs, first, progress)
-    repeated = sum(s.repeated for s in fed.served)
-    told = sample_figures(len(samples), judgement, fed.resumed, repeated, len(fed.missing))
+    judgement = verify_all(verifier, samples, present, measured.outputs, first, progress)
+    repeated = sum(s.repeated for s in run_result.served)
+    told = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
     report = _report(prepared, project, told, measured, sizes, profiled)
     report["build"] = build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples)
-    report["boards"] = board_rows(board, fed, judgement, measured.tick_hz)
+    report["boards"] = board_rows(board, run_result, judgement, measured.tick_hz)
     remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
     report["two_cores"] = two_cores.report(project, profiled)
     if report["two_cores"] is not None and board.emulated:
-        remarks.append(two_cores.BOTH)
-    report["notes"] = [*project.notes, *(text for text in remarks if text is not None), *fed.notes]
-    fed.finish()
+        remarks.append(two_cores.BOTH_CORES)
+    report["notes"] = [*project.notes, *(text for text in remarks if text is not None), *run_result.notes]
+    run_result.finish()
     return report
 
 
 def _profile(
-    project: Project, elf: Path, samples: Samples, options: Options, progress: Progress
+    project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
 ) -> tuple[Profile | None, str | None]:
     """A profile of the first sample's inference, or None, with the reason where it was to be expected.
 
@@ -143,7 +151,7 @@ def _profile(
     once = measure_mlperf if options.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
-        code = layer_code(elf, stages_of(project.generated))
+        code = layer_code(elf, segment_layers(project.generated))
         return profile(
             project.board, elf, code, lambda line: once(line, project.generated, one, False, lambda *_: None)
         ), None
@@ -159,8 +167,8 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         yield keep
     else:
-        with tempfile.TemporaryDirectory(prefix="arenite-") as made:
-            yield Path(made) / "project"
+        with tempfile.TemporaryDirectory(prefix="arenite-") as temporary:
+            yield Path(temporary) / "project"
 
 
 @contextmanager
@@ -186,7 +194,7 @@ def _report(
     prepared: Prepared,
     project: Project,
     told: dict[str, Any],
-    m: Measured,
+    m: DeviceMeasurement,
     sizes: ElfSizes,
     profiled: Profile | None,
 ) -> dict[str, Any]:

@@ -58,19 +58,19 @@ def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None)
         return [folder]
     if not folder.is_dir():
         raise UsageError(f"There is no file or folder {folder}.", "Give a folder of samples.")
-    found = sorted(
+    paths = sorted(
         f
         for f in folder.rglob("*")
         if f.is_file()
         and f.suffix.lower() in endings
         and not any(part.startswith(".") for part in f.relative_to(folder).parts)
     )
-    if not found:
+    if not paths:
         raise UsageError(
             f"{folder} has no {', '.join(endings)} files, which the model's preprocessing takes.",
             "Give a folder that has some; sub-folders are classes.",
         )
-    return [found[k] for k in evenly_spread_indices(len(found), limit)]
+    return [paths[k] for k in evenly_spread_indices(len(paths), limit)]
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:

@@ -11,24 +11,24 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
 from arenite.errors import AreniteError, DeviceError
-from arenite.host.bench.asking import Asker, Overrun
+from arenite.host.bench.asking import DeviceSession, MemoryOverrunError
 from arenite.host.bench.drivers import Progress
-from arenite.host.bench.resume import Answer
-from arenite.host.bench.work import Kept, Work
-from arenite.host.link.client import DeviceMemory, Restarted
-from arenite.host.link.transport import PortGone, Transport
+from arenite.host.bench.resume import DeviceAnswer
+from arenite.host.bench.work import AnswerStore, SampleQueue
+from arenite.host.link.client import DeviceMemory, DeviceRestartedError
+from arenite.host.link.transport import PortGoneError, Transport
 
 #: So many samples missing in a row, and a line is of no use.
-GIVE_UP = 5
+MAX_FAILURES = 5
 #: So often a board may come back and go away again without one answer.
-COMEBACKS = 3
+MAX_RECONNECTIONS = 3
 
 
-Opening = Callable[[], AbstractContextManager[Transport]]
+OpenSession = Callable[[], AbstractContextManager[Transport]]
 
 
 @dataclass(frozen=True)
-class Seat:
+class DeviceSlot:
     """One board.
 
     ``open`` flashes or starts it; ``reopen`` waits until it is there again, or is None.  ``recover`` resets a board
@@ -36,14 +36,14 @@ class Seat:
     """
 
     name: str
-    open: Opening
-    reopen: Opening | None = None
+    open: OpenSession
+    reopen: OpenSession | None = None
     recover: Callable[[], str | None] | None = None
-    recovered: Opening | None = None
+    recovered: OpenSession | None = None
 
 
 @dataclass
-class Served:
+class SlotResult:
     """What one board did in this run.
 
     ``error``: why it stopped early; ``lost``: it went away, and was not just noisy.
@@ -59,24 +59,29 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Round:
+class SessionCallbacks:
     """How to ask: ``greet`` a line; ``ask`` it for one sample; ``say`` what a person should know meanwhile."""
 
-    greet: Callable[[Transport], Asker]
-    ask: Callable[[Asker, int], Answer | None]
+    greet: Callable[[Transport], DeviceSession]
+    ask: Callable[[DeviceSession, int], DeviceAnswer | None]
     say: Callable[[str], None] = lambda _: None
 
 
-def serve(
-    seats: Sequence[Seat], todo: Sequence[int], kept: Kept, count: int, how: Round, progress: Progress
-) -> list[Served]:
+def dispatch_samples(
+    seats: Sequence[DeviceSlot],
+    todo: Sequence[int],
+    kept: AnswerStore,
+    count: int,
+    how: SessionCallbacks,
+    progress: Progress,
+) -> list[SlotResult]:
     """Ask for every sample of ``todo``; answers go to ``kept``.
 
     What is not there afterwards is missing.  Raises what is no failure of a line: overrun memory on the device, a bug,
     a full disk, an interruption.
     """
-    work = Work(todo, kept, count, progress)
-    served = [Served(seat.name) for seat in seats]
+    work = SampleQueue(todo, kept, count, progress)
+    served = [SlotResult(seat.name) for seat in seats]
     several = len(seats) > 1
     if not several:
         _serve(seats[0], served[0], work, how, threading.Lock(), named=False)
@@ -84,7 +89,7 @@ def serve(
     lock = threading.Lock()
     failures: list[BaseException] = []
 
-    def run(seat: Seat, done: Served) -> None:
+    def run(seat: DeviceSlot, done: SlotResult) -> None:
         try:
             _serve(seat, done, work, how, lock, named=True)
         except BaseException as error:
@@ -110,7 +115,15 @@ def serve(
     return served
 
 
-def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.Lock, *, named: bool) -> None:
+def _serve(
+    seat: DeviceSlot,
+    done: SlotResult,
+    work: SampleQueue,
+    how: SessionCallbacks,
+    opening: threading.Lock,
+    *,
+    named: bool,
+) -> None:
     """Until nothing is left for this board, or it is of no use any more."""
     fruitless, opener, was_reset = 0, seat.open, False
     while True:
@@ -118,7 +131,7 @@ def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.
         try:
             _sit(seat, opener, done, work, how, opening, named)
             return
-        except Overrun:
+        except MemoryOverrunError:
             raise
         except AreniteError as error:
             gained = len(done.samples) > before
@@ -129,7 +142,9 @@ def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.
                     how.say(f"{error.problem} It was reset ({way}) and is asked again.")
                     opener = seat.recovered
                     continue
-            waits = isinstance(error, DeviceError) and seat.reopen is not None and fruitless < COMEBACKS
+            waits = (
+                isinstance(error, DeviceError) and seat.reopen is not None and fruitless < MAX_RECONNECTIONS
+            )
             if not waits or work.stopped:
                 done.error, done.lost = error, True
                 if named:
@@ -142,15 +157,15 @@ def _serve(seat: Seat, done: Served, work: Work, how: Round, opening: threading.
 
 def _silent(error: AreniteError) -> bool:
     """A board whose port is there, and that did not say what is wrong with it."""
-    return isinstance(error, DeviceError) and not isinstance(error, (PortGone, Restarted))
+    return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
 def _sit(
-    seat: Seat,
-    opener: Opening,
-    done: Served,
-    work: Work,
-    how: Round,
+    seat: DeviceSlot,
+    opener: OpenSession,
+    done: SlotResult,
+    work: SampleQueue,
+    how: SessionCallbacks,
     opening: threading.Lock,
     named: bool,
 ) -> None:
@@ -171,7 +186,7 @@ def _sit(
                 if answer is None:
                     work.give_back(index, refused_by=seat.name)
                     refused += 1
-                    if refused >= GIVE_UP:
+                    if refused >= MAX_FAILURES:
                         done.error = DeviceError(
                             f"The line to {seat.name} is of no use: {refused} samples in a row could not be had.",
                             "Check cable, speed and ground.",

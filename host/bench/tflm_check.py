@@ -108,8 +108,8 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
             f"LiteRT does not run the model: {' '.join(str(error).split())}.",
             "Check it with `arenite inspect`.",
         ) from error
-    made = set(model.main.inputs).union(*(op.outputs for op in model.main.ops))
-    return {i: np.array(interpreter.get_tensor(i)) for i in made if model.main.tensors[i].itemsize}
+    defined = set(model.main.inputs).union(*(op.outputs for op in model.main.ops))
+    return {i: np.array(interpreter.get_tensor(i)) for i in defined if model.main.tensors[i].itemsize}
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
@@ -156,11 +156,13 @@ def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
         largest = 0.0
         for run, got in enumerate(result.runs or []):
             for index, array in zip(op.outputs, got, strict=True):
-                want = part.values[run][index]
-                different += int(np.count_nonzero(_bytes(want) != _bytes(array)))
-                total += want.nbytes
-                if want.size:
-                    gap = np.abs(want.astype(np.float64) - array.astype(np.float64).reshape(want.shape))
+                expected = part.values[run][index]
+                different += int(np.count_nonzero(_bytes(expected) != _bytes(array)))
+                total += expected.nbytes
+                if expected.size:
+                    gap = np.abs(
+                        expected.astype(np.float64) - array.astype(np.float64).reshape(expected.shape)
+                    )
                     largest = max(largest, float(np.nanmax(gap)))
         verdicts.append(OpVerdict(op.index, op.name, different, total, largest, result.error))
     return verdicts

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 #: ``lines`` in the environment asks for such lines.
-LINES = "ARENITE_PROGRESS"
-MARK = "@progress"
+LINES_MODE = "ARENITE_PROGRESS"
+PROGRESS_PREFIX = "@progress"

@@ -17,20 +17,20 @@ from arenite.host.emulator.timing import CycleCount
 from arenite.host.project import Project
 
 #: What instructions that the emulated board's counter tells are where two cores run.
-BOTH = "Instructions are those of both cores together; two_cores has the critical path."
+BOTH_CORES = "Instructions are those of both cores together; two_cores has the critical path."
 
 
 def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
     """What is expected, or in its place what was counted, where there is a profile; None where all runs on one core."""
-    found = expected(project)
+    found = predicted_split(project)
     if found is None or profiled is None or not profiled.second:
         return found
-    seen = counted(project.generated, profiled)
-    layers = [before | after for before, after in zip(found["layers"], seen["layers"], strict=True)]
-    return found | seen | {"layers": layers}
+    counts = counted_split(project.generated, profiled)
+    layers = [before | after for before, after in zip(found["layers"], counts["layers"], strict=True)]
+    return found | counts | {"layers": layers}
 
 
-def counted(generated: Generated, profiled: Profile) -> dict[str, Any]:
+def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
     """From one profiled inference. ``work``: instructions of both cores; ``critical_path``: of the busier one in each
     layer, and of fork and join."""
 
@@ -65,7 +65,7 @@ def counted(generated: Generated, profiled: Profile) -> dict[str, Any]:
     }
 
 
-def expected(project: Project) -> dict[str, Any] | None:
+def predicted_split(project: Project) -> dict[str, Any] | None:
     """Before anything is built: which layers are cut, why others are not, and the speed-up by the estimated
     instructions of each layer. None where all runs on one core.
 

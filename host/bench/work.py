@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from arenite.host.bench.drivers import Progress
-from arenite.host.bench.resume import Answer
+from arenite.host.bench.resume import DeviceAnswer
 
 
-class Kept(Protocol):
+class AnswerStore(Protocol):
     """Where answers go: a journal, or memory."""
 
-    answers: dict[int, Answer]
+    answers: dict[int, DeviceAnswer]
 
-    def add(self, index: int, answer: Answer) -> None:
+    def add(self, index: int, answer: DeviceAnswer) -> None:
         """Keep one."""
 
 
-class Work:
+class SampleQueue:
     """Which samples are still to be asked for; every method may be called by any thread."""
 
-    def __init__(self, todo: Sequence[int], kept: Kept, count: int, progress: Progress) -> None:
+    def __init__(self, todo: Sequence[int], kept: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
         self._refused: dict[int, set[str]] = {k: set() for k in todo}
         self._kept, self._count, self._progress = kept, count, progress
@@ -51,7 +51,7 @@ class Work:
                 self._changed.wait()
             return None
 
-    def answered(self, index: int, answer: Answer) -> None:
+    def answered(self, index: int, answer: DeviceAnswer) -> None:
         with self._changed:
             if not self.stopped:
                 self._kept.add(index, answer)

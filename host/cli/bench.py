@@ -12,15 +12,15 @@ from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
-from arenite.host.bench.feeding import Feeding
-from arenite.host.bench.run import Options
+from arenite.host.bench.feeding import RunConfig
+from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.sample_files import file_samples
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.bench.store.record import keep_result
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.rows import BuildMode
 from arenite.host.cli.bench_show import show_bench
-from arenite.host.cli.bench_words import WithWords, store_option
+from arenite.host.cli.bench_words import CommandWithSubcommands, store_option
 from arenite.host.cli.options import (
     Number,
     cores_option,
@@ -43,7 +43,7 @@ from arenite.host.report.pareto_svg import pareto_svg
 from arenite.profiles.boards import all_boards, load_board
 
 
-@click.command(cls=WithWords)
+@click.command(cls=CommandWithSubcommands)
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
 @click.option(
@@ -147,7 +147,7 @@ def bench(
         inputs = file_samples(data, tensors, prepared.extra, samples)
     else:
         inputs = load_samples(data, tensors, samples)
-    options = Options(
+    options = BenchConfig(
         optimise,
         protocol,
         None,
@@ -156,14 +156,14 @@ def bench(
         stream_input,
         cycles,
         Features(mark=mark, health=health, cores=cores),
-        Feeding(ports, copies, resume, wait, say=note),
+        RunConfig(ports, copies, resume, wait, say=note),
         fast_ram,
     )
     with steps_of(chosen.name) as steps:
         result = run_bench(prepared, chosen, inputs, options, steps)
     if baseline is not None:
         result["compare"] = compare_result(result, baseline)
-    mode = Mode(optimise, protocol, not no_passes, stream_input, stateful, mark, cores, health, fast_ram)
+    mode = BuildMode(optimise, protocol, not no_passes, stream_input, stateful, mark, cores, health, fast_ram)
     given = str(data) if data is not None else "random"
     result["run"] = None if no_store else keep_result(result, mode, given, image, store, note)
     if as_json:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from arenite.host.bench.store.changes import TICK, TITLES, Change, Rules, changes, layer_changes
+from arenite.host.bench.store.changes import TICK, TITLES, Change, RegressionRules, changes, layer_changes
 from arenite.host.bench.store.history import named_run
 from arenite.host.bench.store.location import store_path
-from arenite.host.bench.store.rows import Run
+from arenite.host.bench.store.rows import StoredRun
 from arenite.host.cli.bench_words import rules_options, store_option
 from arenite.host.cli.output import note, print_json, show, table
 
@@ -22,7 +22,9 @@ from arenite.host.cli.output import note, print_json, show, table
 @click.option("--fail", is_flag=True, help="Exit code 1 when AFTER has a regression.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def compare(before: str, after: str, rules: Rules, fail: bool, store: Path | None, as_json: bool) -> int:
+def compare(
+    before: str, after: str, rules: RegressionRules, fail: bool, store: Path | None, as_json: bool
+) -> int:
     """Show two results beside each other.
 
     BEFORE and AFTER are numbers of runs (`arenite bench history`), last, last~1, or files that `arenite bench --json`
@@ -30,38 +32,39 @@ def compare(before: str, after: str, rules: Rules, fail: bool, store: Path | Non
     """
     where = store_path(store)
     old, new = named_run(before, where), named_run(after, where)
-    found = changes([old], new, rules)
+    differences = changes([old], new, rules)
     layers = layer_changes(old, new)
-    regressions = [c for c in found if c.rule is not None]
+    regressions = [c for c in differences if c.rule is not None]
     if as_json:
         print_json(
             {
                 "schema": "arenite.compare/1",
                 "runs": [_about(run) for run in (old, new)],
                 "rules": rules.to_json(),
-                "figures": [c.to_json() for c in found],
+                "figures": [c.to_json() for c in differences],
                 "layers": layers,
                 "regressions": len(regressions),
             }
         )
     else:
         rows = [
-            (TITLES[c.figure], f"{c.old:,.10g}", f"{c.new:,.10g}", _moved(c), c.rule or "") for c in found
+            (TITLES[c.figure], f"{c.old:,.10g}", f"{c.new:,.10g}", _moved(c), c.rule or "")
+            for c in differences
         ]
         title = f"{_name(old, before)} → {_name(new, after)}"
         show(table(title, ("", "before", "after", "change", "regression"), rows))
         _show_layers(layers)
-        if {c.figure for c in found}.isdisjoint({"instructions", "latency_us"}):
+        if {c.figure for c in differences}.isdisjoint({"instructions", "latency_us"}):
             note("Speed and accuracy are not compared: the samples are others, or nobody measured.")
     return 1 if fail and regressions else 0
 
 
-def _name(run: Run, word: str) -> str:
+def _name(run: StoredRun, word: str) -> str:
     name = f"run {run.id}" if run.id else word
     return f"{name} ({run.model} on {run.board})"
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _about(run: StoredRun) -> dict[str, Any]:
     return {
         "run": run.id or None,
         "time": run.time or None,
@@ -86,8 +89,8 @@ def _show_layers(layers: list[dict[str, Any]]) -> None:
             continue
         op = old if old == new else f"{old or '-'} → {new or '-'}"
         share = f"{(b - a) / a:+.2%}" if a and b is not None else "-"
-        shown = ["-" if v is None else f"{v:,}" for v in (a, b)]
+        cells = ["-" if v is None else f"{v:,}" for v in (a, b)]
         kernels = " → ".join(dict.fromkeys((k or "-").removeprefix("ar_") for k in layer["kernel"]))
-        rows.append((layer["index"], op, *shown, share, kernels))
+        rows.append((layer["index"], op, *cells, share, kernels))
     if rows:
         show(table("Layers that changed", ("#", "operator", "before", "after", "change", "kernel"), rows))

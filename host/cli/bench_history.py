@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from arenite.files import write_atomic
-from arenite.host.bench.store.changes import TITLES, Rules
-from arenite.host.bench.store.history import BEST, PREVIOUS, Point, Series, history_json, series_of
+from arenite.host.bench.store.changes import TITLES, RegressionRules
+from arenite.host.bench.store.history import BEST, PREVIOUS, RunSeries, SeriesPoint, history_json, series_of
 from arenite.host.bench.store.location import store_path
-from arenite.host.bench.store.rows import mode_words
+from arenite.host.bench.store.rows import describe_mode
 from arenite.host.bench.store.store import Store
 from arenite.host.cli.bench_words import rules_options, store_option
 from arenite.host.cli.output import note, print_json, show, table
@@ -43,7 +43,7 @@ def history(
     model: str | None,
     last: int,
     against: str,
-    rules: Rules,
+    rules: RegressionRules,
     fail: bool,
     store: Path | None,
     html: Path | None,
@@ -56,7 +56,7 @@ def history(
         runs = opened.runs(board=board, model=name, results=False)
         series = series_of(runs, rules, last=last, against=against)
         latest = [opened.run(s.points[-1].run.id) for s in series] if html is not None else []
-    found = sum(len(s.points[-1].regressions) for s in series)
+    regression_count = sum(len(s.points[-1].regressions) for s in series)
     if as_json:
         print_json(history_json(where, series, rules))
     else:
@@ -66,10 +66,10 @@ def history(
     if html is not None:
         write_atomic(html, history_page(str(where), series, latest, rules))
         note(f"Report: {html}")
-    return 1 if fail and found else 0
+    return 1 if fail and regression_count else 0
 
 
-def _table(series: Series) -> object:
+def _table(series: RunSeries) -> object:
     head = (
         "run",
         "time (UTC)",
@@ -82,10 +82,10 @@ def _table(series: Series) -> object:
         "regressions",
     )
     rows = [_row(point) for point in series.points]
-    return table(f"{series.model} on {series.board}, {mode_words(series.mode)}", head, rows)
+    return table(f"{series.model} on {series.board}, {describe_mode(series.mode)}", head, rows)
 
 
-def _row(point: Point) -> tuple[object, ...]:
+def _row(point: SeriesPoint) -> tuple[object, ...]:
     f = point.run.figures
     unit = "instructions" if f["instructions"] is not None else "latency_us"
     speed = "-" if f[unit] is None else f"{f[unit]:,}" + ("" if unit == "instructions" else " µs")
@@ -103,12 +103,12 @@ def _row(point: Point) -> tuple[object, ...]:
     )
 
 
-def _summary(series: Sequence[Series], where: Path) -> None:
+def _summary(series: Sequence[RunSeries], where: Path) -> None:
     if not series:
         note(f"{where} has no such run.")
     for s in series:
         for c in s.points[-1].regressions:
             note(
-                f"Regression: {s.model} on {s.board}, {mode_words(s.mode)}: {TITLES[c.figure]} {c.old:,.10g} →"
+                f"Regression: {s.model} on {s.board}, {describe_mode(s.mode)}: {TITLES[c.figure]} {c.old:,.10g} →"
                 f" {c.new:,.10g} (run {c.against} → {s.points[-1].run.id}): {c.rule}."
             )

@@ -15,7 +15,7 @@ from rich.table import Table
 from arenite.files import write_atomic
 from arenite.host.bench.matrix.matrix import begin, run_matrix
 from arenite.host.bench.matrix.plan import read_plan
-from arenite.host.bench.matrix.run import State
+from arenite.host.bench.matrix.run import CellState
 from arenite.host.bench.store.location import store_path
 from arenite.host.cli.bench_words import store_option
 from arenite.host.cli.output import note, print_json, show, stderr, table
@@ -80,7 +80,7 @@ def matrix(
 class _Watch:
     """A live table on a terminal, else a line for each cell that is done."""
 
-    def __init__(self, states: Sequence[State]) -> None:
+    def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states
         self._told = {id(s) for s in states if s.finished}
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class _Watch:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def changed(self, state: State) -> None:
+    def changed(self, state: CellState) -> None:
         """Called by several threads."""
         with self._lock:
             if not state.finished or id(state) in self._told:
@@ -113,13 +113,13 @@ class _Watch:
         )
 
 
-def _progress(state: State) -> str:
+def _progress(state: CellState) -> str:
     if state.step in ("run", "check") and state.total:
         return f"{state.step} {state.done} of {state.total}"
     return state.step
 
 
-def _outcome(state: State) -> str:
+def _outcome(state: CellState) -> str:
     if not state.finished:
         return ""
     if state.result is None:
@@ -135,7 +135,7 @@ def _speed(result: Any) -> tuple[str, str]:
     return "-", ""
 
 
-def _final(states: Sequence[State]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+def _final(states: Sequence[CellState]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     head = ("cell", "bit-exact", "one inference", "RAM B", "flash B", "exit")
     rows: list[tuple[object, ...]] = []
     for state in states:

@@ -114,11 +114,16 @@ def _show_classes(classes: list[dict[str, Any]]) -> None:
 
 
 def _show_comparison(compared: dict[str, Any]) -> None:
-    def shown(value: float | None) -> str:
+    def cell_text(value: float | None) -> str:
         return "-" if value is None else f"{value:,}"
 
     rows = [
-        (name, shown(f["ours"]), shown(f["theirs"]), "-" if f["ratio"] is None else f"{f['ratio']:.3f}")
+        (
+            name,
+            cell_text(f["ours"]),
+            cell_text(f["theirs"]),
+            "-" if f["ratio"] is None else f"{f['ratio']:.3f}",
+        )
         for name, f in compared["figures"].items()
     ]
     title = f"Against {compared['engine']} on {compared['core']}"

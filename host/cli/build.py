@@ -8,7 +8,7 @@ import click
 
 from arenite.host.cli.fit import show_evidence
 from arenite.host.cli.output import print_json, show
-from arenite.host.evidence import gather
+from arenite.host.evidence import check_sizes
 from arenite.host.flash.build import build as build_project
 
 
@@ -18,7 +18,7 @@ from arenite.host.flash.build import build as build_project
 def build(directory: Path, as_json: bool) -> int:
     """Build the project in DIRECTORY with PlatformIO, and compare its ELF with what was predicted."""
     elf = build_project(directory)
-    evidence = gather(directory)
+    evidence = check_sizes(directory)
     if as_json:
         sizes = {
             f.name: {"predicted": f.predicted, "built": f.built}

@@ -89,7 +89,7 @@ def convert(
     from arenite.converters.processing.steps_post import load_postprocessing
     from arenite.host import convert as conversion
     from arenite.host.attachments import Attachments, read_labels
-    from arenite.host.conversion.request import Request
+    from arenite.host.conversion.request import ConversionRequest
     from arenite.host.report import conversion_text
 
     target = output or default_output(source)
@@ -98,7 +98,7 @@ def convert(
     for written in (target, html):
         if written is not None and written.is_dir():
             raise UsageError(f"{written} is a folder.", "Give the path of a file.")
-    request = Request(
+    request = ConversionRequest(
         source,
         ImportOptions(parse_shapes(input_shape), signature, keep_layout),
         Attachments(
@@ -119,22 +119,22 @@ def convert(
         not no_passes,
     )
     with Stages() as stages:
-        made = conversion.convert(request, stages)
-        verdicts = conversion.fits(made)
-        help_ = conversion.shrinking(made, verdicts, target, stages)
-    write_atomic(target, made.image)
+        result = conversion.convert(request, stages)
+        verdicts = conversion.fits(result)
+        help_ = conversion.shrink_suggestions(result, verdicts, target, stages)
+    write_atomic(target, result.image)
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
 
         again = command_line(click.get_current_context(), without=("html", "as_json"))
-        write_atomic(html, conversion_page(made, verdicts, again).encode())
+        write_atomic(html, conversion_page(result, verdicts, again).encode())
     if as_json:
-        print_json(conversion_text.to_json(made, target, verdicts, help_))
+        print_json(conversion_text.to_json(result, target, verdicts, help_))
     else:
-        for text in made.notes:
+        for text in result.notes:
             note(text)
-        show(*conversion_text.tables(made, target, verdicts, help_))
-    missed = budget is not None and (made.calibrated is None or made.calibrated.search.chosen is None)  # type: ignore[union-attr]
+        show(*conversion_text.tables(result, target, verdicts, help_))
+    missed = budget is not None and (result.calibrated is None or result.calibrated.search.chosen is None)  # type: ignore[union-attr]
     return 1 if missed or any(not v.fits for v in verdicts) else 0
 
 

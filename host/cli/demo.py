@@ -10,7 +10,7 @@ import click
 from arenite.converters.fit import FitVerdict
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
-from arenite.host.bench.run import Options
+from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples
 from arenite.host.cli.bench import show_bench
@@ -67,7 +67,7 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
         samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
     note(f"Inputs: {len(samples)} labelled pictures; board: {chosen.name}")
     with Steps(chosen.name) as steps:
-        result = run_bench(prepared, chosen, samples, Options(optimise, port=port), steps)
+        result = run_bench(prepared, chosen, samples, BenchConfig(optimise, port=port), steps)
     built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
     drawing = arena_svg(built.model.main, built.plan, built.needs)
     ways = describe(prepared.path, chosen, builds(prepared.path, chosen))

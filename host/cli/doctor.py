@@ -66,25 +66,25 @@ def doctor(as_json: bool) -> int:
                 seen or [("none", "", "no", "")],
             )
         )
-        found = _camera()
+        camera_parts = _camera()
         usable = {True: "yes", False: "no"}
-        seen = [("camera", each["name"], "yes", "") for each in found["cameras"]]
-        seen += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in found["runtimes"]]
-        seen += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in found["sensors"]]
+        seen = [("camera", each["name"], "yes", "") for each in camera_parts["cameras"]]
+        seen += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in camera_parts["runtimes"]]
+        seen += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in camera_parts["sensors"]]
         show(table("For arenite camera", ("what", "name", "there", "note"), seen))
     return 0 if all(t["version"] for t in tools) else 3
 
 
 def _uploaders() -> list[dict]:
     """Every tool that a board can be flashed with, and for how many boards it is offered."""
-    from arenite.host.flash.tools import ANYWHERE, UPLOADERS
+    from arenite.host.flash.tools import ANY_BOARD_UPLOADERS, UPLOADERS
     from arenite.profiles.boards import all_boards
 
     boards = all_boards()
     rows = []
     for tool in UPLOADERS.values():
         fix = tool.missing()
-        count = sum(tool.name in (*board.upload_tools, *ANYWHERE) for board in boards)
+        count = sum(tool.name in (*board.upload_tools, *ANY_BOARD_UPLOADERS) for board in boards)
         rows.append({"name": tool.name, "there": fix is None, "boards": count, "fix": fix or ""})
     return rows
 
@@ -140,10 +140,10 @@ def _package(name: str, extra: str) -> dict:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         version = None
-    wanted = f"arenite[{extra}]" if extra else "arenite"
+    requirement = f"arenite[{extra}]" if extra else "arenite"
     return {
         "name": name,
         "version": version,
         "use": "Python package",
-        "fix": "" if version else f"pip install '{wanted}'",
+        "fix": "" if version else f"pip install '{requirement}'",
     }

@@ -18,12 +18,12 @@ from arenite.host.cli.progress import Steps
 from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of
 from arenite.host.duty.battery import REGULATORS, Regulator
 from arenite.host.duty.check import board_row, life_row, simulation_row
-from arenite.host.duty.events import Trace
+from arenite.host.duty.events import RecordedEvents
 from arenite.host.duty.figures import PERCENTILES, Sleep
 from arenite.host.duty.files import Latency
 from arenite.host.duty.model import PowerStates, Prediction, predict, queueing
 from arenite.host.duty.on_board import DutyBoard
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 from arenite.host.duty.simulate import simulate as run_simulation
 from arenite.host.duty.sweep import sweep
 from arenite.host.prepare import prepare
@@ -176,7 +176,7 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
     source = (
         f"one inference on {board.name}, in virtual time: {2**board.emulator.icount_shift} ns an instruction"
     )
-    return Latency(Service.of(device.service_s()), source, "estimated", board.name)
+    return Latency(ServiceTimes.of(device.service_s()), source, "estimated", board.name)
 
 
 def _on_board(
@@ -190,11 +190,11 @@ def _on_board(
             "Give more events per second: queueing depends on their number per service time.",
         )
     arrivals = events.arrivals(count, np.random.default_rng(seed))
-    seen = device.run(arrivals, 1, queue, sleep)
-    service = Service.of(float(np.mean(seen.services_s)))
-    same = Trace.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
-    q = queueing(same, service, queue, replace(sleep, wake_s=seen.wake_s), PERCENTILES)
-    return board_row(q, seen, service)
+    observed = device.run(arrivals, 1, queue, sleep)
+    service = ServiceTimes.of(float(np.mean(observed.services_s)))
+    same = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
+    q = queueing(same, service, queue, replace(sleep, wake_s=observed.wake_s), PERCENTILES)
+    return board_row(q, observed, service)
 
 
 def _show(found: Prediction, report: dict[str, Any]) -> None:

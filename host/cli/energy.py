@@ -15,10 +15,10 @@ from arenite.host.cli.meter_options import POSITIVE, make_meter, meter_options, 
 from arenite.host.cli.options import Number, mark_option, no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json
 from arenite.host.cli.progress import Steps
-from arenite.host.energy.described import describe, describe_board, save_trace
+from arenite.host.energy.described import board_record, recording_record, save_trace
 from arenite.host.energy.estimate import estimate_energy
 from arenite.host.energy.life import battery_life
-from arenite.host.energy.measuring import Asked, measure_board
+from arenite.host.energy.measuring import MeasurementConfig, measure_board
 from arenite.host.energy.meters.csv_file import read_csv
 from arenite.host.energy.meters.result import EnergyResult, measure
 from arenite.host.energy.meters.windows import find_windows
@@ -99,7 +99,7 @@ def energy(
     if csv_file is not None:
         trace = read_csv(csv_file, supply_v=supply or supply_of(chosen), rate_hz=rate)
         result = measure(trace, find_windows(trace, bit=mark_input))
-        said = describe(result, chosen, prepared)
+        said = recording_record(result, chosen, prepared)
     else:
         assert prepared is not None
         samples = _samples(prepared, data)
@@ -114,7 +114,7 @@ def energy(
                     progress=steps,
                 )
             else:
-                asked = Asked(
+                config = MeasurementConfig(
                     samples,
                     optimise,
                     port,
@@ -125,9 +125,9 @@ def energy(
                     mark_input,
                 )
                 instrument, where = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
-                measured = measure_board(prepared, chosen, instrument, asked, steps)
+                measured = measure_board(prepared, chosen, instrument, config, steps)
                 result = measured.result
-                said = describe_board(measured, chosen, prepared, where)
+                said = board_record(measured, chosen, prepared, where)
     if battery is not None and every is not None:
         asleep = None if sleep_current is None else sleep_current * 1e-6
         said["battery"] = battery_life(said, chosen, battery, every, sleep_a=asleep)
@@ -144,8 +144,8 @@ def energy(
     if result is not None and save is not None:
         save_trace(save, result.trace)
         note(f"Recording: {save}")
-    told = said.get("inferences")
-    return 1 if isinstance(told, dict) and told["bit_exact"] != told["count"] else 0
+    counts = said.get("inferences")
+    return 1 if isinstance(counts, dict) and counts["bit_exact"] != counts["count"] else 0
 
 
 def _check(

@@ -8,21 +8,21 @@ from typing import Any
 from arenite.host.cli.output import note, show, table
 
 
-def show_energy(said: dict[str, Any]) -> None:
+def show_energy(record: dict[str, Any]) -> None:
     """Figures, each with what it is, and the notes."""
-    figure = said["energy_uj_per_inference"]
+    figure = record["energy_uj_per_inference"]
     kind = figure["kind"]
     rows: list[tuple[str, str, str]] = [("energy per inference", microjoules(figure["median"]), kind)]
     if "low" in figure:
         rows.append(("  range of the estimate", _between(figure["low"], figure["high"]), kind))
     else:
         rows.append(("  the middle half", _between(figure["p25"], figure["p75"]), kind))
-    above = said.get("above_baseline_uj_per_inference")
+    above = record.get("above_baseline_uj_per_inference")
     if above is not None:
         rows.append(("  above the baseline", microjoules(above["median"]), kind))
-    rows += _uncertainty(said.get("uncertainty_uj"), kind)
-    rows.append(("supply", f"{said['supply_v']:.3f} V", "measured" if kind == "measured" else "assumed"))
-    length = said.get("duration_ms")
+    rows += _uncertainty(record.get("uncertainty_uj"), kind)
+    rows.append(("supply", f"{record['supply_v']:.3f} V", "measured" if kind == "measured" else "assumed"))
+    length = record.get("duration_ms")
     if length:
         rows.append(("time per inference", f"{length['median']:.4g} ms", length["kind"]))
     for key, name in (
@@ -30,30 +30,30 @@ def show_energy(said: dict[str, Any]) -> None:
         ("peak_power_w", "peak power"),
         ("baseline_power_w", "baseline between inferences"),
     ):
-        if said.get(key) is not None:
-            rows.append((name, watts(said[key]), kind))
-    if said.get("sleep_current_a") is not None:
-        told = said.get("sleep_source")
+        if record.get(key) is not None:
+            rows.append((name, watts(record[key]), kind))
+    if record.get("sleep_current_a") is not None:
+        told = record.get("sleep_source")
         name = "current asleep" if told else "lowest current between inferences"
-        rows.append((name, amperes(said["sleep_current_a"]), "assumed" if told else kind))
+        rows.append((name, amperes(record["sleep_current_a"]), "assumed" if told else kind))
     if kind == "measured":
-        found = f"{said['windows']} by {said['window_method']}"
-        if said["windows_left_out"]:
-            found += f", {said['windows_left_out']} left out"
+        found = f"{record['windows']} by {record['window_method']}"
+        if record["windows_left_out"]:
+            found += f", {record['windows_left_out']} left out"
         rows.append(("inferences found", found, ""))
-        total = said["samples"] + said["lost_samples"]
+        total = record["samples"] + record["lost_samples"]
         rows.append(
-            ("samples lost", f"{said['lost_samples']:,} of {total:,} in {said['recorded_s']:.3g} s", "")
+            ("samples lost", f"{record['lost_samples']:,} of {total:,} in {record['recorded_s']:.3g} s", "")
         )
-    told = said.get("inferences")
+    told = record.get("inferences")
     if isinstance(told, dict):
         rows.append(("bit-exact with LiteRT", f"{told['bit_exact']} of {told['count']}", ""))
-    model = said.get("model")
+    model = record.get("model")
     name = Path(model["path"]).name if model else "the recording"
-    show(table(f"Energy of {name} on {said['board']['name']}", ("", "value", "is"), rows))
-    if said.get("battery") is not None:
-        _show_battery(said["battery"])
-    for text in said["notes"]:
+    show(table(f"Energy of {name} on {record['board']['name']}", ("", "value", "is"), rows))
+    if record.get("battery") is not None:
+        _show_battery(record["battery"])
+    for text in record["notes"]:
         note(text)
 
 

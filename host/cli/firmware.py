@@ -8,7 +8,7 @@ import click
 
 from arenite.firmware.generator.features import Features
 from arenite.firmware.platformio.frameworks import build_commands
-from arenite.host.bench.two_cores import expected
+from arenite.host.bench.two_cores import predicted_split
 from arenite.host.cli.options import (
     cores_option,
     fast_ram_option,
@@ -87,7 +87,7 @@ def firmware(
                     "code": p.code,
                     "flash_total": p.flash_total,
                 },
-                "two_cores": expected(project),
+                "two_cores": predicted_split(project),
                 "passes": [r.to_json() for r in prepared.passes],
             }
         )
@@ -98,7 +98,7 @@ def firmware(
             f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
             f"predicted RAM {p.ram_total:,} B, flash {p.flash_total:,} B",
             *project.notes,
-            *two_cores_line(expected(project)),
+            *two_cores_line(predicted_split(project)),
             *_next(load_board(board), output),
         )
     return 0

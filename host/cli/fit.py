@@ -13,13 +13,13 @@ from arenite.firmware.generator.tree import MANIFEST
 from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Stages
-from arenite.host.evidence import Evidence, gather
+from arenite.host.evidence import SizeCheck, check_sizes
 from arenite.host.fit import verdicts
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import all_boards, load_board
 
 if TYPE_CHECKING:
-    from arenite.host.shrink import Shrinking
+    from arenite.host.shrink import ShrinkReport
 
 
 @click.command()
@@ -79,7 +79,7 @@ def fit(
 
 def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
     """Predictions of built projects beside what was built and measured."""
-    found = [gather(folder) for folder in folders]
+    found = [check_sizes(folder) for folder in folders]
     if as_json:
         reports = [e.to_json() for e in found]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "projects": reports})
@@ -89,7 +89,7 @@ def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
     return 0 if all(e.holds for e in found) else 1
 
 
-def show_evidence(title: str, evidence: Evidence) -> None:
+def show_evidence(title: str, evidence: SizeCheck) -> None:
     """One row per figure."""
 
     def bytes_(value: int | None) -> str:
@@ -106,7 +106,7 @@ def show_evidence(title: str, evidence: Evidence) -> None:
     )
 
 
-def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> Shrinking | None:
+def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> ShrinkReport | None:
     """What would fit the boards that the model does not fit; None where it fits all."""
     from arenite.host.shrink import shrink
 
@@ -118,7 +118,9 @@ def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> Shrinking | None:
         return shrink(prepared, short)
 
 
-def _report(prepared: Prepared, found: list[FitVerdict], stream_input: bool, tried: Shrinking | None) -> dict:
+def _report(
+    prepared: Prepared, found: list[FitVerdict], stream_input: bool, tried: ShrinkReport | None
+) -> dict:
     made = {
         "schema": "arenite.fit/1",
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},

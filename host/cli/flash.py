@@ -8,7 +8,7 @@ import click
 
 from arenite.host.cli.output import note, print_json, show
 from arenite.host.flash.build import read_manifest
-from arenite.host.flash.flash import EMULATOR, UPLOADERS, Flashed, plan
+from arenite.host.flash.flash import EMULATOR, UPLOADERS, FlashResult, plan
 from arenite.host.flash.flash import flash as flash_project
 from arenite.profiles.boards import load_board
 
@@ -70,7 +70,7 @@ def flash(
     return 0
 
 
-def _told(done: Flashed) -> str:
+def _told(done: FlashResult) -> str:
     how = "started" if done.tool == EMULATOR else f"{done.nbytes:,} bytes by {done.tool}"
     if done.identity is None:
         return f"flashed, {how}; not asked what it runs"

@@ -57,9 +57,11 @@ def library(
     if board and core:
         raise UsageError("--board and --core exclude each other.", "Give one of them.")
     chosen = load_board(board) if board else None
-    wanted = chosen.core if chosen else core
+    core_name = chosen.core if chosen else core
     target = (
-        Target.of(wanted, optimise, stream_input) if wanted else Target("", SCALAR, optimise, stream_input)
+        Target.of(core_name, optimise, stream_input)
+        if core_name
+        else Target("", SCALAR, optimise, stream_input)
     )
     models = {}
     for text in images:

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from arenite.errors import UsageError
-from arenite.host.cli.meter_text import amperes, described, recording
+from arenite.host.cli.meter_text import amperes, meter_json, recording_json
 from arenite.host.cli.options import Number
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Stages
-from arenite.host.energy.asked_meter import AskedMeter
+from arenite.host.energy.asked_meter import MeterChoice
 from arenite.host.energy.described import save_trace
-from arenite.host.energy.logger_project import BAUD, SENSORS, Wiring, write_logger
+from arenite.host.energy.logger_project import BAUD, SENSORS, LoggerWiring, write_logger
 from arenite.host.energy.meters.accuracy import profile_of
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS
@@ -34,7 +34,7 @@ def list_(as_json: bool) -> int:
     """List the known instruments."""
     every = [load_meter(name) for name in meter_names()]
     if as_json:
-        print_json({"schema": "arenite.meters/1", "meters": [described(m) for m in every]})
+        print_json({"schema": "arenite.meters/1", "meters": [meter_json(m) for m in every]})
         return 0
     rows = [
         (
@@ -60,7 +60,7 @@ def show_(name: str, as_json: bool) -> int:
     """Show ranges, accuracy, connection and sources of the instrument NAME."""
     m = load_meter(name)
     if as_json:
-        print_json({"schema": "arenite.meter/1", **described(m)})
+        print_json({"schema": "arenite.meter/1", **meter_json(m)})
         return 0
     facts = [
         ("driver", f"--meter {m.driver}"),
@@ -113,17 +113,17 @@ def record(
     if driver not in METERS:
         raise UsageError(f"There is no meter '{name}'.", f"There is {', '.join(meter_names())}.")
     if profile is not None and profile.supply_v is not None and not own_supply:
-        least, most = profile.supply_v
-        if not least <= supply <= most:
+        min_v, max_v = profile.supply_v
+        if not min_v <= supply <= max_v:
             raise UsageError(
-                f"{profile.title} gives {least:g} to {most:g} V, not {supply:g}.", "Change --supply."
+                f"{profile.title} gives {min_v:g} to {max_v:g} V, not {supply:g}.", "Change --supply."
             )
-    instrument, where = AskedMeter(driver, port, supply, own_supply, rate).make()
+    instrument, where = MeterChoice(driver, port, supply, own_supply, rate).make()
     with Stages() as stages, instrument:
         trace = _recorded(instrument, seconds, stages)
     trace.require(2)
     save_trace(output, trace)
-    report = recording(trace, profile or profile_of(trace), where, output)
+    report = recording_json(trace, profile or profile_of(trace), where, output)
     if as_json:
         print_json(report)
         return 0
@@ -197,7 +197,7 @@ def firmware(
     except ValueError as error:
         raise UsageError(f"{address} is no address.", "Write it as 0x40.") from error
     files = write_logger(
-        output, sensor, load_board(board), Wiring(number, shunt, gain_ppm, pins, baud, i2c_hz)
+        output, sensor, load_board(board), LoggerWiring(number, shunt, gain_ppm, pins, baud, i2c_hz)
     )
     if as_json:
         print_json(

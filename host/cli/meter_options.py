@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from arenite.host.cli.options import Number
-from arenite.host.energy.asked_meter import AskedMeter
+from arenite.host.energy.asked_meter import MeterChoice
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS
 from arenite.profiles.boards import Board
@@ -60,4 +60,4 @@ def make_meter(
     name: str, where: str, board: Board, supply: float | None, own_supply: bool, rate: float | None
 ) -> tuple[Meter, str]:
     """The meter, not open yet, and where it is.  Raises ``UsageError``."""
-    return AskedMeter(name, where, supply or supply_of(board), own_supply, rate).make()
+    return MeterChoice(name, where, supply or supply_of(board), own_supply, rate).make()

@@ -19,7 +19,7 @@ def amperes(value: float) -> str:
     return f"{value * 1e9:g} nA"
 
 
-def described(m: MeterProfile) -> dict[str, Any]:
+def meter_json(m: MeterProfile) -> dict[str, Any]:
     """A profile as plain data."""
     return {
         "name": m.name,
@@ -38,7 +38,7 @@ def described(m: MeterProfile) -> dict[str, Any]:
     }
 
 
-def recording(trace: Trace, profile: MeterProfile | None, where: str, output: Path) -> dict[str, Any]:
+def recording_json(trace: Trace, profile: MeterProfile | None, where: str, output: Path) -> dict[str, Any]:
     """``arenite.recording/1``: a recording in numbers."""
     mean = float(np.mean(trace.current_a))
     return {

@@ -17,7 +17,7 @@ from arenite.host.cli.meter_options import POSITIVE, make_meter, meter_options
 from arenite.host.cli.options import mark_option, no_passes_option, optimise_option
 from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
-from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.asked import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import MODES, TASKS, WINDOW_S, task_named
 from arenite.host.prepare import prepare
@@ -95,7 +95,7 @@ def mlperf(
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     loaded = random_samples(tensors, 5) if data is None else load_samples(data, tensors, samples)
     recordings = _recordings(data, len(loaded)) if data is not None and task == "ad01" else None
-    asked = Asked(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
+    asked = MlperfConfig(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
     if mode == "energy":
         instrument = None
         if meter is not None:

@@ -15,7 +15,7 @@ from arenite.errors import UsageError
 from arenite.host.cli.options import Number
 from arenite.host.cli.output import note, show
 from arenite.host.link.device_log import follow
-from arenite.host.link.monitor import Line, watch
+from arenite.host.link.monitor import LogLine, watch
 from arenite.host.link.ports import AUTO, BY_SERIAL, by_serial, describe, resolve_port
 from arenite.host.link.usb import serial_ports
 from arenite.profiles.boards import Board, load_board
@@ -68,15 +68,17 @@ def _named(port: str, board: Board | None) -> str:
                 f"{board.name} is emulated and has no port of its own.",
                 "Name the port where its serial line is, or a real board; `arenite bench` shows what it says.",
             )
-        found = resolve_port(board, port)
-        assert found is not None
-        return found
+        port_path = resolve_port(board, port)
+        assert port_path is not None
+        return port_path
     if port == AUTO:
         here = serial_ports()
         if len(here) == 1:
             return here[0].path
-        seen = f"{len(here)} ports are here:\n{describe(here)}" if here else "No serial port is on USB here."
-        raise UsageError(seen, "Give --board NAME, or the port's name.")
+        available = (
+            f"{len(here)} ports are here:\n{describe(here)}" if here else "No serial port is on USB here."
+        )
+        raise UsageError(available, "Give --board NAME, or the port's name.")
     if port.startswith(BY_SERIAL):
         return by_serial(port.removeprefix(BY_SERIAL))
     return port
@@ -91,7 +93,7 @@ def _until_interrupted() -> Iterator[None]:
         note("Stopped.")
 
 
-def _print(line: Line, as_json: bool) -> None:
+def _print(line: LogLine, as_json: bool) -> None:
     if as_json:
         entry = {"time_s": round(line.at, 3), "text": line.text, "event": line.event or None}
         sys.stdout.write(json.dumps(entry) + "\n")

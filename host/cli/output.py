@@ -23,15 +23,17 @@ def print_json(value: Any) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A table whose numeric columns (all cells numbers, sizes or '-') are right-aligned."""
-    made = Table(title=title, title_justify="left", title_style="bold")
+    rich_table = Table(title=title, title_justify="left", title_style="bold")
     texts = [[str(cell) for cell in row] for row in rows]
     for k, column in enumerate(columns):
         cells = [row[k] for row in texts]
         numeric = bool(cells) and all(c in ("", "-") or c.strip("~+-")[:1].isdigit() for c in cells)
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+        rich_table.add_column(
+            column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold"
+        )
     for row in texts:
-        made.add_row(*row)
-    return made
+        rich_table.add_row(*row)
+    return rich_table
 
 
 def show(*parts: object) -> None:

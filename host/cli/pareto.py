@@ -47,30 +47,30 @@ def pareto(
         raise UsageError("--samples is for --measure.", "Add --measure, or leave it out.")
     chosen = load_board(board)
     with Steps(chosen.name) as steps:
-        found = builds(
+        all_builds = builds(
             image,
             chosen,
             samples=(samples or 3) if measure else None,
             progress=lambda _, done, total: steps("builds", done, total),
         )
-    described = describe(image, chosen, found)
+    described = describe(image, chosen, all_builds)
     if as_json:
         print_json(described)
     else:
-        show_builds(image.name, chosen, found)
+        show_builds(image.name, chosen, all_builds)
     if svg is not None or html is not None:
         picture = pareto_svg(described["builds"], described["limits"])
         for path, text in ((svg, picture + "\n"), (html, pareto_page(described, picture))):
             if path is not None:
                 write_atomic(path, text)
                 note(f"Written: {path}")
-    return 0 if any(b.fits for b in found) and all(b.bit_exact is not False for b in found) else 1
+    return 0 if any(b.fits for b in all_builds) and all(b.bit_exact is not False for b in all_builds) else 1
 
 
-def show_builds(title: str, board: Board, found: Sequence[Build]) -> None:
+def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
     """The builds as a table, the fastest first."""
     rows = []
-    for build in sorted(found, key=lambda b: b.instructions):
+    for build in sorted(all_builds, key=lambda b: b.instructions):
         about = "~" if build.kind == "estimated" else ""
         rows.append(
             (
@@ -85,5 +85,5 @@ def show_builds(title: str, board: Board, found: Sequence[Build]) -> None:
         )
     columns = ("build", "fits", "RAM B", "flash B", "instructions", "bit-exact", "dominated by")
     show(table(f"{title} on {board.name}", columns, rows))
-    if any(b.kind == "estimated" for b in found):
+    if any(b.kind == "estimated" for b in all_builds):
         show("~ estimated before the build; --measure benches each build on an emulated board.")

@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arenite.host.bench.told import LINES, MARK
+from arenite.host.bench.told import LINES_MODE, PROGRESS_PREFIX
 from arenite.host.cli.output import stderr
 
 _TITLES = {"build": "building", "run": "running on", "check": "checking against LiteRT"}
@@ -89,7 +89,7 @@ class Steps:
         self._progress.update(self._tasks[step], completed=done)  # type: ignore[arg-type]
 
 
-class Told(Protocol):
+class ProgressCallback(Protocol):
     """What a bench tells its progress to."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
@@ -114,10 +114,10 @@ class _Lines:
         now = time.monotonic()
         if done == total or now - self._told.get(step, 0.0) >= 0.1:
             self._told[step] = now
-            stderr.file.write(f"{MARK} {step} {done} {total}\n")
+            stderr.file.write(f"{PROGRESS_PREFIX} {step} {done} {total}\n")
             stderr.file.flush()
 
 
-def steps_of(board: str) -> AbstractContextManager[Told]:
+def steps_of(board: str) -> AbstractContextManager[ProgressCallback]:
     """Bars on a terminal; lines where ``ARENITE_PROGRESS=lines`` asks for them."""
-    return _Lines() if os.environ.get(LINES) == "lines" else Steps(board)
+    return _Lines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)

@@ -48,11 +48,11 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
                 "Convert it with --preprocessing FILE.toml, or give that file.",
             )
         spec = recorded
-    found = check_skew(
+    comparison = check_skew(
         spec, sample_files(data, suffixes(spec), samples), pipeline=pipeline, make_environments=install
     )
     if as_json:
-        print_json(found.to_json())
+        print_json(comparison.to_json())
     else:
         rows = [
             (
@@ -64,8 +64,8 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
                 f"{s.allowed:.2g}",
                 s.why or ("yes" if s.agrees else "NO"),
             )
-            for s in found.steps
+            for s in comparison.steps
         ]
         columns = ("step", "compared with", "largest", "mean", "unit", "rounding", "agrees")
-        show(table(f"Skew, {found.samples} samples", columns, rows), found.sentence())
-    return 0 if found.agrees else 1
+        show(table(f"Skew, {comparison.samples} samples", columns, rows), comparison.sentence())
+    return 0 if comparison.agrees else 1

@@ -68,12 +68,12 @@ def train(
         raise UsageError("There is no place for the model.", "Give one with -o, for example -o model.keras.")
     order = _order(name, data, width, resolution, epochs, batch, rate, seed)
     with Steps("") as progress:
-        made = run(order, outputs, progress=progress)
-    saved = write_data(made.network, made.data, save_data) if save_data is not None else ()
+        training = run(order, outputs, progress=progress)
+    saved = write_data(training.network, training.data, save_data) if save_data is not None else ()
     if as_json:
-        print_json(made.to_json() | {"saved_data": [str(path) for path in saved]})
+        print_json(training.to_json() | {"saved_data": [str(path) for path in saved]})
     else:
-        _show(made, saved)
+        _show(training, saved)
     return 0
 
 
@@ -118,18 +118,18 @@ def _order(
     )
 
 
-def _show(made: TrainingResult, saved: tuple[Path, ...]) -> None:
-    score = made.score
+def _show(training: TrainingResult, saved: tuple[Path, ...]) -> None:
+    score = training.score
     parts = [f"{label} {value:.1%}" for label, value in score.parts.items()]
     show(
-        f"{made.network.name}: {score.metric} {score.value:.2%} on {score.samples:,} test samples of "
-        f"'{made.data.name}' (float32, measured), {made.parameters:,} parameters, {made.seconds:.0f} s"
+        f"{training.network.name}: {score.metric} {score.value:.2%} on {score.samples:,} test samples of "
+        f"'{training.data.name}' (float32, measured), {training.parameters:,} parameters, {training.seconds:.0f} s"
     )
     if parts:
         show("  " + ", ".join(parts))
-    for path in (*made.outputs, *saved):
+    for path in (*training.outputs, *saved):
         show(str(path))
-    note(f"Again: {made.order.command}")
+    note(f"Again: {training.order.command}")
 
 
 def _list(as_json: bool) -> int:

@@ -15,12 +15,12 @@ from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipe import Recipe
 from arenite.converters.quantize.search.run import SearchResult, search
 from arenite.converters.quantize.sensitivity import Sensitivity, sensitivity
-from arenite.host.conversion.request import Progress, Request
+from arenite.host.conversion.request import ConversionRequest, Progress
 from arenite.host.conversion.samples import load_samples
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class QuantizationResult:
     """What came out of quantising a float model."""
 
     recipe: Recipe
@@ -33,29 +33,29 @@ class Calibrated:
     search: SearchResult | None = None
 
 
-def calibrate_and_quantise(
-    request: Request,
+def calibrate_and_quantize(
+    request: ConversionRequest,
     imported: ImportedModel,
     recipe: Recipe,
     calibrating: Dataset | None,
     searching: Dataset | None,
     progress: Progress,
-) -> Calibrated:
+) -> QuantizationResult:
     """Quantise ``imported`` by ``recipe``, or by the one that a search finds, and measure what was asked for."""
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:
-        return Calibrated(recipe, quantize(flatbuffer, recipe, None), None)
+        return QuantizationResult(recipe, quantize(flatbuffer, recipe, None), None)
     progress("calibrate", 0, len(calibrating))
     observations = observe(
         flatbuffer, calibrating, progress=lambda done, total: progress("calibrate", done, total)
     )
-    found = None
+    search_result = None
     if request.budget is not None and searching is not None:
         from arenite.host.costs import BoardCosts
 
         board = request.boards[0]
         budget = request.budget.within(board.ram_bytes, board.flash_bytes)
-        found = search(
+        search_result = search(
             flatbuffer,
             recipe,
             observations,
@@ -67,14 +67,14 @@ def calibrate_and_quantise(
             progress=lambda what, done, total: progress("search", done, total),
         )
     progress("quantise", 0, 0)
-    if found is not None and found.chosen is not None:
-        recipe, made = found.chosen.recipe, found.chosen.quantised
+    if search_result is not None and search_result.chosen is not None:
+        recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantised
     else:
-        made = quantize(flatbuffer, recipe, observations)
+        quantized = quantize(flatbuffer, recipe, observations)
     model = parse(flatbuffer)
     used = coverage(model, observations, quantized_ranges(model, recipe, observations))
-    errors = layer_errors(flatbuffer, made.flatbuffer, made.tensors, calibrating.inputs)
-    result = Calibrated(recipe, made, observations, used, errors, search=found)
+    errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
+    result = QuantizationResult(recipe, quantized, observations, used, errors, search=search_result)
     if request.field_data is not None:
         field_data = load_samples(request, request.field_data, model, calibration=False)
         report = check_data(
@@ -82,7 +82,7 @@ def calibrate_and_quantise(
             recipe,
             observations,
             field_data,
-            quantised=made.flatbuffer,
+            quantised=quantized.flatbuffer,
             metric=request.metric,
             progress=lambda what, done, total: progress("check field data", done, total),
         )
@@ -97,6 +97,6 @@ def calibrate_and_quantise(
             progress=lambda what, done, total: progress("sensitivity", done, total),
         )
         result = replace(result, sensitivity=each)
-    elif found is not None:
-        result = replace(result, sensitivity=found.sensitivity)
+    elif search_result is not None:
+        result = replace(result, sensitivity=search_result.sensitivity)
     return result

@@ -20,7 +20,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Request:
+class ConversionRequest:
     """What the user asked for; see ``arenite convert --help`` for each.
 
     ``calibration_samples``: calibrate with so many, evenly spread; where there is no ``test``, the others score.
@@ -43,7 +43,7 @@ class Request:
     passes: bool = True
 
 
-def check_request(request: Request) -> None:
+def check_request(request: ConversionRequest) -> None:
     """Whatever is missing is told before anything that takes minutes."""
     if request.metric is not None:
         check_metric(request.metric)

@@ -12,10 +12,12 @@ from arenite.converters.graph import Model
 from arenite.converters.processing.files import preprocess_file
 from arenite.converters.quantize.data import Dataset, load_dataset
 from arenite.errors import UsageError
-from arenite.host.conversion.request import Request
+from arenite.host.conversion.request import ConversionRequest
 
 
-def load_samples(request: Request, path: Path | None, model: Model, *, calibration: bool) -> Dataset:
+def load_samples(
+    request: ConversionRequest, path: Path | None, model: Model, *, calibration: bool
+) -> Dataset:
     """The samples at ``path`` for the inputs of ``model``, pictures and recordings through the preprocessing."""
     assert path is not None
     spec = request.attachments.preprocessing
@@ -25,8 +27,8 @@ def load_samples(request: Request, path: Path | None, model: Model, *, calibrati
         assert spec is not None
         return [preprocess_file(spec.real, file, tensors[0].shape)]
 
-    found = load_dataset(path, tensors, calibration=calibration, preprocessing=one if spec else None)
-    return _numbered(found, request.attachments.labels)
+    loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=one if spec else None)
+    return _numbered(loaded, request.attachments.labels)
 
 
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
@@ -51,7 +53,7 @@ def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
 
 
 def split_samples(
-    request: Request, model: Model, given: Dataset | None
+    request: ConversionRequest, model: Model, given: Dataset | None
 ) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
     """Samples to calibrate with, to score with, to search with, and a name for the second.
 

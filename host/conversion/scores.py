@@ -14,7 +14,7 @@ from arenite.converters.quantize.metrics import MetricDrop, Score, largest_drops
 from arenite.converters.quantize.run_model import run_dataset
 from arenite.converters.quantize.score import ignored_labels_note, score_outputs
 from arenite.errors import UsageError
-from arenite.host.conversion.request import Request
+from arenite.host.conversion.request import ConversionRequest
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,19 @@ def check_drop(source: Score, of: str) -> None:
 Scored = tuple[list[np.ndarray], Score]
 
 
-def source_score(request: Request, imported: ImportedModel, dataset: Dataset) -> Scored:
+def source_score(request: ConversionRequest, imported: ImportedModel, dataset: Dataset) -> Scored:
     """Run the model that was given. Raises ``UsageError`` where the samples do not suit the metric."""
     outputs = run_dataset(imported.flatbuffer, dataset)
     return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
 
 
-def image_scores(before: Scored, made: bytes, dataset: Dataset, of: str) -> tuple[Scores, list[str]]:
-    """The scores, and notes on samples that do not suit the scales of ``made``."""
-    graph = parse(made).main
+def image_scores(before: Scored, image_bytes: bytes, dataset: Dataset, of: str) -> tuple[Scores, list[str]]:
+    """The scores, and notes on samples that do not suit the scales of ``image_bytes``."""
+    graph = parse(image_bytes).main
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
     reference, source = before
     unused = ignored_labels_note(reference, dataset, source.metric)
     notes += [] if unused is None else [unused]
-    after = run_dataset(made, dataset, reference=True)
+    after = run_dataset(image_bytes, dataset, reference=True)
     image = score_outputs(after, dataset, source.metric, reference=reference)
     return Scores(source, image, of, tuple(largest_drops(source, image))), notes

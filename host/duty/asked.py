@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arenite.converters.fit import ASSUMED_W_PER_HZ
 from arenite.errors import UsageError
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.files import (
     Latency,
     MeasuredPower,
@@ -18,16 +18,16 @@ from arenite.host.duty.files import (
     read_times,
     trace_times,
 )
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import Board
 
 
-def one_of(what: str, hint: str, **given: object) -> str:
+def exactly_one(what: str, hint: str, **given: object) -> str:
     """The name of the one option that was given. Raises ``UsageError`` for none, or several."""
     names = [name.replace("_", "-") for name, value in given.items() if value is not None]
     if len(names) != 1:
-        said = f"There is no {what}." if not names else f"--{' and --'.join(names)} exclude each other."
-        raise UsageError(said, hint)
+        problem = f"There is no {what}." if not names else f"--{' and --'.join(names)} exclude each other."
+        raise UsageError(problem, hint)
     return names[0]
 
 
@@ -36,15 +36,15 @@ def events_of(
 ) -> Events:
     """Raises ``UsageError`` unless exactly one kind was given."""
     hint = "Give --period SECONDS, --rate PER_SECOND, or --trace FILE.csv."
-    one_of("word of when events come", hint, period=period_s, rate=rate_hz, trace=trace)
+    exactly_one("word of when events come", hint, period=period_s, rate=rate_hz, trace=trace)
     if duration_s is not None and trace is None:
         raise UsageError("--duration is that of a trace.", "Give --trace FILE.csv, or leave it out.")
     if period_s is not None:
-        return Periodic(period_s)
+        return PeriodicEvents(period_s)
     if rate_hz is not None:
-        return Poisson(rate_hz)
+        return PoissonEvents(rate_hz)
     assert trace is not None
-    return Trace.recorded(trace_times(trace), duration_s)
+    return RecordedEvents.recorded(trace_times(trace), duration_s)
 
 
 def service_of(
@@ -61,7 +61,7 @@ def service_of(
     """
     if energy is not None and (service_ms, times, bench, measured) == (None, None, None, None):
         return latency_of_energy(energy)
-    one_of(
+    exactly_one(
         "service time",
         "Give --service MILLISECONDS, --service-times FILE.csv, --bench FILE.json, or --emulate IMAGE.",
         service=service_ms,
@@ -70,10 +70,10 @@ def service_of(
         emulate=measured,
     )
     if service_ms is not None:
-        return Latency(Service.of(service_ms * 1e-3), "as given", "assumed", board or "")
+        return Latency(ServiceTimes.of(service_ms * 1e-3), "as given", "assumed", board or "")
     if times is not None:
         return Latency(
-            Service.of(read_times(times, "service times", "ms").tolist()), times.name, "measured", ""
+            ServiceTimes.of(read_times(times, "service times", "ms").tolist()), times.name, "measured", ""
         )
     if bench is not None:
         return latency_of_bench(bench, board)
@@ -82,7 +82,7 @@ def service_of(
 
 
 @dataclass(frozen=True)
-class Powers:
+class PowerInputs:
     """Watts awake and asleep, and a sentence of where each is from."""
 
     active_w: float
@@ -93,19 +93,19 @@ class Powers:
 
 def powers_of(
     active_mw: float | None, sleep_uw: float | None, energy: Path | None, board: Board | None
-) -> Powers:
+) -> PowerInputs:
     """What was given comes first, then ``energy`` (``arenite.energy/1``), then the board's profile.
 
     Raises ``UsageError`` where nothing tells a power.
     """
-    found: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
+    measured_power: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
     sources: dict[str, str] = {}
     profile = board.power if board is not None else None
 
     if active_mw is not None:
         active, sources["active"] = active_mw * 1e-3, "as given"
-    elif found is not None:
-        active, sources["active"] = found.active_w, found.source
+    elif measured_power is not None:
+        active, sources["active"] = measured_power.active_w, measured_power.source
     elif profile is not None:
         active, sources["active"] = (
             profile.active_ma * 1e-3 * profile.supply_v,
@@ -120,8 +120,8 @@ def powers_of(
         )
     if sleep_uw is not None:
         sleep, sources["sleep"] = sleep_uw * 1e-6, "as given"
-    elif found is not None and found.sleep_w is not None:
-        sleep, sources["sleep"] = found.sleep_w, found.source
+    elif measured_power is not None and measured_power.sleep_w is not None:
+        sleep, sources["sleep"] = measured_power.sleep_w, measured_power.source
     elif profile is not None and profile.sleep_ua is not None:
         sleep = profile.sleep_ua * 1e-6 * profile.supply_v
         sources["sleep"] = f"estimated: {profile.sleep_source}"
@@ -130,8 +130,8 @@ def powers_of(
             "The power asleep is not known.",
             "Give --sleep-uw, in microwatts: current asleep times the supply.",
         )
-    peak = found.peak_w if found is not None and active_mw is None else None
-    return Powers(active, sleep, None if peak is None else max(peak, active), sources)
+    peak = measured_power.peak_w if measured_power is not None and active_mw is None else None
+    return PowerInputs(active, sleep, None if peak is None else max(peak, active), sources)
 
 
 def queue_of(text: str) -> int | None:

@@ -76,7 +76,7 @@ class BatteryLife:
         return self.life_s / DAY_S
 
 
-def least_voltage(battery: Battery, regulator: Regulator) -> float:
+def min_voltage(battery: Battery, regulator: Regulator) -> float:
     return max(battery.cutoff_v, regulator.minimum_v or 0.0)
 
 
@@ -106,7 +106,7 @@ def battery_life(
     if positive("peak power in W", peak_w) < average_w * (1 - 1e-9):
         raise UsageError(f"The peak power of {peak_w:g} W is below the average of {average_w:g} W.")
     check_temperature(battery, celsius)
-    least_v, loss = least_voltage(battery, regulator), battery.loss_per_s(celsius)
+    least_v, loss = min_voltage(battery, regulator), battery.loss_per_s(celsius)
 
     def under_peak(depth: float) -> tuple[float, float]:
         """Voltage and current under the peak."""
@@ -172,41 +172,41 @@ def _warnings(
     least_v: float,
     celsius: float,
 ) -> list[str]:
-    found = []
+    messages = []
     peak_ma, average_ma = 1000 * peak, 1000 * average
     if peak_ma > battery.pulse_ma:
-        found.append(
+        messages.append(
             f"The peak current of {peak_ma:.3g} mA is more than the {battery.pulse_ma:g} mA that {battery.title} "
             "gives in pulses: add a capacitor, lower the clock, or take a larger battery."
         )
     if average_ma > battery.continuous_ma:
-        found.append(
+        messages.append(
             f"The average current of {average_ma:.3g} mA is more than the {battery.continuous_ma:g} mA that it gives "
             "for long."
         )
     if ends == "never starts":
-        found.append(
+        messages.append(
             f"Even full, its voltage under the peak falls below {least_v:g} V: the device resets at once."
         )
     elif ends == "voltage" and depth < 0.9:
-        found.append(
+        messages.append(
             f"The voltage under the peak falls below {least_v:g} V when {100 * (1 - depth):.0f} % of the charge "
             "is left."
         )
     if life > battery.shelf_years * YEAR_S:
-        found.append(
+        messages.append(
             f"{life / YEAR_S:.3g} years are more than the {battery.shelf_years:g} years for which such a battery is "
             "sold; do not count on more."
         )
     if battery.rate is not None and average_ma > 10 ** battery.rate.x[-1]:
-        found.append(
+        messages.append(
             f"Its capacity above {10 ** battery.rate.x[-1]:g} mA is not known; the last known was taken."
         )
     if regulator.kind == "linear" and regulator.output_v > least_v:
-        found.append(
+        messages.append(
             f"The linear regulator gives {regulator.output_v:g} V only while the battery has more; set minimum_v "
             "to what the device still runs at."
         )
     if battery.rechargeable and celsius > 45:
-        found.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which is not modelled.")
-    return found
+        messages.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which is not modelled.")
+    return messages

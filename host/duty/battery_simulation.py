@@ -30,11 +30,13 @@ def simulate_life(
     Events are Poisson with ``rate_hz``. ``step_s`` must be small against the life.
     """
     rng = np.random.default_rng(seed)
-    least = max(battery.cutoff_v, regulator.minimum_v or 0.0)
+    min_v = max(battery.cutoff_v, regulator.minimum_v or 0.0)
     full = battery.capacity_mah * 3.6
     cold_capacity = np.interp(celsius, battery.temperature_capacity.x, battery.temperature_capacity.y)
     cold_ohm = np.interp(celsius, battery.temperature_resistance.x, battery.temperature_resistance.y)
-    kept = (1 - battery.self_discharge_per_year) ** (step_s / (365.25 * DAY_S) * 2 ** ((celsius - 20) / 10))
+    retained = (1 - battery.self_discharge_per_year) ** (
+        step_s / (365.25 * DAY_S) * 2 ** ((celsius - 20) / 10)
+    )
     left, time = full, 0.0
     volts: tuple[np.ndarray, np.ndarray] = (np.array(battery.voltage.x), np.array(battery.voltage.y))
     ohms: tuple[np.ndarray, np.ndarray] = (np.array(battery.resistance.x), np.array(battery.resistance.y))
@@ -43,7 +45,7 @@ def simulate_life(
         depth = 1 - left / full
         open_v = float(np.interp(depth, *volts))
         ohm = float(np.interp(depth, *ohms) * cold_ohm)
-        if _terminal_v(open_v, ohm, peak_w, regulator) < least:
+        if _terminal_v(open_v, ohm, peak_w, regulator) < min_v:
             return time
         if not counts:
             counts = rng.poisson(rate_hz * step_s, 512).tolist()
@@ -64,7 +66,7 @@ def simulate_life(
             share = float(np.interp(math.log10(max(ma, 1e-9)), battery.rate.x, battery.rate.y))
         # A coulomb taken at this rate and temperature costs more of the rated charge than one taken gently.
         drawn = amps * step_s / (share * cold_capacity)
-        after = left * kept - drawn
+        after = left * retained - drawn
         if after <= 0:
             return time + step_s * left / (left - after)
         left, time = after, time + step_s

@@ -8,20 +8,20 @@ from arenite.host.duty.battery import DAY_S, BatteryLife, Regulator
 from arenite.host.duty.battery_simulation import simulate_life
 from arenite.host.duty.figures import Queueing
 from arenite.host.duty.model import PowerStates
-from arenite.host.duty.on_board import Observed
-from arenite.host.duty.service import Service
-from arenite.host.duty.simulate import Simulated
+from arenite.host.duty.on_board import ObservedDuty
+from arenite.host.duty.service import ServiceTimes
+from arenite.host.duty.simulate import SimulatedQueue
 from arenite.profiles.batteries import Battery
 
 
-def difference(predicted: float, found: float, floor: float = 0.0) -> float | None:
-    """(predicted − found) / found, over ``floor`` where the found one is smaller; None where both floors are 0."""
-    base = max(abs(found), floor)
-    return (predicted - found) / base if base else None
+def difference(predicted: float, actual: float, floor: float = 0.0) -> float | None:
+    """(predicted − actual) / actual, over ``floor`` where the actual one is smaller; None where both floors are 0."""
+    base = max(abs(actual), floor)
+    return (predicted - actual) / base if base else None
 
 
 def simulation_row(
-    q: Queueing, found: Simulated, power: PowerStates, power_w: float, service: Service
+    q: Queueing, actual: SimulatedQueue, power: PowerStates, power_w: float, service: ServiceTimes
 ) -> dict[str, Any]:
     """Utilisation, mean wait, drops and power of a simulation with their 95 % half widths, and the differences.
 
@@ -29,28 +29,28 @@ def simulation_row(
     """
     watts = sum(
         power.parts_w(
-            found.sleeping.mean, found.utilisation.mean, found.lingering.mean, found.wakes_per_s.mean
+            actual.sleeping.mean, actual.utilisation.mean, actual.lingering.mean, actual.wakes_per_s.mean
         ).values()
     )
     pairs = {
-        "utilisation": (q.utilisation, found.utilisation.mean, found.utilisation.half, 0.0),
+        "utilisation": (q.utilisation, actual.utilisation.mean, actual.utilisation.half, 0.0),
         "wait_mean_s": (
             q.wait_mean_s,
-            found.wait_mean_s.mean,
-            found.wait_mean_s.half,
+            actual.wait_mean_s.mean,
+            actual.wait_mean_s.half,
             0.02 * service.mean_s,
         ),
-        "dropped": (q.dropped, found.dropped.mean, found.dropped.half, 0.01),
+        "dropped": (q.dropped, actual.dropped.mean, actual.dropped.half, 0.01),
         "power_w": (power_w, watts, None, 0.0),
     }
     return {
         "kind": "simulated",
-        "events": found.events,
+        "events": actual.events,
         **{
             name: {"value": value, "half_width_95": half, "difference": difference(predicted, value, floor)}
             for name, (predicted, value, half, floor) in pairs.items()
         },
-        "wait_s": {f"p{p:g}": estimate.mean for p, estimate in found.wait_percentiles_s.items()},
+        "wait_s": {f"p{p:g}": estimate.mean for p, estimate in actual.wait_percentiles_s.items()},
     }
 
 
@@ -79,19 +79,19 @@ def life_row(
     return {"value": days, "half_width_95": None, "difference": difference(predicted.days, days)}
 
 
-def board_row(q: Queueing, found: Observed, service: Service) -> dict[str, Any]:
+def board_row(q: Queueing, actual: ObservedDuty, service: ServiceTimes) -> dict[str, Any]:
     """Utilisation, mean wait and drops of an emulated board, and the differences of the prediction from them."""
     pairs = {
-        "utilisation": (q.utilisation, found.utilisation, 0.0),
-        "wait_mean_s": (q.wait_mean_s, found.wait_mean_s, 0.02 * service.mean_s),
-        "dropped": (q.dropped, found.dropped, 0.01),
-        "sleeping": (q.sleeping, found.shares["sleeping"], 0.0),
+        "utilisation": (q.utilisation, actual.utilisation, 0.0),
+        "wait_mean_s": (q.wait_mean_s, actual.wait_mean_s, 0.02 * service.mean_s),
+        "dropped": (q.dropped, actual.dropped, 0.01),
+        "sleeping": (q.sleeping, actual.shares["sleeping"], 0.0),
     }
     return {
         "kind": "measured",
         "clock": "virtual time of the emulated board",
-        "events": round(len(found.waits_s) / (1 - found.dropped)),
-        "seconds": found.seconds,
+        "events": round(len(actual.waits_s) / (1 - actual.dropped)),
+        "seconds": actual.seconds,
         "service_ms": service.mean_s * 1e3,
         **{
             name: {"value": value, "difference": difference(predicted, value, floor)}

@@ -28,7 +28,7 @@ def positive(name: str, value: float, zero: bool = False) -> float:
 
 
 @dataclass(frozen=True)
-class Periodic:
+class PeriodicEvents:
     """One event every ``period_s`` seconds."""
 
     period_s: float
@@ -46,7 +46,7 @@ class Periodic:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class PoissonEvents:
     """Events independent of one another, ``rate_hz`` of them per second on average."""
 
     rate_hz: float
@@ -60,7 +60,7 @@ class Poisson:
 
 
 @dataclass(frozen=True)
-class Trace:
+class RecordedEvents:
     """Recorded arrival times in s, ascending from 0 or more. After ``duration_s`` the recording begins again."""
 
     times_s: tuple[float, ...]
@@ -80,7 +80,7 @@ class Trace:
             )
 
     @classmethod
-    def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> Trace:
+    def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> RecordedEvents:
         """A trace from arrival times. Without a duration the mean gap is put behind the last event.
 
         Raises ``UsageError`` for no events, times out of order, or one event without a duration.
@@ -105,4 +105,4 @@ class Trace:
         return (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]
 
 
-Events = Periodic | Poisson | Trace
+Events = PeriodicEvents | PoissonEvents | RecordedEvents

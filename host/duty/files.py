@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.errors import AreniteError, UsageError
 from arenite.host.duty.events import Floats
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import load_board
 
 #: Names that a column of times may end in, and seconds in its unit.
@@ -79,7 +79,7 @@ def read_result(path: Path, schema: str) -> dict[str, Any]:
 class Latency:
     """Service times with where they are from, and the board that they are of."""
 
-    service: Service
+    service: ServiceTimes
     source: str
     kind: str
     board: str
@@ -109,14 +109,16 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
         raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
 
 
-def _between(found: dict[str, float]) -> Service:
+def _between(found: dict[str, float]) -> ServiceTimes:
     """256 equally likely times on the straight lines between min, p50, p95, p99 and max; one, where these are equal."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
     points = [found[name] for name, _ in at]
     if points[-1] - points[0] <= 1e-3 * points[1]:
-        return Service.of(points[1])
+        return ServiceTimes.of(points[1])
     shares = (np.arange(256) + 0.5) / 256
-    return Service.of(np.interp(shares, [share for _, share in at], np.maximum.accumulate(points)).tolist())
+    return ServiceTimes.of(
+        np.interp(shares, [share for _, share in at], np.maximum.accumulate(points)).tolist()
+    )
 
 
 def latency_of_energy(path: Path) -> Latency:
@@ -125,7 +127,9 @@ def latency_of_energy(path: Path) -> Latency:
     try:
         duration, name = data["duration_ms"], str(data["board"]["name"])
         kind = str(duration["kind"])
-        return Latency(Service.of(float(duration["median"]) / 1e3), f"{path.name}: of {name}", kind, name)
+        return Latency(
+            ServiceTimes.of(float(duration["median"]) / 1e3), f"{path.name}: of {name}", kind, name
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} has no time of an inference.", "Give --service MILLISECONDS.") from error
 

@@ -17,11 +17,11 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.host.duty.events import Floats
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
-from arenite.host.duty.queueing import departure_states, mg1_lattice, poisson_terms, shares, unlimited
-from arenite.host.duty.service import Service
+from arenite.host.duty.queueing import departure_states, mg1_lattice, poisson_terms, shares, unlimited_queue
+from arenite.host.duty.service import ServiceTimes
 
 #: Waits in a longer queue are those of an unlimited one where hardly anything is dropped, and refused elsewhere.
-MOST_PLACES = 100
+MAX_PLACES = 100
 _MOST_STATES = 1000
 
 
@@ -30,8 +30,12 @@ def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
     return np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
 
 
-def limited(
-    rate_hz: float, service: Service, sleep: Sleep, queue: int, percentiles: Sequence[float] = PERCENTILES
+def finite_queue(
+    rate_hz: float,
+    service: ServiceTimes,
+    sleep: Sleep,
+    queue: int,
+    percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
     """Poisson events, ``queue`` waiting places besides the event in service; an event that finds none is dropped.
 
@@ -40,7 +44,7 @@ def limited(
     rho = rate_hz * service.mean_s
     if queue > _MOST_STATES:
         if rho < 0.9:
-            return unlimited(rate_hz, service, sleep, percentiles)
+            return unlimited_queue(rate_hz, service, sleep, percentiles)
         raise _too_long(queue, rho)
     states = queue + 1  # events in the device at most
     chance = math.exp(-rate_hz * sleep.linger_s)
@@ -52,7 +56,7 @@ def limited(
     # Each step up is answered by a step down: λ·P(j events) = served·left[j] below the limit.
     seen = served * left / rate_hz
     full = max(1 - float(seen.sum()), 0.0)
-    if queue <= MOST_PLACES:
+    if queue <= MAX_PLACES:
         waits = _percentiles(rate_hz, service, sleep, left, percentiles)
     elif rho < 1 and full < 1e-3:  # as good as unlimited
         waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
@@ -71,11 +75,11 @@ def limited(
 def _too_long(queue: int, rho: float) -> UsageError:
     return UsageError(
         f"A queue of {queue} places at utilisation {rho:.2g} is not computed.",
-        f"Take at most {MOST_PLACES} places, or simulate it.",
+        f"Take at most {MAX_PLACES} places, or simulate it.",
     )
 
 
-def _method(service: Service, queue: int, sleep: Sleep) -> str:
+def _method(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
     kind = "D" if service.fixed else "G"
     waking = " with waking" if sleep.wake_s else ""
     if queue == 0:
@@ -112,7 +116,7 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
 
 
 def _percentiles(
-    rate_hz: float, service: Service, sleep: Sleep, left: Floats, percentiles: Sequence[float]
+    rate_hz: float, service: ServiceTimes, sleep: Sleep, left: Floats, percentiles: Sequence[float]
 ) -> dict[float, float]:
     states = left.size
     chance = math.exp(-rate_hz * sleep.linger_s) if sleep.wake_s else 0.0

@@ -9,12 +9,12 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace, positive
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents, positive
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places
-from arenite.host.duty.finite import limited
+from arenite.host.duty.finite import finite_queue
 from arenite.host.duty.periodic import periodic, replay
-from arenite.host.duty.queueing import unlimited
-from arenite.host.duty.service import Service
+from arenite.host.duty.queueing import unlimited_queue
+from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.batteries import Battery, load_battery
 
 SCHEMA = "arenite.duty/1"
@@ -147,26 +147,26 @@ class Prediction:
 
 def queueing(
     events: Events,
-    service: Service,
+    service: ServiceTimes,
     queue: int | None,
     sleep: Sleep,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
     """Queueing figures by the model that fits the events, the service and the queue (see docs/duty-cycle.md)."""
-    if isinstance(events, Poisson):
+    if isinstance(events, PoissonEvents):
         if queue is None:
-            return unlimited(events.rate_hz, service, sleep, percentiles)
-        return limited(events.rate_hz, service, sleep, queue, percentiles)
-    if isinstance(events, Periodic):
+            return unlimited_queue(events.rate_hz, service, sleep, percentiles)
+        return finite_queue(events.rate_hz, service, sleep, queue, percentiles)
+    if isinstance(events, PeriodicEvents):
         return periodic(events.period_s, service, sleep, queue, percentiles)
-    if isinstance(events, Trace):
+    if isinstance(events, RecordedEvents):
         return replay(events, service, sleep, queue, percentiles)
     raise UsageError(f"Events are Periodic, Poisson or Trace, not {type(events).__name__}.")
 
 
 def predict(
     events: Events,
-    service_s: float | Iterable[float] | Service,
+    service_s: float | Iterable[float] | ServiceTimes,
     queue: int | None,
     power: PowerStates,
     battery: Battery | str | None = None,
@@ -190,24 +190,26 @@ def predict(
         UsageError: a value out of range, or a device that cannot keep up with an unlimited queue.
         ProfileError: an unknown battery.
     """
-    service = Service.of(service_s)
-    found = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))
-    parts = power.parts_w(found.sleeping, found.utilisation, found.lingering, found.wakes_per_s)
+    service = ServiceTimes.of(service_s)
+    queue_result = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))
+    parts = power.parts_w(
+        queue_result.sleeping, queue_result.utilisation, queue_result.lingering, queue_result.wakes_per_s
+    )
     average = sum(parts.values())
     warnings = []
-    if found.dropped > 0.01:
-        warnings.append(f"{100 * found.dropped:.3g} % of the events find no place and are dropped.")
+    if queue_result.dropped > 0.01:
+        warnings.append(f"{100 * queue_result.dropped:.3g} % of the events find no place and are dropped.")
     profile = load_battery(battery) if isinstance(battery, str) else battery
     life = None
     if profile is not None:
         life = battery_life(profile, average, max(power.highest_w, average), regulator, celsius)
         warnings += life.warnings
     return Prediction(
-        queueing=found,
+        queueing=queue_result,
         power_w=average,
         parts_w=parts,
         peak_w=power.highest_w,
-        energy_per_event_j=average / found.served_per_s if found.served_per_s else math.inf,
+        energy_per_event_j=average / queue_result.served_per_s if queue_result.served_per_s else math.inf,
         battery=None if profile is None else profile.name,
         life=life,
         warnings=tuple(warnings),

@@ -31,12 +31,12 @@ from arenite.profiles.boards import Board
 
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
 #: Events of one run at most; bytes of RAM that each takes, and that are left for the rest of the program.
-MOST_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
+MAX_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
 _SERVE, _DUTY = "    ar_serve();\n", "    ar_duty();\n"
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedDuty:
     """What the device did. Waits and services in s of its own time; ``dropped``: share of the events.
 
     ``shares``: of the time from the start to the end of the last event's service: sleeping, waking, active, lingering.
@@ -99,7 +99,7 @@ class DutyBoard:
         """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
         project = generate_project(self._prepared, self._board, directory, optimise=self._optimise)
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
-        self.most = min(MOST_EVENTS, room // _EVENT_BYTES)
+        self.most = min(MAX_EVENTS, room // _EVENT_BYTES)
         if self.most < 1:
             raise DoesNotFitError(
                 f"Beside the model {self._board.name} has no room for a single event.",
@@ -126,7 +126,7 @@ class DutyBoard:
         queue: int | None,
         sleep: Sleep,
         progress: Callable[[int], None] = lambda _: None,
-    ) -> Observed:
+    ) -> ObservedDuty:
         """What becomes of events at ``arrivals_s``, each of so many ``inferences``; ``queue`` None: endless.
 
         Raises:
@@ -135,7 +135,7 @@ class DutyBoard:
         """
         at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
         gaps = np.diff(at, prepend=0.0)
-        asked = np.broadcast_to(np.asarray(inferences), gaps.shape)
+        inference_counts = np.broadcast_to(np.asarray(inferences), gaps.shape)
         if not 0 < gaps.size <= self.most:
             raise UsageError(f"{gaps.size} events are not 1 to {self.most}.", "Take fewer.")
         if gaps.min() < 0 or gaps.max() >= 2**32:
@@ -146,7 +146,7 @@ class DutyBoard:
             )
         wake, linger = (round(s / self._tick) for s in (sleep.wake_s, sleep.linger_s))
         head = struct.pack("<5I", _START, gaps.size, _ENDLESS if queue is None else queue, wake, linger)
-        body = np.column_stack([gaps, asked]).astype("<u4").tobytes()
+        body = np.column_stack([gaps, inference_counts]).astype("<u4").tobytes()
         self._line.discard_input()
         self._line.write(head + body)
         # The whole run is one wait: the emulator goes some ten million instructions a second.
@@ -158,7 +158,7 @@ class DutyBoard:
         served = table[:, 0] != _DROPPED
         total = sum(spent[:4])
         names = ("sleeping", "waking", "active", "lingering")
-        return Observed(
+        return ObservedDuty(
             waits_s=table[served, 0] * self._tick,
             services_s=table[served, 1] * self._tick,
             dropped=float(1 - served.mean()),

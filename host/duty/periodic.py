@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.host.duty.events import Events, Periodic, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, RecordedEvents
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
 from arenite.host.duty.queueing import kingman_bound
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 
 _REPLAYED, _REPLAYED_LONG = 60_000, 400_000
 _CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to stand still
@@ -25,7 +25,7 @@ _CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to
 
 def periodic(
     period_s: float,
-    service: Service,
+    service: ServiceTimes,
     sleep: Sleep,
     queue: int | None,
     percentiles: Sequence[float] = PERCENTILES,
@@ -33,10 +33,10 @@ def periodic(
     """One event every ``period_s``. Raises ``UsageError`` when an unlimited queue would grow without end."""
     if not service.fixed and queue is None and service.mean_s <= _CHAIN_TO * period_s:
         return _dg1(period_s, service, sleep, percentiles)
-    return replay(Periodic(period_s), service, sleep, queue, percentiles)
+    return replay(PeriodicEvents(period_s), service, sleep, queue, percentiles)
 
 
-def _dg1(period_s: float, service: Service, sleep: Sleep, percentiles: Sequence[float]) -> Queueing:
+def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequence[float]) -> Queueing:
     rho = service.mean_s / period_s
     deviation = math.sqrt(max(service.square_s2 - service.mean_s**2, 0.0))
     longest = float(service.points[-1])
@@ -88,7 +88,7 @@ def _dg1(period_s: float, service: Service, sleep: Sleep, percentiles: Sequence[
 
 def replay(
     events: Events,
-    service: Service,
+    service: ServiceTimes,
     sleep: Sleep,
     queue: int | None,
     percentiles: Sequence[float] = PERCENTILES,
@@ -101,11 +101,13 @@ def replay(
     unlimited queue would grow without end.
     """
     offered = events.rate_hz * service.mean_s
-    level = 1 + 1e-9 if isinstance(events, Periodic) and service.fixed and not sleep.wake_s else 1 - 1e-9
+    level = (
+        1 + 1e-9 if isinstance(events, PeriodicEvents) and service.fixed and not sleep.wake_s else 1 - 1e-9
+    )
     if queue is None and offered > level:
         raise unstable(offered)
     rng = np.random.default_rng(seed)
-    if isinstance(events, Trace):
+    if isinstance(events, RecordedEvents):
         length = len(events.times_s)
         rounds = 1 + max(1, -(-_REPLAYED // length) if not service.fixed else -(-2000 // length))
         count, skip = rounds * length, length
@@ -115,7 +117,7 @@ def replay(
     arrivals = events.arrivals(count, rng)
     times = service.draw(count, rng)
     # From one multiple of the period to another, so that each share is over whole periods.
-    if isinstance(events, Trace):
+    if isinstance(events, RecordedEvents):
         begin, end = events.duration_s, rounds * events.duration_s
     else:
         begin, end = float(arrivals[skip]), float(arrivals[-1] + 1 / events.rate_hz)
@@ -152,8 +154,10 @@ def replay(
     lingering += within(last, last + sleep.linger_s)
     span = end - begin
     shares = [part / span for part in (busy, waking, lingering)]
-    found = [float(np.quantile(waits, p / 100, method="inverted_cdf")) if waits else 0.0 for p in percentiles]
-    if isinstance(events, Trace):
+    percentile_waits = [
+        float(np.quantile(waits, p / 100, method="inverted_cdf")) if waits else 0.0 for p in percentiles
+    ]
+    if isinstance(events, RecordedEvents):
         method = "trace replayed" + ("" if service.fixed else ", services drawn at random")
     else:
         kind = "D" if service.fixed else "G"
@@ -171,5 +175,5 @@ def replay(
         served_per_s=len(waits) / span,
         dropped=dropped / (count - skip),
         wait_mean_s=float(np.mean(waits)) if waits else 0.0,
-        wait_percentiles_s=dict(zip(percentiles, found, strict=True)),
+        wait_percentiles_s=dict(zip(percentiles, percentile_waits, strict=True)),
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from arenite.host.duty.events import Floats
 from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 
 _MOST_CELLS = 1 << 20
 _EXACT_TO = 0.98  # utilisation from which the lattice takes over: the exact sum grows with 1 / (1 − ρ)²
@@ -39,7 +39,7 @@ def md1_mean_wait(rate_hz: float, service_s: float) -> float:
     return rho * service_s / (2 * (1 - rho))
 
 
-def mg1_mean_wait(rate_hz: float, service: Service, sleep: Sleep = Sleep()) -> float:  # noqa: B008
+def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep()) -> float:  # noqa: B008
     """λ·E[S²] / (2·(1 − ρ)), and with waking V besides (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
     chance = math.exp(-rate_hz * sleep.linger_s)  # that the next event comes only after the device sleeps
@@ -111,7 +111,7 @@ def _spread(wake_s: float, step: float, size: int) -> Floats:
     return np.diff(edges, prepend=0.0)
 
 
-def mg1_lattice(rate_hz: float, service: Service, sleep: Sleep) -> tuple[Floats, float]:
+def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Floats, float]:
     """Distribution of the wait of M/G/1 with waking, as masses on a lattice and its step in s.
 
     The wait is the sum of that of M/G/1, a geometric number of residual services (Pollaczek and Khinchine), and of the
@@ -142,7 +142,9 @@ def mg1_lattice(rate_hz: float, service: Service, sleep: Sleep) -> tuple[Floats,
     return np.maximum(np.fft.irfft(wait, size), 0.0), step
 
 
-def shares(rate_hz: float, service: Service, sleep: Sleep, empty: float, served: float) -> dict[str, Any]:
+def shares(
+    rate_hz: float, service: ServiceTimes, sleep: Sleep, empty: float, served: float
+) -> dict[str, Any]:
     """Shares of time of a queue with Poisson events that is empty for the share ``empty``."""
     chance = math.exp(-rate_hz * sleep.linger_s)
     wakes = rate_hz * empty * chance
@@ -157,8 +159,8 @@ def shares(rate_hz: float, service: Service, sleep: Sleep, empty: float, served:
     }
 
 
-def unlimited(
-    rate_hz: float, service: Service, sleep: Sleep, percentiles: Sequence[float] = PERCENTILES
+def unlimited_queue(
+    rate_hz: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequence[float] = PERCENTILES
 ) -> Queueing:
     """Poisson events and an unlimited queue. Raises ``UsageError`` when the device cannot keep up."""
     rho = rate_hz * service.mean_s
@@ -185,7 +187,7 @@ def unlimited(
     )
 
 
-def kingman_bound(period_s: float, service: Service) -> float:
+def kingman_bound(period_s: float, service: ServiceTimes) -> float:
     """Upper bound of the mean wait of D/G/1 without waking, in s: Var(S) / (2·T·(1 − ρ)) (Kingman 1962)."""
     variance = max(service.square_s2 - service.mean_s**2, 0.0)
     return variance / (2 * period_s * (1 - service.mean_s / period_s))

@@ -13,11 +13,11 @@ from arenite.errors import UsageError
 from arenite.host.duty.events import Floats, positive
 
 #: More measured times than this are replaced by that many means of neighbours, which keeps the mean.
-MOST_POINTS = 256
+MAX_POINTS = 256
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceTimes:
     """Equally likely service times in s; one of them: the time is fixed."""
 
     times_s: tuple[float, ...]
@@ -29,9 +29,9 @@ class Service:
             positive("service time", time)
 
     @classmethod
-    def of(cls, value: float | Iterable[float] | Service) -> Service:
+    def of(cls, value: float | Iterable[float] | ServiceTimes) -> ServiceTimes:
         """A service from seconds, from measured seconds, or itself. Raises ``UsageError`` on anything else."""
-        if isinstance(value, Service):
+        if isinstance(value, ServiceTimes):
             return value
         if isinstance(value, (int, float, np.number)):
             return cls((positive("service time", float(value)),))
@@ -42,7 +42,7 @@ class Service:
         return cls(times[:1]) if times and times[0] == times[-1] else cls(times)
 
     @classmethod
-    def lognormal(cls, mean_s: float, variation: float) -> Service:
+    def lognormal(cls, mean_s: float, variation: float) -> ServiceTimes:
         """Mean ``mean_s`` and coefficient of variation ``variation``, as 256 equally likely quantiles.
 
         The quantiles cut the farthest tail, so that the variation comes out a little smaller (2 % at 0.5).
@@ -55,14 +55,14 @@ class Service:
 
     @cached_property
     def points(self) -> Floats:
-        """At most ``MOST_POINTS`` equally likely times in s, ascending, with the mean of all."""
+        """At most ``MAX_POINTS`` equally likely times in s, ascending, with the mean of all."""
         times = np.sort(np.asarray(self.times_s, dtype=np.float64))
-        if times.size <= MOST_POINTS:
+        if times.size <= MAX_POINTS:
             return times
         # Means over equal shares of the sorted times, read off their running sum, which keeps the mean exactly.
         running = np.concatenate(([0.0], np.cumsum(times)))
-        edges = np.linspace(0, times.size, MOST_POINTS + 1)
-        return np.diff(np.interp(edges, np.arange(times.size + 1), running)) * MOST_POINTS / times.size
+        edges = np.linspace(0, times.size, MAX_POINTS + 1)
+        return np.diff(np.interp(edges, np.arange(times.size + 1), running)) * MAX_POINTS / times.size
 
     @property
     def fixed(self) -> bool:

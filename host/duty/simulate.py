@@ -18,7 +18,7 @@ import numpy as np
 
 from arenite.host.duty.events import Events, Floats
 from arenite.host.duty.figures import PERCENTILES, Sleep
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 
 _BATCHES = 20
 _STUDENT = 2.093  # 97.5 % of Student's t with 19 degrees of freedom
@@ -28,7 +28,7 @@ _SLEEPING, _WAKING, _BUSY, _LINGERING = range(4)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """A mean and the half width of its 95 % confidence interval."""
 
     mean: float
@@ -36,30 +36,30 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedQueue:
     """Figures of a simulation, as in ``Queueing``."""
 
     events: int
-    utilisation: Estimate
-    waking: Estimate
-    lingering: Estimate
-    sleeping: Estimate
-    wakes_per_s: Estimate
-    dropped: Estimate
-    wait_mean_s: Estimate
-    wait_percentiles_s: dict[float, Estimate]
+    utilisation: MeanEstimate
+    waking: MeanEstimate
+    lingering: MeanEstimate
+    sleeping: MeanEstimate
+    wakes_per_s: MeanEstimate
+    dropped: MeanEstimate
+    wait_mean_s: MeanEstimate
+    wait_percentiles_s: dict[float, MeanEstimate]
 
 
 def simulate(
     events: Events,
-    service: Service,
+    service: ServiceTimes,
     sleep: Sleep,
     queue: int | None,
     count: int = 20_000,
     seed: int = 0,
     warmup: float = 0.1,
     percentiles: Sequence[float] = PERCENTILES,
-) -> Simulated:
+) -> SimulatedQueue:
     """``count`` events, of which the share ``warmup`` is left out. Same seed, same figures."""
     rng = np.random.default_rng(seed)
     # Whole ticks, a millionth of the shortest time or less: sums are exact, so that ties stay ties.
@@ -125,14 +125,14 @@ def simulate(
     )
 
 
-def _estimate(values: Floats) -> Estimate:
+def _estimate(values: Floats) -> MeanEstimate:
     half = _STUDENT * float(np.std(values, ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.inf
-    return Estimate(float(np.mean(values)), half)
+    return MeanEstimate(float(np.mean(values)), half)
 
 
 def _figures(
     rows: Floats, waits: Floats, tick: float, per_batch: int, count: int, percentiles: Sequence[float]
-) -> Simulated:
+) -> SimulatedQueue:
     table = np.diff(rows, axis=0)
     spans = table[:, 0]
     shares = [_estimate(table[:, 1 + state] / spans) for state in range(4)]
@@ -143,8 +143,10 @@ def _figures(
     for p in percentiles:
         each = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
         # Of all waits together: a mean over batches' percentiles is biased.
-        found[p] = Estimate(float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(each).half)
-    return Simulated(
+        found[p] = MeanEstimate(
+            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(each).half
+        )
+    return SimulatedQueue(
         events=count,
         sleeping=shares[_SLEEPING],
         waking=shares[_WAKING],

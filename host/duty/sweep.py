@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.model import PowerStates, queueing
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.batteries import Battery
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """``period_s``: mean time between events. ``days``: None without a battery."""
 
     period_s: float
@@ -24,18 +24,18 @@ class Point:
     days: float | None
 
 
-def stretched(events: Events, factor: float) -> Events:
+def scale_period(events: Events, factor: float) -> Events:
     """The same events with ``factor`` times the time between them."""
-    if isinstance(events, Periodic):
-        return Periodic(events.period_s * factor)
-    if isinstance(events, Poisson):
-        return Poisson(events.rate_hz / factor)
-    return Trace(tuple(t * factor for t in events.times_s), events.duration_s * factor)
+    if isinstance(events, PeriodicEvents):
+        return PeriodicEvents(events.period_s * factor)
+    if isinstance(events, PoissonEvents):
+        return PoissonEvents(events.rate_hz / factor)
+    return RecordedEvents(tuple(t * factor for t in events.times_s), events.duration_s * factor)
 
 
 def sweep(
     events: Events,
-    service: Service,
+    service: ServiceTimes,
     queue: int | None,
     power: PowerStates,
     battery: Battery | None,
@@ -43,17 +43,17 @@ def sweep(
     celsius: float,
     points: int = 41,
     decades: float = 2.0,
-) -> list[Point]:
+) -> list[SweepPoint]:
     """``points`` periods around that of ``events``, ``decades`` to either side; those that it cannot keep up with are
     left out."""
-    found = []
+    results = []
     mean = 1 / events.rate_hz
     # The distribution of the wait is not wanted: one service time, the mean, gives the same shares of an endless queue.
     fixed = service if queue is not None else replace(service, times_s=(service.mean_s,))
     for k in range(points):
         factor = 10 ** (decades * (2 * k / (points - 1) - 1))
         try:
-            q = queueing(stretched(events, factor), fixed, queue, power.sleep, (50.0,))
+            q = queueing(scale_period(events, factor), fixed, queue, power.sleep, (50.0,))
         except UsageError:
             continue
         watts = sum(power.parts_w(q.sleeping, q.utilisation, q.lingering, q.wakes_per_s).values())
@@ -62,5 +62,5 @@ def sweep(
             life: BatteryLife = battery_life(battery, watts, max(power.highest_w, watts), regulator, celsius)
             days = life.days
         if math.isfinite(watts):
-            found.append(Point(mean * factor, watts, q.utilisation, q.dropped, days))
-    return found
+            results.append(SweepPoint(mean * factor, watts, q.utilisation, q.dropped, days))
+    return results

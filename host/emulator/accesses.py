@@ -21,7 +21,7 @@ LINE = 16
 
 
 @dataclass(frozen=True)
-class Touched:
+class LineAccessCounts:
     """Loads and stores."""
 
     loads: int = 0
@@ -31,23 +31,23 @@ class Touched:
     def total(self) -> int:
         return self.loads + self.stores
 
-    def __add__(self, other: Touched) -> Touched:
-        return Touched(self.loads + other.loads, self.stores + other.stores)
+    def __add__(self, other: LineAccessCounts) -> LineAccessCounts:
+        return LineAccessCounts(self.loads + other.loads, self.stores + other.stores)
 
 
 #: Address of a line to what happened there.
-Lines = dict[int, Touched]
+LineAccesses = dict[int, LineAccessCounts]
 
 
 @dataclass(frozen=True)
-class Places:
+class ArenaAddresses:
     """Addresses in the ELF: where the arena begins in the first memory, and in the second (None: there is no part)."""
 
     fast: int
     slow: int | None
 
 
-def places_of(elf: Path) -> Places:
+def arena_addresses(elf: Path) -> ArenaAddresses:
     """Where the arena of a linked firmware lies. Raises ``ToolError`` for an ELF without one."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -64,7 +64,7 @@ def places_of(elf: Path) -> Places:
         raise ToolError(f"{elf} holds no arena.", "Build a project that `arenite firmware` wrote.")
     guard = 16
     slow = symbols.get("model_slow_memory")
-    return Places(symbols["model_memory"] + guard, None if slow is None else slow + guard)
+    return ArenaAddresses(symbols["model_memory"] + guard, None if slow is None else slow + guard)
 
 
 def count_accesses(
@@ -73,7 +73,7 @@ def count_accesses(
     code: LayerCode,
     memories: Sequence[tuple[int, int]],
     infer: Callable[[Transport], object],
-) -> list[Lines]:
+) -> list[LineAccesses]:
     """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one inference.
 
     ``memories``: (address, bytes) of what is watched. One entry per layer that has code. Raises ``ToolError`` without a
@@ -90,7 +90,7 @@ def count_accesses(
         with start(board, elf, extra=extra, icount=False) as machine:
             infer(machine.transport)
         phases = _read(out)
-    layers: list[Lines] = [{} for _ in range(code.count)]
+    layers: list[LineAccesses] = [{} for _ in range(code.count)]
     for entry, lines in phases:
         (layer,) = code.orders[code.entries[entry][1]]
         if layers[layer]:
@@ -99,9 +99,9 @@ def count_accesses(
     return layers
 
 
-def _read(out: Path) -> list[tuple[int, Lines]]:
+def _read(out: Path) -> list[tuple[int, LineAccesses]]:
     """(position of the entry, what was touched) of each phase."""
-    found: list[tuple[int, Lines]] = []
+    found: list[tuple[int, LineAccesses]] = []
     whole = True
     try:
         for text in out.read_text("ascii").splitlines():
@@ -110,7 +110,7 @@ def _read(out: Path) -> list[tuple[int, Lines]]:
                 found.append((int(values[0]) - 1, {}))
                 whole = False
             elif kind == "A" and not whole:
-                found[-1][1][int(values[0], 16)] = Touched(int(values[1]), int(values[2]))
+                found[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
             elif kind == "E" and not whole:
                 whole = True
             else:
@@ -122,22 +122,24 @@ def _read(out: Path) -> list[tuple[int, Lines]]:
     return found
 
 
-def in_region(lines: Lines, start: int, size: int) -> Touched:
+def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
     """What was touched in ``size`` bytes from ``start`` on, a multiple of ``LINE``."""
-    total = Touched()
+    total = LineAccessCounts()
     for address, touched in lines.items():
         if start <= address < start + size:
             total += touched
     return total
 
 
-def by_tensor(generated: Generated, places: Places, layers: Sequence[Lines]) -> list[dict[int, Touched]]:
+def by_tensor(
+    generated: Generated, places: ArenaAddresses, layers: Sequence[LineAccesses]
+) -> list[dict[int, LineAccessCounts]]:
     """Per layer that has code: tensor to what was touched of it. Where an output lies in the place of an input, loads
     belong to the input and stores to the output."""
     plan, graph = generated.plan, generated.model.main
     result = []
     for layer, lines in zip(generated.calls, layers, strict=True):
-        found: dict[int, Touched] = {}
+        found: dict[int, LineAccessCounts] = {}
         for reads in (True, False):
             tensors = layer.op.inputs if reads else layer.op.outputs
             for t in dict.fromkeys(tensors):
@@ -147,7 +149,7 @@ def by_tensor(generated: Generated, places: Places, layers: Sequence[Lines]) -> 
                 slow = places.slow is not None and offset >= plan.fast_bytes
                 begin = (places.slow or 0) + offset - plan.fast_bytes if slow else places.fast + offset
                 got = in_region(lines, begin, graph.tensors[t].nbytes)
-                kept = Touched(got.loads, 0) if reads else Touched(0, got.stores)
-                found[t] = found.get(t, Touched()) + kept
+                kept = LineAccessCounts(got.loads, 0) if reads else LineAccessCounts(0, got.stores)
+                found[t] = found.get(t, LineAccessCounts()) + kept
         result.append(found)
     return result

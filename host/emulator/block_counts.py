@@ -28,7 +28,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Runs:
+class BlockRuns:
     """``count``: how often a block ran; ``taken``: after how many of these it went on elsewhere than right behind."""
 
     count: int
@@ -75,7 +75,7 @@ class PhaseRun:
     """What ran between an entry, or a split, and the next split or the end: ``entry`` is the entry's position."""
 
     entry: int
-    counts: dict[Block, Runs]
+    counts: dict[Block, BlockRuns]
     split: bool  # it ended at a split
 
 
@@ -106,9 +106,9 @@ def read_counts(out: Path) -> list[PhaseRun]:
     Raises ``ToolError`` when the file is no record of whole runs.
     """
     known: dict[int, Block] = {}
-    found: list[PhaseRun] = []
+    phases: list[PhaseRun] = []
     entry = 0
-    counts: dict[Block, Runs] | None = None
+    counts: dict[Block, BlockRuns] | None = None
     try:
         for line in out.read_text("ascii").splitlines():
             kind, *values = line.split()
@@ -119,15 +119,15 @@ def read_counts(out: Path) -> list[PhaseRun]:
             elif kind == "C" and counts is not None:
                 # A block that QEMU translated twice has two records.
                 block = known[int(values[0])]
-                old = counts.get(block, Runs(0, 0))
-                counts[block] = Runs(old.count + int(values[1]), old.taken + int(values[2]))
+                old = counts.get(block, BlockRuns(0, 0))
+                counts[block] = BlockRuns(old.count + int(values[1]), old.taken + int(values[2]))
             elif kind in ("S", "E") and counts is not None:
-                found.append(PhaseRun(entry, counts, kind == "S"))
+                phases.append(PhaseRun(entry, counts, kind == "S"))
                 counts = None
             else:
                 raise ValueError(line)
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
-    if counts is not None or not found:
+    if counts is not None or not phases:
         raise ToolError("The emulator's plugin did not see a whole inference.")
-    return found
+    return phases

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from arenite.host.emulator.disassembly import Instruction
-from arenite.host.emulator.instruction_class import Kind
+from arenite.host.emulator.instruction_class import TimingClass
 
 _CONDITIONS = (
     "eq",
@@ -65,7 +65,7 @@ _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)
 
 
 @cache
-def arm_kind(instruction: Instruction) -> Kind:
+def arm_kind(instruction: Instruction) -> TimingClass:
     """The timing class of one instruction."""
     base = _stripped(instruction.mnemonic.split(".")[0])
     operands = _split(instruction.operands)
@@ -79,13 +79,13 @@ def arm_kind(instruction: Instruction) -> Kind:
     if name in ("multiply_long", "multiply_accumulate_long", "shift_long"):
         return _made(name, operands, 2, also_read=name != "multiply_long")
     if name in ("branch", "compare_branch", "call", "branch_register", "branch_table", "loop_end", "it"):
-        return Kind(name, reads=_registers(",".join(operands)))
+        return TimingClass(name, reads=_registers(",".join(operands)))
     if base in ("cmp", "cmn", "tst", "teq", "nop"):
-        return Kind(name, reads=_registers(",".join(operands)))
+        return TimingClass(name, reads=_registers(",".join(operands)))
     # With two operands most write what they also read (adds r0, #1).
     kind = _made(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
     if "r15" in kind.writes:
-        return Kind("branch_register", reads=kind.reads)
+        return TimingClass("branch_register", reads=kind.reads)
     return kind
 
 
@@ -125,10 +125,10 @@ def _registers(text: str) -> frozenset[str]:
     return frozenset(_ALIASES.get(r, r) for r in _REGISTER.findall(text))
 
 
-def _made(name: str, operands: list[str], results: int, *, also_read: bool) -> Kind:
+def _made(name: str, operands: list[str], results: int, *, also_read: bool) -> TimingClass:
     writes = _registers(",".join(operands[:results]))
     reads = _registers(",".join(operands[results:]))
-    return Kind(name, 1, reads | writes if also_read else reads, writes)
+    return TimingClass(name, 1, reads | writes if also_read else reads, writes)
 
 
 def _listed(text: str) -> int:
@@ -140,14 +140,14 @@ def _listed(text: str) -> int:
     return count
 
 
-def _multiple(base: str, operands: list[str]) -> Kind:
+def _multiple(base: str, operands: list[str]) -> TimingClass:
     text = operands[-1]
     base_register = frozenset({"r13"}) if base in ("push", "pop") else _registers(operands[0])
     items = _listed(text)
     if base.startswith("stm") or base == "push":
-        return Kind("store_multiple", items, _registers(text) | base_register, address=base_register)
+        return TimingClass("store_multiple", items, _registers(text) | base_register, address=base_register)
     returns = "r15" in _registers(text)
-    return Kind(
+    return TimingClass(
         "load_multiple_return" if returns else "load_multiple",
         items,
         base_register,
@@ -156,7 +156,7 @@ def _multiple(base: str, operands: list[str]) -> Kind:
     )
 
 
-def _single(base: str, operands: list[str]) -> Kind:
+def _single(base: str, operands: list[str]) -> TimingClass:
     place = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
     # A literal may be disassembled as a bare address.
     values, where = _registers(",".join(operands[:place])), _registers(",".join(operands[place:]))
@@ -165,18 +165,18 @@ def _single(base: str, operands: list[str]) -> Kind:
     if base.startswith("st"):
         by_register = len(where) > 1 and not double
         name = "store_double" if double else "store_register" if by_register else "store"
-        return Kind(name, items, values | where, address=where)
+        return TimingClass(name, items, values | where, address=where)
     name = "load_double" if double else "load_literal" if not where or where == {"r15"} else "load"
     if "r15" in values:
         name = "load_return"
-    return Kind(name, items, where, values, where)
+    return TimingClass(name, items, where, values, where)
 
 
-def _vector(base: str, instruction: Instruction, operands: list[str]) -> Kind:
+def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
     text = instruction.operands
     helium = re.search(r"\bq[0-7]\b", text) is not None
     if _MVE_PREDICATE.match(base):
-        return Kind("mve_predicate", reads=_registers(text))
+        return TimingClass("mve_predicate", reads=_registers(text))
     if base.startswith(("vldr", "vstr", "vld2", "vld4", "vst2", "vst4")) and helium:
         return _vector_memory(base, instruction, operands)
     if helium:
@@ -194,27 +194,29 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> Kind:
         return _made(name, operands, 1, also_read=True)
     if base.startswith(("vldm", "vpop", "vstm", "vpush")):
         items = _listed(operands[-1])
-        return Kind("fpu_load" if base[1] == "l" or base == "vpop" else "fpu_store", items, _registers(text))
+        return TimingClass(
+            "fpu_load" if base[1] == "l" or base == "vpop" else "fpu_store", items, _registers(text)
+        )
     if base.startswith("vldr"):
-        return Kind(
+        return TimingClass(
             "fpu_load", 1, _registers(operands[-1]), _registers(operands[0]), _registers(operands[-1])
         )
     if base.startswith("vstr"):
-        return Kind("fpu_store", 1, _registers(text), address=_registers(operands[-1]))
+        return TimingClass("fpu_store", 1, _registers(text), address=_registers(operands[-1]))
     if base.startswith(("vdiv", "vsqrt")):
         return _made("fpu_divide", operands, 1, also_read=False)
     return _made("fpu", operands, 1, also_read=base.startswith(("vml", "vfm", "vfn", "vnml")))
 
 
-def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> Kind:
+def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
     values, where = _registers(operands[0]), _registers(",".join(operands[1:]))
     store = base.startswith("vst")
     reads, writes = (values | where, frozenset()) if store else (where, values)
     if base[3] in "24":
         name = "mve_store_interleaved" if store else "mve_load_interleaved"
-        return Kind(name, 1, reads, writes, where)
+        return TimingClass(name, 1, reads, writes, where)
     if any(r.startswith("q") for r in where):
         bits = re.search(r"\.[a-z]?(\d+)", instruction.mnemonic)
         elements = 128 // int(bits[1]) if bits else 4
-        return Kind("mve_scatter" if store else "mve_gather", elements, reads, writes, where)
-    return Kind("mve_store" if store else "mve_load", 1, reads, writes, where)
+        return TimingClass("mve_scatter" if store else "mve_gather", elements, reads, writes, where)
+    return TimingClass("mve_store" if store else "mve_load", 1, reads, writes, where)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from arenite.host.emulator.disassembly import Instruction
-from arenite.host.emulator.instruction_class import Kind
+from arenite.host.emulator.instruction_class import TimingClass
 
 _NAMED = {
     "load": "l8ui l16ui l16si l32i",
@@ -29,15 +29,15 @@ _REGISTER = re.compile(r"\ba\d+\b")
 
 
 @cache
-def xtensa_kind(instruction: Instruction) -> Kind:
+def xtensa_kind(instruction: Instruction) -> TimingClass:
     """The timing class of one instruction."""
     name = _CLASS_OF.get(instruction.mnemonic.split(".")[0], "alu")
     first, _, rest = instruction.operands.partition(",")
     all_registers = frozenset(_REGISTER.findall(instruction.operands))
     if name in ("branch", "jump", "call", "barrier"):
-        return Kind(name, reads=all_registers)
+        return TimingClass(name, reads=all_registers)
     if name == "store":
-        return Kind(name, 1, all_registers, address=frozenset(_REGISTER.findall(rest)))
+        return TimingClass(name, 1, all_registers, address=frozenset(_REGISTER.findall(rest)))
     reads = frozenset(_REGISTER.findall(rest))
     writes = frozenset(_REGISTER.findall(first))
-    return Kind(name, 1, reads, writes, reads if name == "load" else frozenset())
+    return TimingClass(name, 1, reads, writes, reads if name == "load" else frozenset())

@@ -13,7 +13,7 @@ from arenite.host.emulator.disassembly import Instruction
 
 
 @dataclass(frozen=True)
-class Kind:
+class TimingClass:
     """``items``: registers or vector elements that it moves one by one, else 1.
 
     ``reads``, ``writes``: registers. ``address``: those of ``reads`` that make up a memory address.
@@ -26,7 +26,7 @@ class Kind:
     address: frozenset[str] = frozenset()
 
 
-Classifier = Callable[[Instruction], Kind]
+Classifier = Callable[[Instruction], TimingClass]
 
 
 def classifier(core: str) -> Classifier:

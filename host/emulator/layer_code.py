@@ -14,7 +14,7 @@ _HALF = re.compile(r"layer_\d+_second")
 
 
 @dataclass(frozen=True)
-class Stages:
+class SegmentLayers:
     """A segment: the layer whose function runs it, and the layer of each row in the order in which they are computed.
 
     ``pushed``: it runs as its input arrives, without a layer function.
@@ -25,14 +25,14 @@ class Stages:
     pushed: bool
 
 
-def stages_of(generated: Generated) -> tuple[Stages, ...]:
+def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
     """The segments of a model; layers are numbered among those that have code."""
     found = []
     for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
         count = len(segment.stages)
         order = tuple(first + which for which in segment.schedule if which < count)
-        found.append(Stages(first, order, code.pushed))
+        found.append(SegmentLayers(first, order, code.pushed))
     return tuple(found)
 
 
@@ -59,7 +59,7 @@ class LayerCode:
     serves: tuple[int, int] | None = None
 
 
-def layer_code(path: Path, segments: Sequence[Stages] = ()) -> LayerCode:
+def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
     """Read it from an ELF's symbols and its table of layers; ``ToolError`` for an ELF that has none."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -109,7 +109,7 @@ def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int
 
 
 def _entries(
-    words: Sequence[int], segments: Sequence[Stages], spans: dict[str, tuple[int, int]]
+    words: Sequence[int], segments: Sequence[SegmentLayers], spans: dict[str, tuple[int, int]]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Addresses at which the same order of layers begins, or goes on."""
     starts = {s.first: s.order for s in segments if not s.pushed}

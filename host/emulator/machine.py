@@ -87,17 +87,17 @@ def command_line(
 def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
     """Wait for the name of the serial port.  Raises ToolError with QEMU's own last line when it does not come."""
     assert process.stdout is not None
-    seen = b""
+    received = b""
     end = time.monotonic() + timeout_s
     while (left := end - time.monotonic()) > 0:
         ready, _, _ = select.select([process.stdout], [], [], left)
         data = os.read(process.stdout.fileno(), 4096) if ready else b""
         if ready and not data:
             break
-        seen += data
-        if found := _PORT.search(seen):
+        received += data
+        if found := _PORT.search(received):
             return found.group(1).decode()
-    lines = seen.decode("utf-8", "replace").strip().splitlines()
+    lines = received.decode("utf-8", "replace").strip().splitlines()
     said = next(
         (line for line in lines if line.startswith(program)), lines[-1] if lines else "it said nothing."
     )

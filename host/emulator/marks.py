@@ -28,7 +28,7 @@ _COUNTER_BITS = 32
 
 
 @dataclass(frozen=True)
-class Mark:
+class PinEdge:
     """The pin rose (``on``) or fell.
 
     ``virtual_s``: seconds of the board's own time since its counter was first read, as of the latest read before the
@@ -123,7 +123,7 @@ def arguments(board: Board, log: Path) -> tuple[str, ...]:
     return ("-D", str(log), *_watch(board)[0].options)
 
 
-def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[Mark]:
+def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[PinEdge]:
     """The edges in ``log`` so far, from the first rising one on; ``pin``: of ``--mark PIN``.
 
     Raises ``UsageError`` for a board without pins, ``OSError`` when there is no log.
@@ -144,7 +144,7 @@ def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[Mark
                 continue
             level = new
             wall = edge.groupdict().get("wall")
-            yield Mark(
+            yield PinEdge(
                 new,
                 None if latest is None else (latest - first) / hertz,
                 None if wall is None else float(wall),

@@ -11,8 +11,8 @@ from arenite.errors import ToolError
 from arenite.files import cache_directory
 from arenite.host.emulator.block_counts import (
     Block,
+    BlockRuns,
     PhaseRun,
-    Runs,
     compiled_plugin,
     plugin_arguments,
     read_counts,
@@ -20,7 +20,7 @@ from arenite.host.emulator.block_counts import (
 from arenite.host.emulator.disassembly import Instruction, disassemble
 from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
-from arenite.host.emulator.timing import CycleCount, Tally, Timing, timing_of
+from arenite.host.emulator.timing import CycleCount, CycleTally, TimingTable, load_timing
 from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board
 
@@ -33,7 +33,7 @@ class Profile:
     which the first core waits for the second, and the second for the first: at most what they spend beside waiting.
     """
 
-    timing: Timing
+    timing: TimingTable
     layers: tuple[CycleCount, ...]
     second: Mapping[int, CycleCount] = field(default_factory=dict)
     join: CycleCount = field(default_factory=CycleCount)
@@ -70,7 +70,7 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         ToolError: no C compiler for the plugin, no disassembler, or QEMU does not take the plugin.
         ProfileError: no timing table for the core.
     """
-    timing = timing_of(board.core)
+    timing = load_timing(board.core)
     library = compiled_plugin(cache_directory() / "plugins")
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         out = Path(folder) / "blocks"
@@ -81,7 +81,9 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         with start(board, elf, extra=extra, icount=False) as machine:
             infer(machine.transport)
         counts = by_layer(read_counts(out), code)
-    passes = [{Block(at, at + size): Runs(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)]
+    passes = [
+        {Block(at, at + size): BlockRuns(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)
+    ]
     instructions = disassemble(elf, board.core, (block for layer in (*counts, *passes) for block in layer))
     done = [_cycles(layer, instructions, timing) for layer in counts]
     second = dict(zip(code.halves, done[code.count :], strict=True))
@@ -90,13 +92,13 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
     )
 
 
-def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Runs]]:
+def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
     """The counts of each layer.
 
     Every run that ends at a split is the next of its order; what follows the last split of a phase belongs to the layer
     before it. Raises ``ToolError`` when the order says otherwise.
     """
-    layers: list[dict[Block, Runs]] = [{} for _ in range(code.count + len(code.halves))]
+    layers: list[dict[Block, BlockRuns]] = [{} for _ in range(code.count + len(code.halves))]
     at = [0] * len(code.orders)
     for run in runs:
         group = code.entries[run.entry][1]
@@ -107,20 +109,20 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Runs
         layer = order[at[group] if whole else max(at[group] - 1, 0)]
         at[group] += whole
         for block, more in run.counts.items():
-            old = layers[layer].get(block, Runs(0, 0))
-            layers[layer][block] = Runs(old.count + more.count, old.taken + more.taken)
+            old = layers[layer].get(block, BlockRuns(0, 0))
+            layers[layer][block] = BlockRuns(old.count + more.count, old.taken + more.taken)
     if at != [len(order) for order in code.orders]:
         raise ToolError("The emulator's plugin did not see every layer run.")
     return layers
 
 
 def _cycles(
-    phase: Mapping[Block, Runs], code: Mapping[Block, tuple[Instruction, ...]], timing: Timing
+    phase: Mapping[Block, BlockRuns], code: Mapping[Block, tuple[Instruction, ...]], timing: TimingTable
 ) -> CycleCount:
     result = CycleCount()
     for block, runs in phase.items():
         result.add(timing.block(code[block]), runs.count)
         if runs.taken:
             cycles = timing.taken(code[block][-1])
-            result.rules.setdefault("taken", Tally()).add(runs.taken, runs.taken * cycles)
+            result.rules.setdefault("taken", CycleTally()).add(runs.taken, runs.taken * cycles)
     return result

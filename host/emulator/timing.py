@@ -16,7 +16,7 @@ from typing import Any
 
 from arenite.errors import ProfileError
 from arenite.host.emulator.disassembly import Instruction
-from arenite.host.emulator.instruction_class import Kind, classifier
+from arenite.host.emulator.instruction_class import TimingClass, classifier
 
 DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
 KINDS = ("estimated", "assumed")
@@ -39,7 +39,7 @@ _VECTOR_GROUPS = {
 
 
 @dataclass(frozen=True)
-class Cost:
+class CycleCost:
     """``cycles + per_item * items`` of a class, or the cycles that a rule adds; where the number is from.
 
     ``taken``: what a jump by an instruction of the class adds, where it is not what the rule ``taken`` says.
@@ -53,7 +53,7 @@ class Cost:
 
 
 @dataclass
-class Tally:
+class CycleTally:
     """How often, and the cycles of all of them together."""
 
     count: int = 0
@@ -68,8 +68,8 @@ class Tally:
 class CycleCount:
     """Cycles by class of instruction (``count`` is instructions) and by rule (``count`` is how often it held)."""
 
-    classes: dict[str, Tally] = field(default_factory=dict)
-    rules: dict[str, Tally] = field(default_factory=dict)
+    classes: dict[str, CycleTally] = field(default_factory=dict)
+    rules: dict[str, CycleTally] = field(default_factory=dict)
 
     @property
     def instructions(self) -> int:
@@ -83,11 +83,11 @@ class CycleCount:
         """Add ``times`` × ``other``."""
         for mine, theirs in ((self.classes, other.classes), (self.rules, other.rules)):
             for name, tally in theirs.items():
-                mine.setdefault(name, Tally()).add(tally.count * times, tally.cycles * times)
+                mine.setdefault(name, CycleTally()).add(tally.count * times, tally.cycles * times)
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimingTable:
     """One core's table.
 
     ``plain_cpi``: what it gives per instruction for compiled scalar code. ``other_cpi``: what is assumed of another
@@ -98,8 +98,8 @@ class Timing:
     summary: str
     plain_cpi: float
     other_cpi: float
-    classes: Mapping[str, Cost]
-    rules: Mapping[str, Cost]
+    classes: Mapping[str, CycleCost]
+    rules: Mapping[str, CycleCost]
     never_second: frozenset[str]  # classes that are not issued together with the instruction before
 
     def block(self, instructions: Sequence[Instruction]) -> CycleCount:
@@ -113,13 +113,13 @@ class Timing:
         issued = False  # the previous instruction was the second of a pair
         for k, kind in enumerate(kinds):
             cost = self._cost(kind)
-            result.classes.setdefault(kind.name, Tally()).add(1, cost)
+            result.classes.setdefault(kind.name, CycleTally()).add(1, cost)
             before = kinds[k - 1] if k else None
             issued = (
                 before is not None and not issued and "dual_issue" in self.rules and self._pair(before, kind)
             )
             if issued:
-                result.rules.setdefault("dual_issue", Tally()).add(1, -cost)
+                result.rules.setdefault("dual_issue", CycleTally()).add(1, -cost)
             elif before is not None:
                 self._neighbours(result, before, kind, cost)
         return result
@@ -129,15 +129,15 @@ class Timing:
         own = self.classes[classifier(self.core)(last).name].taken
         return self.rules["taken"].cycles if own is None else own
 
-    def _cost(self, kind: Kind) -> float:
+    def _cost(self, kind: TimingClass) -> float:
         if kind.name not in self.classes:
             raise ProfileError(f"The timing table of {self.core} has no class '{kind.name}'.")
         entry = self.classes[kind.name]
         return entry.cycles + entry.per_item * kind.items
 
-    def _neighbours(self, result: CycleCount, before: Kind, kind: Kind, cost: float) -> None:
+    def _neighbours(self, result: CycleCount, before: TimingClass, kind: TimingClass, cost: float) -> None:
         def hold(rule: str) -> None:
-            result.rules.setdefault(rule, Tally()).add(1, self.rules[rule].cycles)
+            result.rules.setdefault(rule, CycleTally()).add(1, self.rules[rule].cycles)
 
         loaded = before.name in _LOADS
         if "pipelined" in self.rules and loaded and before.name != "load_double" and cost > 1:
@@ -152,7 +152,7 @@ class Timing:
             if None not in groups and groups[0] != groups[1]:
                 hold("overlap")
 
-    def _pair(self, before: Kind, kind: Kind) -> bool:
+    def _pair(self, before: TimingClass, kind: TimingClass) -> bool:
         """Whether ``kind`` is issued in the same cycle as ``before``."""
         if kind.name in self.never_second or before.name.startswith(
             ("branch", "call", "compare_branch", "it")
@@ -164,7 +164,7 @@ class Timing:
 
 
 @cache
-def timing_of(core: str) -> Timing:
+def load_timing(core: str) -> TimingTable:
     """The table of ``core``.  Raises ``ProfileError`` when there is none, or it is malformed."""
     path = DIRECTORY / f"{core}.toml"
     try:
@@ -176,10 +176,10 @@ def timing_of(core: str) -> Timing:
     return _parsed(data, path.name)
 
 
-def _parsed(data: Mapping[str, Any], where: str) -> Timing:
+def _parsed(data: Mapping[str, Any], where: str) -> TimingTable:
     try:
         sources = data["sources"]
-        timing = Timing(
+        timing = TimingTable(
             data["core"],
             data["summary"],
             float(data["plain_cpi"]),
@@ -196,10 +196,10 @@ def _parsed(data: Mapping[str, Any], where: str) -> Timing:
     return timing
 
 
-def _cost_of(row: Mapping[str, Any], sources: Mapping[str, str]) -> Cost:
+def _cost_of(row: Mapping[str, Any], sources: Mapping[str, str]) -> CycleCost:
     if row["kind"] not in KINDS or set(row) - {"cycles", "per_item", "taken", "kind", "source"}:
         raise ValueError(repr(row))
     taken = float(row["taken"]) if "taken" in row else None
-    return Cost(
+    return CycleCost(
         float(row["cycles"]), float(row.get("per_item", 0)), taken, row["kind"], sources[row["source"]]
     )

@@ -12,13 +12,13 @@ from arenite.host.energy.meters.open import METERS, open_meter
 
 AUTO = "auto"
 #: Meters that need no place: their own package finds them.
-PLACELESS = ("joulescope",)
+METERS_WITHOUT_PORT = ("joulescope",)
 #: Meters whose samples per second can be chosen, and as what.
-RATED: dict[str, type] = {"lpm01a": int, "scpi": float, "scpi-polled": float, "joulescope": int}
+METERS_WITH_RATE: dict[str, type] = {"lpm01a": int, "scpi": float, "scpi-polled": float, "joulescope": int}
 
 
 @dataclass(frozen=True)
-class AskedMeter:
+class MeterChoice:
     """``name`` of METERS or "auto"; ``where``: its port, or "auto"; ``own_supply``: another supply feeds the board."""
 
     name: str
@@ -35,7 +35,7 @@ class AskedMeter:
             DeviceError: none is connected.
         """
         name, where = self.name, self.where
-        if name == AUTO or (where == AUTO and name not in PLACELESS):
+        if name == AUTO or (where == AUTO and name not in METERS_WITHOUT_PORT):
             name, where = self._found()
         options: dict[str, Any] = {}
         if self.own_supply:
@@ -47,15 +47,15 @@ class AskedMeter:
                 )
             options["source"] = False
         if self.rate_hz is not None:
-            if name not in RATED:
+            if name not in METERS_WITH_RATE:
                 raise UsageError(f"The rate of {name} cannot be chosen.", "Leave out --rate.")
-            options["rate_hz"] = RATED[name](self.rate_hz)
+            options["rate_hz"] = METERS_WITH_RATE[name](self.rate_hz)
         return open_meter(name, where, self.supply_v, **options), where
 
     def _found(self) -> tuple[str, str]:
-        wanted = None if self.name == AUTO else self.name
+        requested = None if self.name == AUTO else self.name
         seen = find_meters()
-        usable = [one for one in seen if one.sure and wanted in (None, one.name)]
+        usable = [one for one in seen if one.sure and requested in (None, one.name)]
         if self.where != AUTO:
             usable = [one for one in seen if one.where == self.where]
         if len(usable) == 1:
@@ -65,11 +65,11 @@ class AskedMeter:
                 f"What is at {self.where} does not say which meter it is.",
                 f"Name it: --meter {', '.join(METERS)}.",
             )
-        said = ", ".join(f"{one.name} at {one.where}{'' if one.sure else ' (perhaps)'}" for one in seen)
-        problem = f"{'No' if not usable else 'More than one'} meter{'' if wanted is None else ' ' + wanted} was found"
+        listing = ", ".join(f"{one.name} at {one.where}{'' if one.sure else ' (perhaps)'}" for one in seen)
+        problem = f"{'No' if not usable else 'More than one'} meter{'' if requested is None else ' ' + requested} was found"
         # Of several one has to be chosen; one that is not there has to be plugged in.
         kind = UsageError if usable else DeviceError
         raise kind(
-            f"{problem}{'; seen: ' + said if said else ''}.",
+            f"{problem}{'; seen: ' + listing if listing else ''}.",
             "Name it and its port, as --meter ppk2 --meter-port /dev/ttyACM0.",
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.host.energy.base import MEASURED
-from arenite.host.energy.measuring import Measured
+from arenite.host.energy.measuring import EnergyMeasurement
 from arenite.host.energy.meters.result import EnergyResult
 from arenite.host.energy.meters.trace import Trace
 from arenite.host.prepare import Prepared
@@ -16,30 +16,30 @@ from arenite.profiles.boards import Board
 NOT_COVERED = "leads, contacts, shunts that were soldered otherwise, and what one board differs from the next"
 
 
-def describe(
+def recording_record(
     result: EnergyResult, board: Board, prepared: Prepared | None, *, notes: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """``arenite.energy/1`` of a recording."""
-    said = result.to_json()
-    said["kind"] = MEASURED
-    said["uncertainty_uj"]["consists_of"] = _uncertainty(result)
-    said["average_current_a"] = result.average_power_w / result.supply_v if result.supply_v else None
-    said["peak_current_a"] = result.peak_power_w / result.supply_v if result.supply_v else None
-    said["meter"] |= {key: value for key, value in result.trace.meta.items() if key != "meter"}
-    said["recorded_s"] = result.trace.seconds
-    said["model"] = None if prepared is None else {"path": str(prepared.path), "sha256": prepared.sha256}
-    said["board"] = {"name": board.name, "core": board.core, "emulated": board.emulated}
-    said["notes"] = [*notes, *said["notes"]]
-    return said
+    record = result.to_json()
+    record["kind"] = MEASURED
+    record["uncertainty_uj"]["consists_of"] = _uncertainty(result)
+    record["average_current_a"] = result.average_power_w / result.supply_v if result.supply_v else None
+    record["peak_current_a"] = result.peak_power_w / result.supply_v if result.supply_v else None
+    record["meter"] |= {key: value for key, value in result.trace.meta.items() if key != "meter"}
+    record["recorded_s"] = result.trace.seconds
+    record["model"] = None if prepared is None else {"path": str(prepared.path), "sha256": prepared.sha256}
+    record["board"] = {"name": board.name, "core": board.core, "emulated": board.emulated}
+    record["notes"] = [*notes, *record["notes"]]
+    return record
 
 
-def describe_board(measured: Measured, board: Board, prepared: Prepared, where: str) -> dict[str, Any]:
+def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, where: str) -> dict[str, Any]:
     """The same of a board that ran here; ``where`` the meter was found."""
-    said = describe(measured.result, board, prepared, notes=measured.notes)
-    said["meter"]["port"] = where
-    said["optimise"] = measured.project.optimise
-    said["inferences"] = {"count": len(measured.fed.events), "bit_exact": measured.fed.exact}
-    return said
+    record = recording_record(measured.result, board, prepared, notes=measured.notes)
+    record["meter"]["port"] = where
+    record["optimise"] = measured.project.optimise
+    record["inferences"] = {"count": len(measured.fed.events), "bit_exact": measured.fed.exact}
+    return record
 
 
 def _uncertainty(result: EnergyResult) -> list[str]:

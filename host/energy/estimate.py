@@ -12,8 +12,8 @@ from typing import Any
 from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, ToolError
 from arenite.host.bench.samples import Samples
-from arenite.host.energy.estimate_counts import Counted, Progress, count_instructions, does_not_fit
-from arenite.host.energy.estimate_units import Joules, PerCycle, Share, joules, per_cycle, shares
+from arenite.host.energy.estimate_counts import InstructionCounts, Progress, count_instructions, does_not_fit
+from arenite.host.energy.estimate_units import ClassShare, EnergyBounds, PerCycle, joules, per_cycle, shares
 from arenite.host.fit import choose
 from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
@@ -98,7 +98,9 @@ def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[st
     }
 
 
-def _by_classes(counted: Counted, board: Board, units: EnergyUnits, each: PerCycle) -> dict[str, Any]:
+def _by_classes(
+    counted: InstructionCounts, board: Board, units: EnergyUnits, each: PerCycle
+) -> dict[str, Any]:
     timing, total = counted.profile.timing, counted.profile.total
     rows = shares(counted.profile, units)
     found = joules(rows, units, each, timing.plain_cpi)
@@ -136,7 +138,7 @@ def _by_classes(counted: Counted, board: Board, units: EnergyUnits, each: PerCyc
     }
 
 
-def _class(row: Share, found: Joules) -> dict[str, Any]:
+def _class(row: ClassShare, found: EnergyBounds) -> dict[str, Any]:
     return {
         "class": row.name,
         "count": row.count,

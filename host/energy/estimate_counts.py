@@ -15,7 +15,7 @@ from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.samples import Samples, random_samples
-from arenite.host.emulator.layer_code import layer_code, stages_of
+from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.profile import Profile, profile
 from arenite.host.fit import choose
 from arenite.host.flash.build import build
@@ -48,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Counted:
+class InstructionCounts:
     """One inference by class of instruction, on ``board``, an emulated one, with the kernels of ``core``."""
 
     profile: Profile
@@ -85,7 +85,7 @@ def count_instructions(
     stream_input: bool = False,
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
-) -> Counted:
+) -> InstructionCounts:
     """Build ``prepared`` for the twin of ``board``, as ``board`` itself would be built, and profile one inference.
 
     Args:
@@ -115,9 +115,9 @@ def count_instructions(
         progress("build", 0, 1)
         elf = build(project.directory)
         progress("profile", 0, 1)
-        code = layer_code(elf, stages_of(project.generated))
+        code = layer_code(elf, segment_layers(project.generated))
         found = profile(
             twin, elf, code, lambda line: measure(line, project.generated, one, False, lambda *_: None)
         )
         progress("profile", 1, 1)
-    return Counted(found, twin.name, twin.core, choice.optimise)
+    return InstructionCounts(found, twin.name, twin.core, choice.optimise)

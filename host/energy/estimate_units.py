@@ -20,7 +20,7 @@ Bound = Literal["value", "low", "high"]
 
 
 @dataclass(frozen=True)
-class Share:
+class ClassShare:
     """What one class takes: ``moves`` times its unit. ``name`` "stall": the cycles in which the pipeline waits."""
 
     name: str
@@ -31,9 +31,9 @@ class Share:
     unit: EnergyCoefficient
 
 
-def shares(found: Profile, units: EnergyUnits) -> tuple[Share, ...]:
+def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
     """One entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a unit."""
-    total, timing = found.total, found.timing
+    total, timing = profile.total, profile.timing
     rows, waited = [], 0.0
     for name, tally in total.classes.items():
         cost = timing.classes[name]
@@ -42,12 +42,12 @@ def shares(found: Profile, units: EnergyUnits) -> tuple[Share, ...]:
         # Two instructions in one cycle (a class that costs less than one) wait for nothing.
         waited += max(tally.cycles - moves, 0.0)
         rows.append(
-            Share(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
+            ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
     # Issue in pairs spares cycles in which nothing waited.
     waited += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
     waited = max(waited, 0.0)
-    rows.append(Share(STALL, STALL, 0, waited, waited, units.units[STALL]))
+    rows.append(ClassShare(STALL, STALL, 0, waited, waited, units.units[STALL]))
     return tuple(rows)
 
 
@@ -62,7 +62,7 @@ def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: st
     return per_instruction / cycles_per_instruction
 
 
-def total_units(rows: Iterable[Share], group: str, bound: Bound) -> float:
+def total_units(rows: Iterable[ClassShare], group: str, bound: Bound) -> float:
     """Units of an inference, with the unit of ``group`` at its ``bound``."""
     return sum(r.moves * float(getattr(r.unit, bound if r.group == group else "value")) for r in rows)
 
@@ -90,7 +90,7 @@ def per_cycle(board: Board) -> PerCycle:
 
 
 @dataclass(frozen=True)
-class Joules:
+class EnergyBounds:
     """Of one inference, with the bounds from varying every coefficient in turn; the deviations add in quadrature."""
 
     value: float
@@ -99,7 +99,7 @@ class Joules:
     unit: float  # joules of one plain instruction
 
 
-def joules(rows: tuple[Share, ...], units: EnergyUnits, each: PerCycle, cpi: float) -> Joules:
+def joules(rows: tuple[ClassShare, ...], units: EnergyUnits, each: PerCycle, cpi: float) -> EnergyBounds:
     """Energy of the counted inference. ``cpi``: cycles per instruction of plain code on the core."""
 
     def at(group: str, bound: Bound) -> float:
@@ -113,4 +113,4 @@ def joules(rows: tuple[Share, ...], units: EnergyUnits, each: PerCycle, cpi: flo
         down += min(*ends, 0.0) ** 2
         up += max(*ends, 0.0) ** 2
     unit = each.joules / units_per_cycle(units, cpi, PLAIN, "value")
-    return Joules(value, value - down**0.5, value + up**0.5, unit)
+    return EnergyBounds(value, value - down**0.5, value + up**0.5, unit)

@@ -46,10 +46,10 @@ def forbidden(path: Path) -> bool:
 def children(folder: Path, pattern: str) -> list[Path]:
     """What matches, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the folder."""
     try:
-        found = list(folder.glob(pattern))
+        matches = list(folder.glob(pattern))
     except OSError:
         return []
-    return sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)] or [0])
+    return sorted(matches, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)] or [0])
 
 
 def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
@@ -63,12 +63,12 @@ def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
 
 
 #: No computer that this loop runs on draws more; a sensor that says so is broken or in another unit.
-MOST_WATTS = 2000.0
+MAX_WATTS = 2000.0
 
 
 def plausible(watts: float, source: str) -> float:
     """``watts``, or ``DeviceError`` when no such power can be."""
-    if not math.isfinite(watts) or watts < 0 or watts > MOST_WATTS:
+    if not math.isfinite(watts) or watts < 0 or watts > MAX_WATTS:
         raise DeviceError(
             f"{source} reads {watts:g} W, which cannot be.",
             "Choose another sensor with --power-source, or estimate.",
@@ -76,7 +76,7 @@ def plausible(watts: float, source: str) -> float:
     return watts
 
 
-def lost(source: str, path: Path) -> DeviceError:
+def sensor_lost(source: str, path: Path) -> DeviceError:
     """The error for a sensor that no longer answers."""
     return DeviceError(
         f"{source} does not answer any more ({path}).",

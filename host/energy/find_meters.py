@@ -22,7 +22,7 @@ OTII_PORT = 1905
 
 
 @dataclass(frozen=True)
-class FoundMeter:
+class DetectedMeter:
     """``name`` as of METERS; ``sure``: its ids are no other device's."""
 
     name: str
@@ -34,9 +34,9 @@ class FoundMeter:
 
 def find_meters(
     ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
-) -> list[FoundMeter]:
+) -> list[DetectedMeter]:
     """``ports``: as of ``list_ports.comports()``; ``usb``: the tree of the kernel's USB devices."""
-    found: list[FoundMeter] = []
+    meters: list[DetectedMeter] = []
     seen: set[str] = set()
     for port in sorted(list_ports.comports() if ports is None else ports, key=_place):
         ids = (port.vid, port.pid)
@@ -45,17 +45,17 @@ def find_meters(
             # A PPK2 shows two ports; the first is its data port.
             key = f"ppk2 {serial or port.device}"
             if key not in seen:
-                found.append(FoundMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
+                meters.append(DetectedMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
             seen.add(key)
         elif ids == ST_SERIAL:
             told = f"{port.product or ''} {port.description or ''}".lower()
             sure = "powershield" in told
             what = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
-            found.append(FoundMeter("lpm01a", port.device, what, sure, serial))
-    found += _joulescopes(usb)
+            meters.append(DetectedMeter("lpm01a", port.device, what, sure, serial))
+    meters += _joulescopes(usb)
     with suppress(OSError), socket.create_connection(("127.0.0.1", otii_port), timeout=0.2):
-        found.append(FoundMeter("otii", f"tcp:127.0.0.1:{otii_port}", "the Otii program's server"))
-    return found
+        meters.append(DetectedMeter("otii", f"tcp:127.0.0.1:{otii_port}", "the Otii program's server"))
+    return meters
 
 
 def _place(port: Any) -> tuple[str, str, str]:
@@ -63,8 +63,8 @@ def _place(port: Any) -> tuple[str, str, str]:
     return (port.serial_number or "", port.location or "", port.device)
 
 
-def _joulescopes(usb: Path) -> list[FoundMeter]:
-    found = []
+def _joulescopes(usb: Path) -> list[DetectedMeter]:
+    meters = []
     for folder in sorted(usb.glob("*")):
         told = {}
         for name in ("idVendor", "idProduct", "serial"):
@@ -72,7 +72,7 @@ def _joulescopes(usb: Path) -> list[FoundMeter]:
                 told[name] = (folder / name).read_text().strip().lower()
         model = JOULESCOPES.get((told.get("idVendor", ""), told.get("idProduct", "")))
         if model is not None:
-            found.append(
-                FoundMeter("joulescope", "usb", f"Joulescope {model}", serial=told.get("serial", ""))
+            meters.append(
+                DetectedMeter("joulescope", "usb", f"Joulescope {model}", serial=told.get("serial", ""))
             )
-    return found
+    return meters

@@ -14,7 +14,7 @@ SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PowerSource:
     """One place to read power from. ``open``: None when it cannot be used, and ``note`` then says why."""
 
     name: str

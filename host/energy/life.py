@@ -7,7 +7,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.duty.battery import Regulator
-from arenite.host.duty.events import Periodic
+from arenite.host.duty.events import PeriodicEvents
 from arenite.host.duty.model import PowerStates, predict
 from arenite.profiles.batteries import load_battery
 from arenite.profiles.boards import Board
@@ -50,7 +50,7 @@ def battery_life(
         peak_w=max(float(energy.get("peak_power_w") or 0.0), active),
     )
     found = predict(
-        Periodic(every_s),
+        PeriodicEvents(every_s),
         seconds,
         0,
         states,

@@ -9,7 +9,7 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.sources import BOARDS
-from arenite.host.energy.meters.ina_chip import CHIPS, chip_called
+from arenite.host.energy.meters.ina_chip import CHIPS, chip_by_name
 from arenite.profiles.boards import Board
 
 SOURCE = BOARDS.folder.parent / "meter" / "ina_logger.cpp"
@@ -18,7 +18,7 @@ BAUD = 921_600
 
 
 @dataclass(frozen=True)
-class Wiring:
+class LoggerWiring:
     """What is connected: the chip's address, its shunt, trim of the gain, and the pins of digital marks (at most 8)."""
 
     address: int = 0x40
@@ -52,12 +52,12 @@ class Wiring:
             )
 
 
-def logger_files(sensor: str, board: Board, wiring: Wiring) -> dict[str, str]:
+def logger_files(sensor: str, board: Board, wiring: LoggerWiring) -> dict[str, str]:
     """Path in the project to text.
 
     Raises ``UsageError`` for a chip that is not known, or a board that no Arduino core builds for.
     """
-    chip = chip_called(sensor)
+    chip = chip_by_name(sensor)
     build = board.platformio
     if board.emulated or build is None or build.framework != "arduino":
         why = "is emulated: it has no I2C bus" if board.emulated else "has no Arduino core in its profile"
@@ -83,7 +83,7 @@ def logger_files(sensor: str, board: Board, wiring: Wiring) -> dict[str, str]:
     }
 
 
-def _config(chip: str, w: Wiring) -> str:
+def _config(chip: str, w: LoggerWiring) -> str:
     pins = ", ".join(w.mark_pins)
     marks = (
         f"#define METER_MARK_PINS {pins} /* their levels are bits 0, 1, ... of a sample's marks */\n"
@@ -118,7 +118,7 @@ native USB ignores that.
 """
 
 
-def write_logger(directory: Path, sensor: str, board: Board, wiring: Wiring) -> list[str]:
+def write_logger(directory: Path, sensor: str, board: Board, wiring: LoggerWiring) -> list[str]:
     """Write the project; returns its files. A folder with other files in it is refused (``UsageError``)."""
     files = logger_files(sensor, board, wiring)
     if directory.is_file():

@@ -16,11 +16,11 @@ from arenite.host.bench.drivers import Progress
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import open_device, project_folder
 from arenite.host.bench.samples import Samples
-from arenite.host.energy.feeding import Fed, Feeder
+from arenite.host.energy.feeding import InferenceLog, InferenceLoop
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.result import EnergyResult, measure
 from arenite.host.energy.meters.trace import Trace, join
-from arenite.host.energy.meters.windows import Windows, find_windows
+from arenite.host.energy.meters.windows import InferenceWindows, find_windows
 from arenite.host.flash.build import build
 from arenite.host.link.client import DeviceClient
 from arenite.host.prepare import Prepared
@@ -30,16 +30,16 @@ from arenite.profiles.boards import Board
 #: Without inferences at the begin, for the idle board, and at the end, so that the last one is whole.
 IDLE_S, TAIL_S = 1.0, 0.3
 #: Windows that a median should have, the time that is recorded for them, and the time after which fewer must do.
-LEAST_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
+MIN_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
 _LOOK_EVERY_S = 5.0
 #: What computes draws more.
-LEAST_A = 1e-5
+MIN_CURRENT_A = 1e-5
 #: Fewer samples show nothing yet.
-LEAST_SAMPLES = 64
+MIN_SAMPLES = 64
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasurementConfig:
     """One measurement.  ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
 
     samples: Samples
@@ -53,19 +53,19 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Measured:
+class EnergyMeasurement:
     """What came out: ``trace`` is all that was recorded."""
 
     project: Project
-    fed: Fed
+    fed: InferenceLog
     trace: Trace
     result: EnergyResult
     notes: tuple[str, ...]
 
 
 def measure_board(
-    prepared: Prepared, board: Board, meter: Meter, asked: Asked, progress: Progress
-) -> Measured:
+    prepared: Prepared, board: Board, meter: Meter, asked: MeasurementConfig, progress: Progress
+) -> EnergyMeasurement:
     """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done, total)``.
 
     The meter is opened first: it may be what feeds the board.
@@ -94,7 +94,7 @@ def measure_board(
     _require_current(trace)
     windows = _windows(trace, fed, asked, board, info_hz)
     result = measure(trace, windows)
-    return Measured(project, fed, trace, result, tuple(_notes(board, fed, result, asked)))
+    return EnergyMeasurement(project, fed, trace, result, tuple(_notes(board, fed, result, asked)))
 
 
 def _require_current(trace: Trace) -> None:
@@ -102,7 +102,7 @@ def _require_current(trace: Trace) -> None:
     # Not the very highest, which may be a spike; but a few short inferences in a long recording are enough.
     k = min(20, len(trace) // 100 + 1)
     highest = float(np.partition(trace.current_a, -k)[-k]) if len(trace) else 0.0
-    if highest < LEAST_A:
+    if highest < MIN_CURRENT_A:
         raise DeviceError(
             f"The meter saw no current: {max(highest, 0.0) * 1e6:.2g} µA at most, while the board computed.",
             "Does the current of the board really flow through the meter, and is no USB cable feeding the board?",
@@ -115,16 +115,21 @@ def _wanted(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
 
 
 def _record(
-    project: Project, elf: Path, meter: Meter, asked: Asked, wanted: list[list[bytes]], progress: Progress
-) -> tuple[Fed, Trace, int]:
+    project: Project,
+    elf: Path,
+    meter: Meter,
+    asked: MeasurementConfig,
+    wanted: list[list[bytes]],
+    progress: Progress,
+) -> tuple[InferenceLog, Trace, int]:
     """What ran, what was recorded meanwhile, and the rate of the device's counter."""
-    fed = Fed()
+    fed = InferenceLog()
     with meter, open_device(project, elf, asked.port) as line:
         client = DeviceClient(line)
         info = client.connect(project.generated.sha256)
-        feeder = Feeder(client, asked.samples, wanted, asked.stream_input)
+        feeder = InferenceLoop(client, asked.samples, wanted, asked.stream_input)
         # Whatever is wrong with the board shows before it costs time.
-        feeder.once(Fed())
+        feeder.once(InferenceLog())
         recording = Recording(meter)
         recording.start()
         time.sleep(IDLE_S)
@@ -166,7 +171,7 @@ class Recording:
     def so_far(self) -> Trace | None:
         """What has come until now; None where the meter keeps it until the end, or until it knows its times."""
         self.take(2.0)
-        return join(self._parts) if sum(map(len, self._parts)) >= LEAST_SAMPLES else None
+        return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
 
     def stop(self) -> Trace:
         """All of it."""
@@ -174,16 +179,16 @@ class Recording:
 
 
 def _enough(
-    asked: Asked, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
-) -> Callable[[Fed], bool]:
+    asked: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
+) -> Callable[[InferenceLog], bool]:
     """When to stop: after what was asked for; else when there are enough windows to be seen in the current."""
-    wanted = asked.inferences or LEAST_WINDOWS
-    goal = min(wanted, LEAST_WINDOWS)
+    wanted = asked.inferences or MIN_WINDOWS
+    goal = min(wanted, MIN_WINDOWS)
     patience = DEFAULT_S if asked.inferences else PATIENCE_S
     least_s = asked.duration_s if asked.duration_s is not None else (0.0 if asked.inferences else DEFAULT_S)
     last_look = 0.0
 
-    def done(fed: Fed) -> bool:
+    def done(fed: InferenceLog) -> bool:
         nonlocal last_look
         recording.take()
         now = recording.seconds
@@ -209,7 +214,9 @@ def _enough(
     return done
 
 
-def _windows(trace: Trace, fed: Fed, asked: Asked, board: Board, tick_hz: int) -> Windows:
+def _windows(
+    trace: Trace, fed: InferenceLog, asked: MeasurementConfig, board: Board, tick_hz: int
+) -> InferenceWindows:
     """The times of the serial port count from the start of the recording; only a real board's clock tells a length."""
     started = trace.started_s
     origin = started if started is not None else (fed.events[0][0] if fed.events else 0.0)
@@ -231,7 +238,7 @@ def _windows(trace: Trace, fed: Fed, asked: Asked, board: Board, tick_hz: int) -
     )
 
 
-def _notes(board: Board, fed: Fed, result: EnergyResult, asked: Asked) -> list[str]:
+def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: MeasurementConfig) -> list[str]:
     notes = []
     if asked.stream_input:
         notes.append(
@@ -245,7 +252,7 @@ def _notes(board: Board, fed: Fed, result: EnergyResult, asked: Asked) -> list[s
     seen = len(result.windows.spans)
     if seen != len(fed.events):
         notes.append(f"the board ran {len(fed.events)} inferences, the recording shows {seen}")
-    if len(result.energy_uj) < LEAST_WINDOWS:
+    if len(result.energy_uj) < MIN_WINDOWS:
         notes.append(
             f"only {len(result.energy_uj)} inferences were seen: record for longer with --duration for a median that"
             " can be trusted"

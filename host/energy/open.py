@@ -11,7 +11,7 @@ from typing import Any
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
-from arenite.host.energy.found import ESTIMATE, PART, SCOPES, Found
+from arenite.host.energy.found import ESTIMATE, PART, SCOPES, PowerSource
 from arenite.host.energy.sensors import android, android_thermal, battery, estimate, hwmon, ina3221, rapl
 from arenite.host.energy.sensors.thermal import ThermalZones, zones
 from arenite.host.energy.throttling import read_throttling
@@ -22,12 +22,12 @@ Clock = Callable[[], float]
 PATIENCE, RETRY_S = 3, 30.0
 
 
-def found_power(
+def power_candidates(
     root: str | Path = "/",
     profile: HostProfile | None = None,
     path: str | None = None,
     clock: Clock = time.monotonic,
-) -> list[Found]:
+) -> list[PowerSource]:
     """Every source of power, the best first: whole device, then processor package, parts, and the estimate.
 
     ``path``: where Android's commands are looked for; None: the environment's PATH, and nowhere for a tree.
@@ -56,7 +56,7 @@ class Failover:
     A source that fails is not given up at once: its last figure stands for PATIENCE readings. The estimate never fails.
     """
 
-    def __init__(self, candidates: list[Found], note: str = "", clock: Clock = time.monotonic) -> None:
+    def __init__(self, candidates: list[PowerSource], note: str = "", clock: Clock = time.monotonic) -> None:
         self._candidates = candidates
         self._note = note
         self._clock = clock
@@ -129,12 +129,12 @@ def open_power(
     Raises:
         UsageError: ``prefer`` names nothing that can be used here.
     """
-    every = found_power(root, profile, path, clock)
+    every = power_candidates(root, profile, path, clock)
     if prefer is not None:
-        wanted = [found for found in every if prefer.lower() in found.name.lower()]
-        usable = [found for found in wanted if found.open is not None]
+        preferred = [found for found in every if prefer.lower() in found.name.lower()]
+        usable = [found for found in preferred if found.open is not None]
         if not usable:
-            why = f": {wanted[0].note}" if wanted else ""
+            why = f": {preferred[0].note}" if preferred else ""
             names = ", ".join(found.name for found in every if found.open is not None)
             raise UsageError(f"No power source '{prefer}' can be used here{why}.", f"Usable: {names}.")
         last = [found for found in every if found.scope == ESTIMATE and found not in usable]
@@ -186,7 +186,7 @@ def sources(
 ) -> list[dict[str, Any]]:
     """Everything seen, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
     base = Path(root)
-    rows = [{"kind": "power"} | found.to_json() for found in found_power(base, profile, path)]
+    rows = [{"kind": "power"} | found.to_json() for found in power_candidates(base, profile, path)]
     for zone in zones(base):
         value = zone.read()
         trip = "no passive trip point" if zone.trip is None else f"throttles at {zone.trip:g} °C"

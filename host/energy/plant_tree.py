@@ -113,9 +113,9 @@ class SimulatedSysfs:
             accelerator = self._ratio(f"{self._gpu}/max_freq", self._profile.accelerator_steps_mhz[-1] * 1e6)
         return min(ratios), accelerator
 
-    def _ratio(self, name: str, most: float) -> float:
+    def _ratio(self, name: str, max_value: float) -> float:
         try:
-            return min(1.0, max(0.05, float((self._root / name).read_text()) / most))
+            return min(1.0, max(0.05, float((self._root / name).read_text()) / max_value))
         except (OSError, ValueError):
             return 1.0
 
@@ -144,6 +144,6 @@ class SimulatedSysfs:
             self._put("sys/class/powercap/intel-rapl:0/energy_uj", self._energy_uj)
         self._put("sys/class/thermal/cooling_device0/cur_state", state)
         for policy in self._cpufreq:
-            most = self._profile.steps_mhz[-1] * 1000
-            own = self._ratio(f"{policy}/scaling_max_freq", most)
-            self._put(f"{policy}/scaling_cur_freq", f"{most * min(own, cap):.0f}")
+            max_value = self._profile.steps_mhz[-1] * 1000
+            own = self._ratio(f"{policy}/scaling_max_freq", max_value)
+            self._put(f"{policy}/scaling_cur_freq", f"{max_value * min(own, cap):.0f}")

@@ -44,19 +44,19 @@ def read_throttling(root: str | Path = "/", own_cap_khz: float | None = None) ->
         kind, state = read_text(folder / "type") or folder.name, read_number(folder / "cur_state")
         if state is None or state <= 0 or any(word in kind.lower() for word in IGNORED_COOLING_DEVICES):
             continue
-        most = read_number(folder / "max_state")
-        evidence.append(f"{kind} at state {state:g}" + (f" of {most:g}" if most else ""))
+        maximum = read_number(folder / "max_state")
+        evidence.append(f"{kind} at state {state:g}" + (f" of {maximum:g}" if maximum else ""))
     caps = set()
     for folder in children(base / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
-        cap, most = read_number(folder / "scaling_max_freq"), read_number(folder / "cpuinfo_max_freq")
+        cap, maximum = read_number(folder / "scaling_max_freq"), read_number(folder / "cpuinfo_max_freq")
         if (
             cap is not None
-            and most
-            and cap < 0.99 * most
+            and maximum
+            and cap < 0.99 * maximum
             and (own_cap_khz is None or cap < 0.99 * own_cap_khz)
         ):
-            caps.add((cap, most))
-    evidence += [f"CPU capped at {cap / 1e3:.0f} of {most / 1e3:.0f} MHz" for cap, most in sorted(caps)]
+            caps.add((cap, maximum))
+    evidence += [f"CPU capped at {cap / 1e3:.0f} of {maximum / 1e3:.0f} MHz" for cap, maximum in sorted(caps)]
     word = read_text(base / "sys/devices/platform/soc/soc:firmware/get_throttled")
     try:
         bits = int(word, 16) if word else 0

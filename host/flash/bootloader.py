@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from arenite.host.flash.upload import Upload, moved
+from arenite.host.flash.upload import Upload, on_port
 from arenite.host.link.ports import matches
 from arenite.host.link.reset import touch_1200
 from arenite.host.link.usb import serial_ports, usb_devices
@@ -32,4 +32,4 @@ def enter(upload: Upload) -> Upload:
     end = time.monotonic() + _COMES_S
     while time.monotonic() < end and not in_bootloader(upload):
         time.sleep(0.1)
-    return moved(upload, None)
+    return on_port(upload, None)

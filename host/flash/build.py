@@ -58,8 +58,8 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
         return ToolError(
             f"PlatformIO could not download what {board} needs.", "Connect to the network and build again."
         )
-    found = _COMPILER_ERROR.search(output)
-    line = found.group().strip() if found else (output.strip().splitlines() or ["no output"])[-1]
+    match = _COMPILER_ERROR.search(output)
+    line = match.group().strip() if match else (output.strip().splitlines() or ["no output"])[-1]
     return ToolError(
         f"The build for {board} failed: {line}", "Build again with `pio run -v` to see every command."
     )

@@ -27,7 +27,7 @@ _FACTORY, _OTA_0 = 0x00, 0x10
 
 
 @dataclass(frozen=True)
-class Part:
+class FlashPart:
     """A file and the flash address that it is written to."""
 
     address: int
@@ -69,7 +69,7 @@ def first_slot() -> bytes:
     return entry.ljust(0x2000, b"\xff")
 
 
-def parts(board: Board, image: Path) -> list[Part]:
+def flash_parts(board: Board, image: Path) -> list[FlashPart]:
     """What is to be written: the application at ``image``, and what PlatformIO or ESP-IDF left beside it.
 
     Raises:
@@ -85,14 +85,14 @@ def parts(board: Board, image: Path) -> list[Part]:
     if content[:1] != bytes([IMAGE_MAGIC]):
         raise UsageError(f"{image} is no image for an ESP chip.", "Build it again with `arenite build`.")
     if chip == "esp8266":
-        return [Part(0, image)]
+        return [FlashPart(0, image)]
     boot, table = image.with_name("bootloader.bin"), image.with_name("partitions.bin")
-    found: list[Part] = []
+    found: list[FlashPart] = []
     if boot.is_file():
-        found.append(Part(BOOTLOADER_AT.get(chip, 0), boot))
+        found.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
     address = APPLICATION_AT
     if table.is_file():
-        found.append(Part(TABLE_AT, table))
+        found.append(FlashPart(TABLE_AT, table))
         entries = partitions(table.read_bytes())
         slot = entries.get((_APP, _FACTORY)) or entries.get((_APP, _OTA_0))
         if slot is None:
@@ -107,5 +107,5 @@ def parts(board: Board, image: Path) -> list[Part]:
             # What an earlier update over the air left there might start the other slot.
             data = image.with_name("otadata.bin")
             write_atomic(data, first_slot())
-            found.append(Part(ota[0], data))
-    return [*found, Part(address, image)]
+            found.append(FlashPart(ota[0], data))
+    return [*found, FlashPart(address, image)]

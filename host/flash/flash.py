@@ -19,17 +19,17 @@ from arenite.host.flash.image import read_program
 from arenite.host.flash.tools import UPLOADERS, choose, refuse_unused
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator
-from arenite.host.flash.verify import COMES_BACK_S, Identity, NotBack, ask_again, compare, identify
+from arenite.host.flash.verify import COMES_BACK_S, DeviceNotBackError, Identity, ask_again, compare, identify
 from arenite.host.link.ports import AUTO, find_port, resolve_port
 from arenite.profiles.boards import Board
 
-__all__ = ["UPLOADERS", "Flashed", "Upload", "built_elf", "flash", "plan"]
+__all__ = ["UPLOADERS", "FlashResult", "Upload", "built_elf", "flash", "plan"]
 
 EMULATOR = "emulator"
 
 
 @dataclass(frozen=True)
-class Flashed:
+class FlashResult:
     """What was done. ``verified``: the board was asked and runs the project's model; None when nobody could ask it."""
 
     tool: str
@@ -63,7 +63,7 @@ def flash(
     extra: Sequence[str] = (),
     check: bool = True,
     root: Path | None = None,
-) -> Flashed:
+) -> FlashResult:
     """Upload the firmware in ``directory`` to ``board``, then ask the board what it runs.
 
     Args:
@@ -88,7 +88,7 @@ def flash(
     refuse_unused(board, uploader.name, probe, extra)
     nbytes = uploader.run(upload)
     if not check or board.emulated:
-        return Flashed(uploader.name, upload.port, nbytes, None, None, "not asked")
+        return FlashResult(uploader.name, upload.port, nbytes, None, None, "not asked")
     return _checked(uploader.name, upload, port, nbytes, manifest)
 
 
@@ -138,7 +138,7 @@ def _upload(
     return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
 
 
-def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Flashed:
+def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> FlashResult:
     if tool not in (None, EMULATOR, "gdb"):
         raise UsageError(
             f"{upload.board.name} is emulated: '{tool}' cannot flash it.", "Use --tool gdb, or none."
@@ -148,10 +148,12 @@ def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Fla
     with way as machine:
         identity = identify(machine.transport, manifest["protocol"])
         known = compare(identity, manifest, machine.port)
-    return Flashed(tool or EMULATOR, None, program.nbytes, identity, known or None)
+    return FlashResult(tool or EMULATOR, None, program.nbytes, identity, known or None)
 
 
-def _checked(tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]) -> Flashed:
+def _checked(
+    tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]
+) -> FlashResult:
     """Ask the board on the port that was named, else on the only one that can be its.
 
     A board whose port nobody named may have none: then it is not asked, and that is said.
@@ -167,19 +169,19 @@ def _checked(tool: str, upload: Upload, asked: str | None, nbytes: int, manifest
     patience = COMES_BACK_S if fixed or asked == AUTO or board.targets.enter else 0.0
     try:
         path, identity, known = ask_again(port, manifest.get("baud", board.uart.baud), manifest, patience)
-    except NotBack as error:
+    except DeviceNotBackError as error:
         if fixed or asked == AUTO:
             raise
         note = f"Not asked what it runs: {error.problem.splitlines()[0]}"
-        return Flashed(tool, None, nbytes, None, None, note)
-    return Flashed(tool, path, nbytes, identity, known or None)
+        return FlashResult(tool, None, nbytes, None, None, note)
+    return FlashResult(tool, path, nbytes, identity, known or None)
 
 
 def built_elf(directory: Path) -> Path:
     """The ELF that the latest build of the project in ``directory`` left.  Raises UsageError when there is none."""
     board = read_manifest(directory)["board"]
-    found = [Path(directory) / ".pio" / "build" / kind / "firmware.elf" for kind in (board, "direct")]
-    present = [elf for elf in found if elf.is_file()]
+    candidates = [Path(directory) / ".pio" / "build" / kind / "firmware.elf" for kind in (board, "direct")]
+    present = [elf for elf in candidates if elf.is_file()]
     if not present:
         raise UsageError(f"{directory} is not built.", f"Run `arenite build {directory}`.")
     return max(present, key=lambda elf: elf.stat().st_mtime)

@@ -121,9 +121,9 @@ class GdbRemote:
             stop = self._pending.find(b"#", start) if start >= 0 else -1
             if 0 <= stop <= len(self._pending) - 3:
                 data = bytes(self._pending[start + 1 : stop])
-                told = bytes(self._pending[stop + 1 : stop + 3])
+                checksum_text = bytes(self._pending[stop + 1 : stop + 3])
                 del self._pending[: stop + 3]
-                good = told.lower() == b"%02x" % (sum(data) & 0xFF)
+                good = checksum_text.lower() == b"%02x" % (sum(data) & 0xFF)
                 if self._acknowledged:
                     self._socket.sendall(b"+" if good else b"-")
                 if good:
@@ -154,9 +154,9 @@ class GdbRemote:
             raise self._refused(f"writing {what}", reply)
 
     def _refused(self, what: str, reply: bytes) -> DeviceError:
-        said = reply.decode("ascii", "replace") or "it does not know the command"
+        reply_text = reply.decode("ascii", "replace") or "it does not know the command"
         return DeviceError(
-            f"The GDB server at {self.address} refuses {what}: {said}.",
+            f"The GDB server at {self.address} refuses {what}: {reply_text}.",
             "Is there memory at that address? Was the project built for this board?",
         )
 

@@ -36,7 +36,7 @@ UPLOADERS: dict[str, Uploader] = {
     )
 }
 #: For any board: its profile need not name them.
-ANYWHERE = ("gdb",)
+ANY_BOARD_UPLOADERS = ("gdb",)
 #: What is told the serial number of a debug probe, and what is a program that takes further arguments.
 TAKE_PROBE = ("stlink", "openocd", "pyocd", "jlink", "dfu")
 TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
@@ -61,7 +61,7 @@ def choose(board: Board, tool: str | None = None, *, installed: bool = True) -> 
         ToolError: none of the tools is installed.
     """
     offered = [name for name in board.upload_tools if name in UPLOADERS]
-    known = [*offered, *(name for name in ANYWHERE if name not in offered)]
+    known = [*offered, *(name for name in ANY_BOARD_UPLOADERS if name not in offered)]
     if tool is not None and tool not in known:
         raise UsageError(f"{board.name} is not uploaded with '{tool}'.", f"It takes {', '.join(known)}.")
     if tool is None and not offered:

@@ -19,16 +19,16 @@ _HEAD = struct.Struct("<8I")
 
 def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
     """Address to contents of every page (PAYLOAD bytes, aligned) that a segment touches; the rest of it is erased."""
-    found: dict[int, bytearray] = {}
+    pages_by_address: dict[int, bytearray] = {}
     for segment in segments:
         at = segment.address
         while at < segment.end:
             page = at - at % PAYLOAD
             stop = min(page + PAYLOAD, segment.end)
-            kept = found.setdefault(page, bytearray(b"\xff" * PAYLOAD))
-            kept[at - page : stop - page] = segment.data[at - segment.address : stop - segment.address]
+            page_data = pages_by_address.setdefault(page, bytearray(b"\xff" * PAYLOAD))
+            page_data[at - page : stop - page] = segment.data[at - segment.address : stop - segment.address]
             at = stop
-    return {page: bytes(found[page]) for page in sorted(found)}
+    return {page: bytes(pages_by_address[page]) for page in sorted(pages_by_address)}
 
 
 def make_uf2(segments: Iterable[Segment], family: int) -> bytes:

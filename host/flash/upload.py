@@ -58,7 +58,7 @@ class Uploader(Protocol):
 
 
 @dataclass(frozen=True)
-class Failure:
+class KnownFailure:
     """A tool's words, and what they mean; ``{board}``, ``{port}``, ``{found}`` (first group) stand for themselves."""
 
     pattern: str
@@ -69,12 +69,12 @@ class Failure:
 
 #: What any of them may say.
 COMMON = (
-    Failure(
+    KnownFailure(
         r"LIBUSB_ERROR_ACCESS|insufficient permissions|[Aa]ccess denied|Permission denied|Cannot open DFU device",
         "No permission to use the USB device of {board}.",
         "Run `arenite boards --udev | sudo tee /etc/udev/rules.d/70-arenite.rules`, then replug.",
     ),
-    Failure(
+    KnownFailure(
         r"LIBUSB_ERROR_BUSY|[Rr]esource busy|unable to claim interface|could not claim interface",
         "Another program holds the USB device of {board}.",
         "Close the debugger, the IDE or the monitor that uses it.",
@@ -90,7 +90,7 @@ class CommandUploader:
     install: str
     command: Callable[[Upload], list[str]]
     nbytes: Callable[[Upload], int]
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[KnownFailure, ...] = ()
     before: Callable[[Upload], Upload] | None = (
         None  # gets the board ready, and may find it elsewhere afterwards
     )
@@ -160,6 +160,6 @@ def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
     )
 
 
-def moved(upload: Upload, port: str | None) -> Upload:
+def on_port(upload: Upload, port: str | None) -> Upload:
     """The same upload on another port."""
     return replace(upload, port=port)

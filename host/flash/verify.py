@@ -17,7 +17,7 @@ _HASH_BYTES = 8  # of the image's SHA-256, as HELLO tells it
 COMES_BACK_S = 12.0  # a board that was just flashed restarts, and its USB port may come back late
 
 
-class NotBack(DeviceError):
+class DeviceNotBackError(DeviceError):
     """No port of the board came (back) after flashing: it could not be asked."""
 
 
@@ -33,8 +33,8 @@ class Identity:
 def identify(line: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
     """Ask the device on ``line``.  Raises DeviceError when nothing answers."""
     if protocol in MONITORS:
-        told = MonitorClient(line).connect(timeout_s)
-        return Identity(told.model, None, told.device)
+        monitor_info = MonitorClient(line).connect(timeout_s)
+        return Identity(monitor_info.model, None, monitor_info.device)
     info = DeviceClient(line).hello(timeout_s)
     return Identity(info.model, info.model_hash.hex(), info.board)
 
@@ -45,11 +45,11 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
     Raises:
         DeviceError: the device runs something else than the project of ``manifest``.
     """
-    want = str(manifest.get("image_sha256") or "")[: 2 * _HASH_BYTES]
-    if identity.model_hash is not None and want and identity.model_hash != want:
+    expected_hash = str(manifest.get("image_sha256") or "")[: 2 * _HASH_BYTES]
+    if identity.model_hash is not None and expected_hash and identity.model_hash != expected_hash:
         raise DeviceError(
             f"The device on {port} runs another model: it says {identity.model_hash} ('{identity.model}'), the project"
-            f" has {want}.",
+            f" has {expected_hash}.",
             "Is this the board that was flashed? Build again, and flash it with --tool by another way.",
         )
     if identity.board and identity.board != manifest["board"]:
@@ -63,7 +63,7 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
             f"The device on {port} runs the model '{identity.model}', the project has '{name}'.",
             "Is this the board that was flashed?",
         )
-    return bool(want if identity.model_hash is not None else name)
+    return bool(expected_hash if identity.model_hash is not None else name)
 
 
 def ask_again(
@@ -78,7 +78,7 @@ def ask_again(
         timeout_s: for the board to come back and answer.
 
     Raises:
-        NotBack: its port did not come.
+        DeviceNotBackError: its port did not come.
         DeviceError: it does not answer, or runs something else.
     """
     end = time.monotonic() + timeout_s
@@ -87,7 +87,7 @@ def ask_again(
             path = port()
         except AreniteError as error:
             if time.monotonic() > end:
-                raise NotBack(error.problem, error.hint) from error
+                raise DeviceNotBackError(error.problem, error.hint) from error
             time.sleep(0.2)
             continue
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from arenite.errors import DeviceError
 from arenite.host.link import health
-from arenite.host.link.frames import Damaged, FrameDecoder, encode_frame
+from arenite.host.link.frames import DamagedFrame, FrameDecoder, encode_frame
 from arenite.host.link.health import LogEntry
 from arenite.host.link.transport import Transport
 
@@ -30,15 +30,15 @@ def _reason(number: int) -> str:
     return START_REASONS.get(number, health.cause_text(number))
 
 
-class NoHealth(DeviceError):
+class HealthUnavailableError(DeviceError):
     """Firmware that was generated without ``--health``."""
 
 
-class InputLost(DeviceError):
+class InputLostError(DeviceError):
     """A device that takes its input row by row missed a part of it."""
 
 
-class Restarted(DeviceError):
+class DeviceRestartedError(DeviceError):
     """A device that started again, and forgot what it was told; ``by_fault``: because its firmware went wrong."""
 
     by_fault = False
@@ -186,7 +186,7 @@ class DeviceClient:
         for _ in range(self._attempts - 1):
             try:
                 return self._write_all(index, data)
-            except InputLost:
+            except InputLostError:
                 continue
         return self._write_all(index, data)
 
@@ -220,7 +220,7 @@ class DeviceClient:
         """How the device fares: why it started, since when it runs, guards, stack, watchdog.
 
         Raises:
-            NoHealth: the firmware was generated without ``--health``.
+            HealthUnavailableError: the firmware was generated without ``--health``.
         """
         try:
             return health.parse_health(self._exchange(HEALTH, bytes(2)))
@@ -235,7 +235,7 @@ class DeviceClient:
         ``clear``: afterwards the device forgets what was read; an entry that it writes meanwhile stays.
 
         Raises:
-            NoHealth: the firmware was generated without ``--health``.
+            HealthUnavailableError: the firmware was generated without ``--health``.
         """
         architecture = self.health().architecture
         entries: list[LogEntry] = []
@@ -308,10 +308,10 @@ class DeviceClient:
         while (left := until - time.monotonic()) > 0 and not again:
             # All that came at once is looked at first: complaints about earlier frames may stand before the reply.
             for frame in self._decoder.feed(self._line.read(left)):
-                if isinstance(frame, Damaged) or frame[1] == BAD_FRAME:
+                if isinstance(frame, DamagedFrame) or frame[1] == BAD_FRAME:
                     # Ours or theirs was lost: ask again at once, unless the device is busy with it.
                     self.statistics.damaged += 1
-                    again = again or command != INFER or not isinstance(frame, Damaged)
+                    again = again or command != INFER or not isinstance(frame, DamagedFrame)
                 elif frame[0] == self._sequence and frame[2] == command:
                     return frame
                 else:
@@ -330,19 +330,19 @@ class DeviceClient:
                 "Its firmware was built from another model: flash it again.",
             )
         if status == OUT_OF_ORDER:
-            raise InputLost(
+            raise InputLostError(
                 f"The device on {self._line.port} has not got the whole input.",
                 "Send it again, from its first row.",
             )
         if status == BAD_COMMAND and command in (HEALTH, LOG):
-            raise NoHealth(
+            raise HealthUnavailableError(
                 f"The firmware on {self._line.port} does not tell its health.", "Generate it with --health."
             )
         raise DeviceError(
             f"The device on {self._line.port} refuses command {command} with code {status}.", _AGAIN
         )
 
-    def _restarted(self) -> Restarted:
+    def _restarted(self) -> DeviceRestartedError:
         """A device that does not remember the greeting; find out why it started again."""
         try:
             self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
@@ -357,7 +357,7 @@ class DeviceClient:
             hint += f" Its log ends with: {lines}." if lines else ""
         except DeviceError:
             pass  # firmware without health, or the line is gone
-        error = Restarted(
+        error = DeviceRestartedError(
             f"The device on {self._line.port} restarted during the run, because of {reason}.", hint
         )
         error.by_fault = by_fault

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 
 from arenite.errors import DeviceError
-from arenite.host.link.client import DeviceClient, NoHealth
+from arenite.host.link.client import DeviceClient, HealthUnavailableError
 from arenite.host.link.health import Health
-from arenite.host.link.monitor import Line, again
-from arenite.host.link.transport import PortGone, SerialTransport, Transport
+from arenite.host.link.monitor import LogLine, read_with_reconnect
+from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 
-ASK_S = 1.0
+POLL_S = 1.0
 
 
 def follow(
@@ -21,26 +21,26 @@ def follow(
     *,
     reconnect: bool = False,
     stop: Callable[[], bool] = lambda: False,
-    every_s: float = ASK_S,
-) -> Iterator[Line]:
+    every_s: float = POLL_S,
+) -> Iterator[LogLine]:
     """Entries of the log as they appear, and the health when it changes; asked once at least.
 
     Args, and the events of lost and found ports: as ``monitor.watch``; ``every_s``: seconds between questions.
 
     Raises:
-        NoHealth: the firmware has no log.
-        PortGone: the cable was pulled, and ``reconnect`` is off.
+        HealthUnavailableError: the firmware has no log.
+        PortGoneError: the cable was pulled, and ``reconnect`` is off.
         DeviceError: nothing answers at the beginning.
     """
-    told = Told()
+    told = LogFollower()
 
-    def ask(line: SerialTransport, first: bool) -> Iterator[Line]:
+    def ask(line: SerialTransport, first: bool) -> Iterator[LogLine]:
         return _ask(line, told, stop, every_s, patient=not first)
 
-    yield from again(find, baud, ask, reconnect=reconnect, stop=stop)
+    yield from read_with_reconnect(find, baud, ask, reconnect=reconnect, stop=stop)
 
 
-class Told:
+class LogFollower:
     """What was shown already, so that nothing is shown twice, whatever happens to the line."""
 
     def __init__(self) -> None:
@@ -48,23 +48,23 @@ class Told:
         self.start = 0
         self.remarks: list[str] = []
 
-    def news(self, client: DeviceClient) -> Iterator[Line]:
+    def news(self, client: DeviceClient) -> Iterator[LogLine]:
         """What is new since the last time."""
         health = client.health()
         entries = client.log()
         if health.starts < self.start:
             self.number = -1  # power was lost, and with it the count
         if health.starts != self.start:
-            yield Line(time.time(), summary(health), "health")
+            yield LogLine(time.time(), summary(health), "health")
         elif health.remarks != self.remarks:
             for remark in health.remarks:
                 if remark not in self.remarks:
-                    yield Line(time.time(), remark, "health")
+                    yield LogLine(time.time(), remark, "health")
         self.start, self.remarks = health.starts, health.remarks
         for entry in entries:
             if entry.number > self.number:
                 self.number = entry.number
-                yield Line(time.time(), str(entry))
+                yield LogLine(time.time(), str(entry))
 
 
 def summary(health: Health) -> str:
@@ -78,8 +78,8 @@ def summary(health: Health) -> str:
 
 
 def _ask(
-    line: Transport, told: Told, stop: Callable[[], bool], every_s: float, *, patient: bool
-) -> Iterator[Line]:
+    line: Transport, told: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
+) -> Iterator[LogLine]:
     client = DeviceClient(line)
     greeted = False
     while True:
@@ -89,14 +89,14 @@ def _ask(
                 greeted = True
             yield from told.news(client)
             patient = True
-        except (PortGone, NoHealth):
+        except (PortGoneError, HealthUnavailableError):
             raise
         except DeviceError as error:
             # It started again, or hangs: once it has answered, its silence is news, not the end.
             if not patient:
                 raise
             greeted = False
-            yield Line(time.time(), error.problem, "silent")
+            yield LogLine(time.time(), error.problem, "silent")
         until = time.monotonic() + every_s
         while not stop() and time.monotonic() < until:
             time.sleep(min(0.05, every_s))

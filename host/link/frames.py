@@ -24,7 +24,7 @@ def encode_frame(payload: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedFrame:
     """Bytes between two delimiters that are no valid frame."""
 
     data: bytes
@@ -36,7 +36,7 @@ class FrameDecoder:
     def __init__(self) -> None:
         self._pending = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes | Damaged]:
+    def feed(self, data: bytes) -> Iterator[bytes | DamagedFrame]:
         """Payloads of the frames that ``data`` completes; :class:`Damaged` in place of one that arrived wrong."""
         self._pending += data
         while True:
@@ -50,16 +50,16 @@ class FrameDecoder:
         if len(self._pending) > MAX_ENCODED:
             noise = bytes(self._pending)
             self._pending.clear()
-            yield Damaged(noise)
+            yield DamagedFrame(noise)
 
 
-def decode_packet(packet: bytes) -> bytes | Damaged:
+def decode_packet(packet: bytes) -> bytes | DamagedFrame:
     """The payload of one encoded frame (without delimiters), or :class:`Damaged`."""
     try:
         frame = cobs.decode(packet)
     except ValueError:
-        return Damaged(packet)
+        return DamagedFrame(packet)
     payload, check = frame[:-CRC_BYTES], frame[-CRC_BYTES:]
     if len(payload) < HEADER_BYTES or zlib.crc32(payload) != int.from_bytes(check, "little"):
-        return Damaged(packet)
+        return DamagedFrame(packet)
     return payload

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from arenite.errors import DeviceError
-from arenite.host.link.transport import PortGone, SerialTransport
+from arenite.host.link.transport import PortGoneError, SerialTransport
 
 #: A line that is longer, or that nobody ends, is shown in parts.
-LONGEST = 2000
+MAX_LINE_BYTES = 2000
 QUIET_S = 0.3  # after this much silence what has come of a line is shown
 RETRY_S = 0.25
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
-class Line:
+class LogLine:
     """``text`` without its end; ``at``: seconds since 1970 when its first byte came; ``event``: said by the host
     ("connected", "lost"), not by the device."""
 
@@ -45,7 +45,7 @@ class LineReader:
         self._since = 0.0
         self._latest = 0.0
 
-    def feed(self, data: bytes) -> Iterator[Line]:
+    def feed(self, data: bytes) -> Iterator[LogLine]:
         """The lines that ``data`` completes; call it with nothing, too, so that an unended line is shown."""
         now = self._clock()
         if data:
@@ -53,27 +53,27 @@ class LineReader:
                 self._since = now
             self._pending += data
             self._latest = now
-        while (end := self._pending.find(b"\n")) >= 0 or len(self._pending) > LONGEST:
-            cut = end if 0 <= end <= LONGEST else LONGEST
+        while (end := self._pending.find(b"\n")) >= 0 or len(self._pending) > MAX_LINE_BYTES:
+            cut = end if 0 <= end <= MAX_LINE_BYTES else MAX_LINE_BYTES
             yield self._line(cut)
             self._pending = self._pending[cut + (cut == end) :]
             self._since = now
         if self._pending and now - self._latest >= QUIET_S:
             yield from self.rest()
 
-    def rest(self) -> Iterator[Line]:
+    def rest(self) -> Iterator[LogLine]:
         """What has come of a line that did not end."""
         if self._pending:
             yield self._line(len(self._pending))
             self._pending = b""
 
-    def _line(self, cut: int) -> Line:
-        return Line(self._since, readable(self._pending[:cut].rstrip(b"\r")))
+    def _line(self, cut: int) -> LogLine:
+        return LogLine(self._since, readable(self._pending[:cut].rstrip(b"\r")))
 
 
 def watch(
     find: Callable[[], str], baud: int, *, reconnect: bool = False, stop: Callable[[], bool] = lambda: False
-) -> Iterator[Line]:
+) -> Iterator[LogLine]:
     """Every line that comes on the port that ``find`` names, until ``stop`` says so.
 
     Args:
@@ -83,20 +83,22 @@ def watch(
         stop: asked a few times per second.
 
     Raises:
-        PortGone: the cable was pulled, and ``reconnect`` is off.
+        PortGoneError: the cable was pulled, and ``reconnect`` is off.
         DeviceError: there is no such port at the beginning.
     """
-    yield from again(find, baud, lambda line, _: _read(line, stop), reconnect=reconnect, stop=stop)
+    yield from read_with_reconnect(
+        find, baud, lambda line, _: _read(line, stop), reconnect=reconnect, stop=stop
+    )
 
 
-def again(
+def read_with_reconnect(
     find: Callable[[], str],
     baud: int,
-    read: Callable[[SerialTransport, bool], Iterator[Line]],
+    read: Callable[[SerialTransport, bool], Iterator[LogLine]],
     *,
     reconnect: bool,
     stop: Callable[[], bool],
-) -> Iterator[Line]:
+) -> Iterator[LogLine]:
     """What ``read`` gives of the port, and with ``reconnect`` of the port each time that it is back; ``read`` is told
     whether it is the first. Found and lost ports are lines with an event. Raises what ``watch`` does, and ``read``.
     """
@@ -109,25 +111,25 @@ def again(
                 raise
             time.sleep(RETRY_S)
             continue
-        yield Line(time.time(), f"{line.port} at {baud} baud", "connected")
+        yield LogLine(time.time(), f"{line.port} at {baud} baud", "connected")
         try:
             yield from read(line, first)
             return
-        except PortGone as error:
+        except PortGoneError as error:
             if not reconnect:
                 raise
-            yield Line(time.time(), error.problem, "lost")
+            yield LogLine(time.time(), error.problem, "lost")
         finally:
             line.close()
         first = False
 
 
-def _read(line: SerialTransport, stop: Callable[[], bool]) -> Iterator[Line]:
+def _read(line: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogLine]:
     reader = LineReader()
     try:
         while not stop():
             yield from reader.feed(line.read(QUIET_S / 2))
-    except PortGone:
+    except PortGoneError:
         yield from reader.rest()
         raise
     yield from reader.rest()

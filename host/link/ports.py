@@ -69,16 +69,16 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
     if board.emulated:
         raise UsageError(f"{board.name} is emulated and has no port.", "Leave out --port.")
     here = serial_ports(root)
-    found = [port for port in here if matches(board, port)]
-    if not found and upload:
-        found = [port for port in here if port.device.id in board.usb.boot]
-    if len(found) == 1:
-        return found[0].path
-    if found:
+    matching_ports = [port for port in here if matches(board, port)]
+    if not matching_ports and upload:
+        matching_ports = [port for port in here if port.device.id in board.usb.boot]
+    if len(matching_ports) == 1:
+        return matching_ports[0].path
+    if matching_ports:
         raise UsageError(
-            f"{len(found)} ports can be {board.name}:\n{describe(found)}",
-            f"Name one: --port {found[0].path}, or by its serial number, --port {BY_SERIAL}"
-            f"{found[0].device.serial or 'SERIAL'}.",
+            f"{len(matching_ports)} ports can be {board.name}:\n{describe(matching_ports)}",
+            f"Name one: --port {matching_ports[0].path}, or by its serial number, --port {BY_SERIAL}"
+            f"{matching_ports[0].device.serial or 'SERIAL'}.",
         )
     raise _none_found(board, here, root)
 
@@ -92,14 +92,14 @@ def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> Dev
             f"{board.name} has no serial port now: it is in its bootloader ({boot[0].id} {boot[0].product}).",
             way,
         )
-    wanted = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
+    requirement = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
     if not here:
         return DeviceError(
             f"No port for {board.name}: nothing with a serial port is on USB here.",
-            f"Plug it in ({wanted}); the cable must carry data.",
+            f"Plug it in ({requirement}); the cable must carry data.",
         )
     return DeviceError(
-        f"No port can be {board.name} ({wanted}). Here are:\n{describe(here)}",
+        f"No port can be {board.name} ({requirement}). Here are:\n{describe(here)}",
         "Plug the board in, choose the right --board, or name its --port.",
     )
 
@@ -122,13 +122,13 @@ def resolve_port(
 def by_serial(serial: str, root: Path | None = None) -> str:
     """Path of the only port of the device with this serial number.  Raises DeviceError or UsageError as find_port."""
     here = serial_ports(root)
-    found = [port for port in here if serial and port.device.serial.lower() == serial.lower()]
-    if len(found) == 1:
-        return found[0].path
-    if found:
+    matching_ports = [port for port in here if serial and port.device.serial.lower() == serial.lower()]
+    if len(matching_ports) == 1:
+        return matching_ports[0].path
+    if matching_ports:
         raise UsageError(
-            f"The device with the serial number {serial} has {len(found)} ports:\n{describe(found)}",
-            f"Name one: --port {found[0].path}.",
+            f"The device with the serial number {serial} has {len(matching_ports)} ports:\n{describe(matching_ports)}",
+            f"Name one: --port {matching_ports[0].path}.",
         )
     table = f" Here are:\n{describe(here)}" if here else ""
     raise DeviceError(f"Nothing on USB has the serial number {serial}.{table}", "Is the board plugged in?")

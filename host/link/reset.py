@@ -22,7 +22,7 @@ KINDS = ("dtr", "rts", "esp", "usb-jtag", "break", "1200bps", "power")
 _GONE_S = 5.0  # a board that heard the 1200-baud touch leaves the bus within about a second
 
 
-class Lines(Protocol):
+class ControlLines(Protocol):
     """What of an open serial port is used here (pyserial's names)."""
 
     dtr: bool
@@ -32,13 +32,13 @@ class Lines(Protocol):
         """Hold the transmit line low for ``duration`` seconds."""
 
 
-def _pulse(lines: Lines, name: str, seconds: float = 0.1) -> None:
+def _pulse(lines: ControlLines, name: str, seconds: float = 0.1) -> None:
     for level in (False, True, False, True):
         setattr(lines, name, level)
         time.sleep(seconds)
 
 
-def _esp(lines: Lines, seconds: float = 0.1) -> None:
+def _esp(lines: ControlLines, seconds: float = 0.1) -> None:
     """EN follows RTS and IO0 follows DTR through two transistors, each low only while its line alone is asserted: with
     DTR released the chip starts its program, not its ROM loader."""
     lines.dtr = False
@@ -48,7 +48,7 @@ def _esp(lines: Lines, seconds: float = 0.1) -> None:
     time.sleep(seconds)
 
 
-def shake(lines: Lines, kind: str) -> None:
+def apply_reset(lines: ControlLines, kind: str) -> None:
     """Do ``kind`` (of the profile's ``reset``) to an open port. Raises OSError where the port has no such lines."""
     if kind in ("dtr", "rts"):
         _pulse(lines, kind)
@@ -74,7 +74,7 @@ def reset(kind: str, port: str, root: Path | None = None) -> None:
     else:
         line = _open(port, 115200)
         try:
-            shake(line, kind)
+            apply_reset(line, kind)
         except OSError as error:
             raise DeviceError(
                 f"{port} has no lines for the reset '{kind}': {error.strerror or error}.",
@@ -156,7 +156,7 @@ def power_cycle(port: str, root: Path | None = None) -> None:
         )
 
 
-def recover(board: Board, port: str, root: Path | None = None) -> str | None:
+def recover_board(board: Board, port: str, root: Path | None = None) -> str | None:
     """Start a board that does not answer again, by the gentlest way that there is.
 
     Tries the profile's reset, then the power of its socket.  Returns the way that worked (nobody asked the board), or

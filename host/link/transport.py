@@ -12,7 +12,7 @@ import serial
 from arenite.errors import DeviceError
 
 
-class PortGone(DeviceError):
+class PortGoneError(DeviceError):
     """The port itself went away: there is nobody left to ask again."""
 
 
@@ -67,7 +67,7 @@ class SerialTransport:
         )
 
     def read(self, timeout_s: float) -> bytes:
-        """See :class:`Transport`.  Raises PortGone when the port has gone."""
+        """See :class:`Transport`.  Raises PortGoneError when the port has gone."""
         try:
             self._serial.timeout = timeout_s
             data = self._serial.read(1)
@@ -93,8 +93,8 @@ class SerialTransport:
         except (serial.SerialException, OSError) as error:
             raise self._gone(error) from error
 
-    def _gone(self, error: Exception) -> PortGone:
-        return PortGone(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
+    def _gone(self, error: Exception) -> PortGoneError:
+        return PortGoneError(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
 
     def close(self) -> None:
         """Close the port; doing it twice is harmless."""

@@ -32,6 +32,6 @@ def rules() -> str:
     text = _HEAD
     for id in sorted(names):
         vendor, product = id.split(":")
-        shown = ", ".join(names[id][:3]) + (f" and {len(names[id]) - 3} more" if len(names[id]) > 3 else "")
-        text += f"# {shown}\n" + _RULE.format(vendor=vendor, product=product)
+        listing = ", ".join(names[id][:3]) + (f" and {len(names[id]) - 3} more" if len(names[id]) > 3 else "")
+        text += f"# {listing}\n" + _RULE.format(vendor=vendor, product=product)
     return text + _TAIL

@@ -37,8 +37,8 @@ def usb_devices(root: Path | None = None) -> list[UsbDevice]:
     root = ROOT if root is None else root
     if not _has_sysfs(root):
         return list({port.device.location: port.device for port in serial_ports(root)}.values())
-    found = [_device(folder) for folder in (root / "sys/bus/usb/devices").glob("*") if _is_device(folder)]
-    return sorted((d for d in found if d is not None), key=lambda d: d.location)
+    devices = [_device(folder) for folder in (root / "sys/bus/usb/devices").glob("*") if _is_device(folder)]
+    return sorted((d for d in devices if d is not None), key=lambda d: d.location)
 
 
 def serial_ports(root: Path | None = None) -> list[UsbPort]:

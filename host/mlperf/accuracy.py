@@ -18,8 +18,8 @@ from arenite.host.bench.resume import Journal
 from arenite.host.bench.run import open_device
 from arenite.host.bench.samples import accuracy
 from arenite.host.link.mlperf import MonitorClient
-from arenite.host.mlperf.asked import Asked
-from arenite.host.mlperf.feed import Feeder
+from arenite.host.mlperf.asked import MlperfConfig
+from arenite.host.mlperf.feed import MonitorAnswers
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
 from arenite.host.project import Project
@@ -31,7 +31,7 @@ GIVE_UP = 5
 def run_accuracy(
     project: Project,
     elf: Path,
-    asked: Asked,
+    asked: MlperfConfig,
     inputs: Sequence[bytes],
     reference: Reference,
     journal: Journal,
@@ -41,30 +41,30 @@ def run_accuracy(
 
     ``inputs``: the bytes of each sample.  Raises ``DeviceError`` when the device is gone; what it answered is kept.
     """
-    wanted = []
+    expected = []
     for k, sample in enumerate(asked.samples.inputs):
         progress("check", k, len(inputs))
-        wanted.append(b"".join(np.ascontiguousarray(v).tobytes() for v in reference.run(sample)))
+        expected.append(b"".join(np.ascontiguousarray(v).tobytes() for v in reference.run(sample)))
     progress("check", len(inputs), len(inputs))
     resumed = len(journal.answers)
     repeated = 0
     try:
         if resumed < len(inputs):
-            repeated = _ask(project, elf, asked, inputs, wanted, journal, progress)
+            repeated = _ask(project, elf, asked, inputs, expected, journal, progress)
     except DeviceError as error:
         kept = f"{len(journal.answers)} of {len(inputs)} samples are kept: with --resume the run goes on from there."
         error.hint = f"{error.hint} {kept}".strip()
         raise
     progress("run", len(journal.answers), len(inputs))
-    return _judge(project, asked, wanted, journal, {"resumed": resumed, "repeated": repeated})
+    return _judge(project, asked, expected, journal, {"resumed": resumed, "repeated": repeated})
 
 
 def _ask(
     project: Project,
     elf: Path,
-    asked: Asked,
+    asked: MlperfConfig,
     inputs: Sequence[bytes],
-    wanted: Sequence[bytes],
+    expected: Sequence[bytes],
     journal: Journal,
     progress: Progress,
 ) -> int:
@@ -73,12 +73,12 @@ def _ask(
     with open_device(project, elf, asked.port) as line:
         client = MonitorClient(line)
         client.connect()
-        feeder = Feeder(client)
+        feeder = MonitorAnswers(client)
         for k in range(len(inputs)):
             if k in journal.answers:
                 continue
             progress("run", len(journal.answers), len(inputs))
-            found = feeder.answer(inputs[k], wanted[k])
+            found = feeder.answer(inputs[k], expected[k])
             in_a_row = in_a_row + 1 if found is None else 0
             if found is not None:
                 journal.add(k, found)
@@ -88,13 +88,13 @@ def _ask(
 
 
 def _judge(
-    project: Project, asked: Asked, wanted: Sequence[bytes], journal: Journal, counts: dict[str, int]
+    project: Project, asked: MlperfConfig, expected: Sequence[bytes], journal: Journal, counts: dict[str, int]
 ) -> dict[str, Any]:
     """Count, compare with the floor, and write the folder."""
     generated, board, samples = project.generated, project.board, asked.samples
     tensors = output_tensors(generated)
     answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
-    exact = sum(journal.answers[k].outputs == wanted[k] for k in answers)
+    exact = sum(journal.answers[k].outputs == expected[k] for k in answers)
     missing = len(samples) - len(answers)
     assert samples.labels is not None
     value: float | None = None
@@ -136,7 +136,7 @@ def _judge(
     }
 
 
-def _quality(asked: Asked, generated: Generated, answers: dict[int, list[np.ndarray]]) -> float | None:
+def _quality(asked: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]) -> float | None:
     """Over the samples that were answered."""
     labels = asked.samples.labels
     assert labels is not None

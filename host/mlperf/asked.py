@@ -14,7 +14,7 @@ from arenite.profiles.boards import Board
 
 
 @dataclass(frozen=True)
-class Asked:
+class MlperfConfig:
     """One run.  ``recordings``: per sample, which one it is a window of (ad01); ``results``: folder above all."""
 
     task: Task

@@ -19,14 +19,14 @@ import numpy as np
 from arenite.errors import DeviceError
 from arenite.host.bench.drivers import Progress
 from arenite.host.bench.reference import Reference
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.alignment import align
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.marks import falling_edges
 from arenite.host.energy.meters.result import EnergyResult, measure
 from arenite.host.energy.meters.trace import Trace
-from arenite.host.energy.meters.windows import Windows
-from arenite.host.mlperf.asked import Asked
+from arenite.host.energy.meters.windows import InferenceWindows
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.energy_folder import write_energy
 from arenite.host.mlperf.energy_monitor import WARM_UP, EnergyMonitor, TimedRun
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
@@ -34,15 +34,15 @@ from arenite.host.project import Project
 
 EDGES, LINES = "falling edges", "serial timestamps"
 #: Recorded before and after each window.
-BESIDE_S = 0.5
+IDLE_MARGIN_S = 0.5
 #: A window is planned this much longer than the rule: inferences and clocks differ a little.
 MARGIN = 1.03
 #: Two edges are those of a window when their distance is that of the serial port's lines, within this part or time.
-NEAR, NEAR_S = 0.05, 0.1
+NEAR_SHARE, NEAR_S = 0.05, 0.1
 #: What the current may move a window that the lines give: USB and the start of a recording are late by less.
-MOVED_S = 0.2
+MAX_EDGE_SHIFT_S = 0.2
 #: Windows that may come out too short.
-AGAIN = 10
+MAX_REPEATS = 10
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def measure_windows(
             continue
         # Faster than it promised, as an emulator on a busy computer may be: this window again, with more in it.
         again += 1
-        if again > AGAIN:
+        if again > MAX_REPEATS:
             raise DeviceError(
                 f"Windows of {count} inferences are still shorter than {window_s:g} s.",
                 "Its speed changes too much from run to run: run it alone.",
@@ -102,9 +102,9 @@ def measure_windows(
 def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: int | None) -> EnergyWindow:
     client.load(data)
     meter.start()
-    time.sleep(BESIDE_S)
+    time.sleep(IDLE_MARGIN_S)
     run = client.timed(count, WARM_UP)
-    time.sleep(BESIDE_S)
+    time.sleep(IDLE_MARGIN_S)
     trace = meter.stop()
     outputs = client.raw_outputs()
     trace.require(16)
@@ -114,33 +114,40 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
             f"The recording of {trace.seconds:.1f} s does not cover the window of {run.seconds:.1f} s.",
             "Another program or a slow USB hub may keep samples back; try another port.",
         )
-    return EnergyWindow(run, method, measure(trace, Windows((window,), method)), outputs)
+    return EnergyWindow(run, method, measure(trace, InferenceWindows((window,), method)), outputs)
 
 
-def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[Window, str]:
+def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
     """The last two falling edges, as the official runner takes them, if they fit the serial port's lines."""
     if trace.marks is not None:
         for each in range(8) if bit is None else (bit,):
             edges = falling_edges(trace, each)
             if len(edges) >= 2:
                 length = float(edges[-1] - edges[-2])
-                if abs(length - run.seconds) <= max(NEAR_S, NEAR * run.seconds):
-                    return Window(float(edges[-2]), float(edges[-1])), EDGES
-    origin = trace.started_s if trace.started_s is not None else run.start_s - BESIDE_S
+                if abs(length - run.seconds) <= max(NEAR_S, NEAR_SHARE * run.seconds):
+                    return InferenceWindow(float(edges[-2]), float(edges[-1])), EDGES
+    origin = trace.started_s if trace.started_s is not None else run.start_s - IDLE_MARGIN_S
     event = (run.start_s - origin, run.end_s - origin)
     with suppress(DeviceError):
         moved = align(trace, [event]).apply([event])[0]
-        near = abs(moved.start_s - event[0]) < MOVED_S and abs(moved.end_s - event[1]) < MOVED_S
-        if near and trace.time_s[0] + MOVED_S < moved.start_s and moved.end_s + MOVED_S < trace.time_s[-1]:
+        near = (
+            abs(moved.start_s - event[0]) < MAX_EDGE_SHIFT_S
+            and abs(moved.end_s - event[1]) < MAX_EDGE_SHIFT_S
+        )
+        if (
+            near
+            and trace.time_s[0] + MAX_EDGE_SHIFT_S < moved.start_s
+            and moved.end_s + MAX_EDGE_SHIFT_S < trace.time_s[-1]
+        ):
             return moved, LINES
-    return Window(*event), LINES
+    return InferenceWindow(*event), LINES
 
 
 def run_energy(
     project: Project,
     client: EnergyMonitor,
     meter: Meter,
-    asked: Asked,
+    config: MlperfConfig,
     inputs: Sequence[bytes],
     reference: Reference,
     progress: Progress,
@@ -150,25 +157,25 @@ def run_energy(
         client,
         meter,
         inputs,
-        asked.window_s,
-        asked.mark_input,
+        config.window_s,
+        config.mark_input,
         lambda done, total: progress("run", done, total),
     )
     exact = 0
     for k, window in enumerate(windows):
-        want = reference.run(asked.samples.inputs[k % len(inputs)])
-        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in want)
+        expected = reference.run(config.samples.inputs[k % len(inputs)])
+        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in expected)
     invalid = []
     if project.board.emulated:
         invalid.append(
             "an emulated board draws no current: the figures are of what the meter is connected to"
         )
-    if asked.window_s < WINDOW_S:
-        invalid.append(f"windows of {asked.window_s:g} s, the rules ask for {WINDOW_S:g} s")
+    if config.window_s < WINDOW_S:
+        invalid.append(f"windows of {config.window_s:g} s, the rules ask for {WINDOW_S:g} s")
     if exact != len(windows):
         invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT gives")
     each = np.array([window.uj_per_inference for window in windows])
-    write_energy(asked.folder(project.board), windows, float(np.median(each)), invalid)
+    write_energy(config.folder(project.board), windows, float(np.median(each)), invalid)
     p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))
     first = windows[0].result.trace
     notes = [f"Not valid for a submission: {text}." for text in invalid]

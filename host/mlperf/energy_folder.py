@@ -39,8 +39,8 @@ def write_energy(
             f"  Total Energy  : {energy:.3f} uJ",
             f"  Energy/Inf    : {window.uj_per_inference:.3f} uJ/inf",
         ]
-    told = f"Median energy cost is {median_uj:5.4f} uJ/inf."
-    lines += [stamped(text, now) for text in (_RULE, told, _RULE)]
+    summary = f"Median energy cost is {median_uj:5.4f} uJ/inf."
+    lines += [stamped(text, now) for text in (_RULE, summary, _RULE)]
     lines += [f"NOT VALID for a submission: {text}." for text in invalid]
     entries = [
         {

@@ -60,9 +60,9 @@ class EnergyMonitor(MonitorClient):
         # Shorter than the line takes to tell of it: then only the command's own time is known.
         begun = sent if begun == done else begun
         if begun is None or done is None:
-            said = text.decode("ascii", "replace").strip()[:80]
+            reply_text = text.decode("ascii", "replace").strip()[:80]
             raise DeviceError(
-                f"The device on {self._line.port} answered an inference with: {said!r}.",
+                f"The device on {self._line.port} answered an inference with: {reply_text!r}.",
                 "Reset it and run again.",
             )
         return TimedRun(times, begun, done)

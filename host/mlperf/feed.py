@@ -2,7 +2,7 @@
 
 The monitor's text has no checksum, and the official firmware can neither be asked for one.  So nothing that it says is
 believed for being well-formed.  An answer is taken when it is what LiteRT's reference kernels give for this input (then
-it is right, whatever the line did), or when the same other answer comes back from ``CONFIRMED`` runs that each began
+it is right, whatever the line did), or when the same other answer comes back from ``CONFIRMATIONS`` runs that each began
 with sending the input again.  Everything else is no answer: the sample is missing.
 """
 
@@ -12,37 +12,37 @@ from collections import Counter
 from dataclasses import dataclass
 
 from arenite.errors import DeviceError
-from arenite.host.bench.resume import Answer
+from arenite.host.bench.resume import DeviceAnswer
 from arenite.host.link.mlperf import MonitorClient
-from arenite.host.link.transport import PortGone
+from arenite.host.link.transport import PortGoneError
 
 #: How often the same answer that is not the reference's must come to be the device's, and runs in all.
-CONFIRMED, ATTEMPTS = 3, 8
+CONFIRMATIONS, ATTEMPTS = 3, 8
 
 
 @dataclass
-class FeedStatistics:
+class AnswerStatistics:
     """``repeated``: runs beyond the first of their sample; ``refused``: how many of all runs ended in an error."""
 
     repeated: int = 0
     refused: int = 0
 
 
-class Feeder:
+class MonitorAnswers:
     """One monitor that was connected.  ``attempts``: runs of one sample before it is missing."""
 
     def __init__(self, client: MonitorClient, *, attempts: int = ATTEMPTS) -> None:
         self._client = client
         self._attempts = attempts
-        self.statistics = FeedStatistics()
+        self.statistics = AnswerStatistics()
 
-    def answer(self, data: bytes, want: bytes) -> Answer | None:
+    def answer(self, data: bytes, want: bytes) -> DeviceAnswer | None:
         """The device's output bytes for the input ``data``, of which LiteRT makes ``want``; None: missing.
 
         ``ticks`` of the answer are the microseconds that the device told.
         Raises ``DeviceError`` when the port is gone, or nobody is there any more.
         """
-        seen: Counter[bytes] = Counter()
+        outputs_seen: Counter[bytes] = Counter()
         for attempt in range(self._attempts):
             if attempt:
                 self.statistics.repeated += 1
@@ -52,12 +52,12 @@ class Feeder:
                 self._client.load(data)
                 run = self._client.infer(1, 0)
                 got = self._client.raw_outputs()
-            except PortGone:
+            except PortGoneError:
                 raise
             except DeviceError:
                 self.statistics.refused += 1
                 continue
-            seen[got] += 1
-            if got == want or (len(got) == len(want) and seen[got] >= CONFIRMED):
-                return Answer(got, run.microseconds)
+            outputs_seen[got] += 1
+            if got == want or (len(got) == len(want) and outputs_seen[got] >= CONFIRMATIONS):
+                return DeviceAnswer(got, run.microseconds)
         return None

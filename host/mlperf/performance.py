@@ -19,7 +19,7 @@ from arenite.errors import DeviceError
 from arenite.host.bench.drivers import Progress
 from arenite.host.bench.reference import Reference
 from arenite.host.link.mlperf import MonitorClient
-from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import emulated_lines, performance_lines, stamped, write_results
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 from arenite.host.project import Project
@@ -30,7 +30,7 @@ _MARGIN = 1.02
 
 
 @dataclass(frozen=True)
-class Window:
+class PerformanceWindow:
     """One timed window, by the device's own clock; ``outputs`` are the bytes after its last inference."""
 
     inferences: int
@@ -49,7 +49,7 @@ class Window:
 
 def measure_windows(
     client: MonitorClient, inputs: Sequence[bytes], progress: Callable[[int, int], None]
-) -> list[Window]:
+) -> list[PerformanceWindow]:
     """Five windows, one input for each, from the first again when there are fewer.
 
     Raises ``DeviceError`` when the device's clock stands still or goes backwards.
@@ -59,7 +59,7 @@ def measure_windows(
     count = WINDOW_INFERENCES
     if one > 0:
         count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / one))
-    windows: list[Window] = []
+    windows: list[PerformanceWindow] = []
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
         client.load(inputs[len(windows) % len(inputs)])
@@ -69,7 +69,7 @@ def measure_windows(
                 f"The device counted {run.microseconds} µs for {count} inferences.",
                 "Its clock does not run: flash it again.",
             )
-        window = Window(count, run.microseconds, client.raw_outputs())
+        window = PerformanceWindow(count, run.microseconds, client.raw_outputs())
         if not window.valid:
             # Shorter than one inference had promised: all windows again, with more in each.
             count = math.ceil(count * max(WINDOW_S * 1e6 * _MARGIN / window.microseconds, 1.1))
@@ -80,7 +80,7 @@ def measure_windows(
     return windows
 
 
-def median_us(windows: Sequence[Window]) -> float:
+def median_us(windows: Sequence[PerformanceWindow]) -> float:
     """Microseconds per inference of the window in the middle."""
     return statistics.median(w.us_per_inference for w in windows)
 
@@ -88,7 +88,7 @@ def median_us(windows: Sequence[Window]) -> float:
 def run_performance(
     project: Project,
     client: MonitorClient,
-    asked: Asked,
+    config: MlperfConfig,
     inputs: Sequence[bytes],
     reference: Reference,
     progress: Progress,
@@ -98,8 +98,8 @@ def run_performance(
     windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
     exact, rows = 0, []
     for k, window in enumerate(windows):
-        want = reference.run(asked.samples.inputs[k % len(inputs)])
-        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in want)
+        expected = reference.run(config.samples.inputs[k % len(inputs)])
+        exact += window.outputs == b"".join(np.ascontiguousarray(v).tobytes() for v in expected)
         row: dict[str, Any] = {"inferences": window.inferences, "seconds": window.microseconds / 1e6}
         if emulator is not None:
             row["instructions"] = round(emulator.instructions_in_us(window.microseconds) / window.inferences)
@@ -126,7 +126,7 @@ def run_performance(
         }
         for w in windows
     ]
-    write_results(asked.folder(board), lines, entries, [stamped(line, now) for line in lines])
+    write_results(config.folder(board), lines, entries, [stamped(line, now) for line in lines])
     return {
         "samples": len(windows),
         "accuracy": None,

@@ -21,7 +21,7 @@ from arenite.host.bench.run import open_device, project_folder
 from arenite.host.flash.build import build
 from arenite.host.link.mlperf import MonitorClient
 from arenite.host.mlperf.accuracy import run_accuracy
-from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.asked import MlperfConfig
 from arenite.host.mlperf.energy import run_energy
 from arenite.host.mlperf.energy_monitor import EnergyMonitor
 from arenite.host.mlperf.performance import run_performance
@@ -30,7 +30,7 @@ from arenite.host.project import generate_project
 from arenite.profiles.boards import Board
 
 
-def run_mlperf(prepared: Prepared, board: Board, asked: Asked, progress: Progress) -> dict[str, Any]:
+def run_mlperf(prepared: Prepared, board: Board, asked: MlperfConfig, progress: Progress) -> dict[str, Any]:
     """Run ``asked`` on ``board``; ``progress(step, done, total)`` is told what happens.
 
     Raises ``UsageError`` for what cannot be asked, ``DoesNotFitError`` before the build, ``ToolError`` and
@@ -111,7 +111,7 @@ def run_mlperf(prepared: Prepared, board: Board, asked: Asked, progress: Progres
     }
 
 
-def _notes(asked: Asked, board: Board, generated: Generated) -> list[str]:
+def _notes(asked: MlperfConfig, board: Board, generated: Generated) -> list[str]:
     """What keeps a result from being one by the rules."""
     task, graph = asked.task, generated.model.main
     sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
@@ -123,9 +123,11 @@ def _notes(asked: Asked, board: Board, generated: Generated) -> list[str]:
             f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}; this one"
             f" takes {sizes[0]} and gives {sizes[1]}: at best a result of the open division."
         )
-    found = len(asked.samples) if asked.recordings is None else len(np.unique(asked.recordings))
-    if asked.mode == "accuracy" and task.samples is not None and found != task.samples:
-        notes.append(f"The rules ask for all {task.samples} samples of the official set; these are {found}.")
+    sample_count = len(asked.samples) if asked.recordings is None else len(np.unique(asked.recordings))
+    if asked.mode == "accuracy" and task.samples is not None and sample_count != task.samples:
+        notes.append(
+            f"The rules ask for all {task.samples} samples of the official set; these are {sample_count}."
+        )
     if task.floor is None and asked.mode == "accuracy":
         notes.append(
             "The rules judge sww01 on a stream, by at most 8 false positives and 8 false negatives; this is the"

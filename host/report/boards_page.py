@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from arenite.host.bench.store.rows import Mode, mode_words
+from arenite.host.bench.store.rows import BuildMode, describe_mode
 from arenite.host.report.html_parts import (
-    Raw,
+    RawCell,
     cards,
     document,
     head,
@@ -44,8 +44,8 @@ class Entry:
 
 def cell_entry(cell: Mapping[str, Any]) -> Entry:
     """Of a cell of an ``arenite.matrix/1`` object."""
-    mode = Mode(**{key: cell[key] for key in vars(Mode()) if key in cell})
-    words = mode_words(mode.to_json())
+    mode = BuildMode(**{key: cell[key] for key in vars(BuildMode()) if key in cell})
+    words = describe_mode(mode.to_json())
     if cell["data"]:
         data = PurePath(cell["data"]).name
         words = data if words == "default" else f"{words}, {data}"
@@ -113,7 +113,7 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
             right = all(r["samples"]["bit_exact"] == r["samples"]["count"] for r in here)
             shade = "n" if right else "n no"
             short = "" if unit == "instructions" else f" {unit}"
-            cells.append(Raw(f'<td class="{shade}">{best:,}{short}</td>'))
+            cells.append(RawCell(f'<td class="{shade}">{best:,}{short}</td>'))
         rows.append(row(*cells))
     return table(head("board", *(f"{text(m)}:n" for m in models)), rows)
 
@@ -121,7 +121,7 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
 def _builds(entries: Sequence[Entry]) -> str:
     """One row per build; bars are shares of the largest in their column."""
     results = [e.result for e in entries if e.result is not None]
-    most = {
+    maxima = {
         unit: max((s[0] for s in map(speed, results) if s is not None and s[1] == unit), default=0) or 1
         for unit in ("instructions", "µs")
     }
@@ -145,7 +145,7 @@ def _builds(entries: Sequence[Entry]) -> str:
                 "</td></tr>"
             )
             continue
-        rows.append(row(name_cell(e.build), *_figures(e.result, most, ram, flash, energy, len(units) > 1)))
+        rows.append(row(name_cell(e.build), *_figures(e.result, maxima, ram, flash, energy, len(units) > 1)))
     return table(head(*columns), rows) + f'<p class="kind">RAM: {_keys(_RAM)} flash: {_keys(_FLASH)}</p>'
 
 
@@ -156,11 +156,13 @@ def _keys(parts: Sequence[tuple[str, str]]) -> str:
 
 
 def _figures(
-    r: Mapping[str, Any], most: Mapping[str, float], ram: int, flash: int, energy: bool, unit: bool
+    r: Mapping[str, Any], maxima: Mapping[str, float], ram: int, flash: int, energy: bool, unit: bool
 ) -> list[object]:
     samples = r["samples"]
     right = samples["bit_exact"] == samples["count"]
-    exact = Raw(f'<td class="n {"yes" if right else "no"}">{samples["bit_exact"]} of {samples["count"]}</td>')
+    exact = RawCell(
+        f'<td class="n {"yes" if right else "no"}">{samples["bit_exact"]} of {samples["count"]}</td>'
+    )
     accuracy = "-" if samples["accuracy"] is None else f"{samples['accuracy']:.1%}"
     found = speed(r)
     cycles = r["inference"]["cycles"]
@@ -168,8 +170,8 @@ def _figures(
     if found is None:
         cells.append(number_cell("-"))
     else:
-        shown = f"{found[0]:,}" + (f" {found[1]}" if unit else "")
-        cells.append(_with_bar(shown, [(found[0] / most[found[1]], "var(--a)")]))
+        cell_text = f"{found[0]:,}" + (f" {found[1]}" if unit else "")
+        cells.append(_with_bar(cell_text, [(found[0] / maxima[found[1]], "var(--a)")]))
     stack = "" if r["memory"]["stack_kind"] == "measured" else "~"
     cells += [
         number_cell("-" if cycles is None else f"~{cycles['p50']:,}"),
@@ -179,12 +181,14 @@ def _figures(
     if energy:
         each = (r.get("energy") or {}).get("energy_uj_per_inference") or {}
         about = "" if each.get("kind") == "measured" else "~"
-        shown = "-" if each.get("median") is None else f"{about}{each['median']:,.4g} ({each.get('kind')})"
-        cells.append(number_cell(shown))
+        cell_text = (
+            "-" if each.get("median") is None else f"{about}{each['median']:,.4g} ({each.get('kind')})"
+        )
+        cells.append(number_cell(cell_text))
     return cells
 
 
-def _with_bar(shown: str, parts: Sequence[tuple[float, str]]) -> Raw:
+def _with_bar(cell_text: str, parts: Sequence[tuple[float, str]]) -> RawCell:
     """A figure above a bar of parts, each a share of the bar's width with a colour."""
     spans, at = [], 0.0
     for share, colour in parts:
@@ -192,7 +196,7 @@ def _with_bar(shown: str, parts: Sequence[tuple[float, str]]) -> Raw:
         at += share
     bar = track(*spans).removeprefix("<td>").removesuffix("</td>")
     bar = bar.replace('class="track"', 'class="track" style="width:6rem"', 1)
-    return Raw(f'<td class="n">{text(shown)}<br>{bar}</td>')
+    return RawCell(f'<td class="n">{text(cell_text)}<br>{bar}</td>')
 
 
 def _layers(entries: Sequence[Entry]) -> list[str]:

@@ -10,17 +10,17 @@ from arenite.host.cli.output import show, table
 _STAGE_TITLES = {"total": "all stages", "age": "capture to answer"}
 
 
-def show_summary(made: Mapping[str, Any]) -> None:
+def show_summary(record: Mapping[str, Any]) -> None:
     """Of an ``arenite.camera/1`` record."""
-    frames, model = made["frames"], made["model"]
-    if "scenario" in made:
-        show(f"{model['name']} on {model['runtime']}, pictures of {made['source']}")
-        _show_scenario(made["scenario"])
-        _show_notes(made)
+    frames, model = record["frames"], record["model"]
+    if "scenario" in record:
+        show(f"{model['name']} on {model['runtime']}, pictures of {record['source']}")
+        _show_scenario(record["scenario"])
+        _show_notes(record)
         return
     show(
-        f"{model['name']} on {model['runtime']}, source {made['source']}: {frames['served']} frames served in "
-        f"{made['seconds']:.1f} s, {made['fps']:.1f} per second",
+        f"{model['name']} on {model['runtime']}, source {record['source']}: {frames['served']} frames served in "
+        f"{record['seconds']:.1f} s, {record['fps']:.1f} per second",
         f"{frames['captured']} captured, {frames['dropped']} dropped, {frames['late']} late, "
         f"{frames['errors']} damaged, {frames['reconnects']} reconnects",
     )
@@ -35,25 +35,25 @@ def show_summary(made: Mapping[str, Any]) -> None:
                     _STAGE_TITLES.get(name, name),
                     *(f"{stage.get(key, 0.0):.3f}" for key in ("p50", "p95", "p99", "max")),
                 )
-                for name, stage in made["stage_ms"].items()
+                for name, stage in record["stage_ms"].items()
             ],
         )
     )
     rows = [
-        ("cold start to the first answer", f"{made['cold_start_ms']:,.0f} ms"),
-        ("written per frame besides the runtime's own", f"{made['bytes_written_per_frame']:,} B"),
-        ("duty cycle", f"{100 * made['duty_cycle']:.1f} %"),
+        ("cold start to the first answer", f"{record['cold_start_ms']:,.0f} ms"),
+        ("written per frame besides the runtime's own", f"{record['bytes_written_per_frame']:,} B"),
+        ("duty cycle", f"{100 * record['duty_cycle']:.1f} %"),
     ]
-    power, energy = made["power_w"], made["energy_mj_per_frame"]
+    power, energy = record["power_w"], record["energy_mj_per_frame"]
     if power["value"] is not None:
         rows.append(("power", f"{power['value']:.2f} W ({power['kind']}: {power['source']})"))
     if energy["value"] is not None:
         rows.append(("energy per frame", f"{energy['value']:.1f} mJ ({energy['kind']})"))
-    heat = made["temperature_c"]
+    heat = record["temperature_c"]
     if heat["max"] is not None:
         rows.append(("temperature", f"{heat['start']:.1f} → {heat['end']:.1f} °C, at most {heat['max']:.1f}"))
     show(table("Run", ("", ""), rows))
-    if made["budget"]:
+    if record["budget"]:
         verdict = {True: "kept", False: "exceeded", None: "no verdict"}
         show(
             table(
@@ -67,53 +67,58 @@ def show_summary(made: Mapping[str, Any]) -> None:
                         each["kind"],
                         verdict[each["kept"]],
                     )
-                    for each in made["budget"]
+                    for each in record["budget"]
                 ],
             )
         )
-    if made["governor"]:
+    if record["governor"]:
         show(
             table(
-                f"Governor: the last {min(len(made['governor']), 12)} of {len(made['governor'])} actions",
+                f"Governor: the last {min(len(record['governor']), 12)} of {len(record['governor'])} actions",
                 ("s", "lever", "from", "to", "why"),
                 [
                     (f"{each['t_s']:.1f}", each["lever"], each["from"], each["to"], each["reason"])
-                    for each in made["governor"][-12:]
+                    for each in record["governor"][-12:]
                 ],
             )
         )
-    if "soak" in made:
-        _show_soak(made["soak"])
-    for source, answer in made["last_answer"].items():
-        where = f"Last answer of camera {source}" if len(made["last_answer"]) > 1 else "Last answer"
-        show(f"{where}: {told(answer)}")
-    _show_notes(made)
+    if "soak" in record:
+        _show_soak(record["soak"])
+    for source, answer in record["last_answer"].items():
+        where = f"Last answer of camera {source}" if len(record["last_answer"]) > 1 else "Last answer"
+        show(f"{where}: {answer_line(answer)}")
+    _show_notes(record)
 
 
-def _show_notes(made: Mapping[str, Any]) -> None:
-    for text in made["notes"]:
+def _show_notes(record: Mapping[str, Any]) -> None:
+    for text in record["notes"]:
         show(f"Note: {text}")
 
 
-def _show_scenario(made: Mapping[str, Any]) -> None:
-    value = "none" if made["value"] is None else f"{made['value']:,.3f}"
+def _show_scenario(record: Mapping[str, Any]) -> None:
+    value = "none" if record["value"] is None else f"{record['value']:,.3f}"
     rows = [
-        (made["metric"], f"{value} (measured)"),
-        ("queries", f"{made['queries']:,} of {made['samples']:,} samples in {made['duration_s']:.1f} s"),
-        *((f"query latency {name}, ms", f"{ms:.3f}") for name, ms in made["query_latency_ms"].items()),
+        (record["metric"], f"{value} (measured)"),
+        (
+            "queries",
+            f"{record['queries']:,} of {record['samples']:,} samples in {record['duration_s']:.1f} s",
+        ),
+        *((f"query latency {name}, ms", f"{ms:.3f}") for name, ms in record["query_latency_ms"].items()),
     ]
-    if "server" in made:
-        found = made["server"]
+    if "server" in record:
+        found = record["server"]
         rows.append(("latency limit, ms", f"{found['latency_limit_ms']:g}"))
         rows.append(("rates tried", str(len(found["trials"]))))
-    show(table(f"Scenario {made['scenario']}: {'valid' if made['valid'] else 'not valid'}", ("", ""), rows))
-    for reason in made["reasons"]:
+    show(
+        table(f"Scenario {record['scenario']}: {'valid' if record['valid'] else 'not valid'}", ("", ""), rows)
+    )
+    for reason in record["reasons"]:
         show(f"Not valid: {reason}")
 
 
-def _show_soak(made: Mapping[str, Any]) -> None:
-    name = "steady_state" if made["steady"] else "last_third"
-    first, last = made["minute_1"], made[name]
+def _show_soak(record: Mapping[str, Any]) -> None:
+    name = "steady_state" if record["steady"] else "last_third"
+    first, last = record["minute_1"], record[name]
     measured = all(part.get("power_kind", "measured") == "measured" for part in (first, last))
     kind = "" if measured else " (estimated)"
     figures = [
@@ -129,17 +134,17 @@ def _show_soak(made: Mapping[str, Any]) -> None:
     ]
     show(
         table(
-            f"Soak of {made['minutes']:g} minutes"
-            + (f", steady from {made['settled_s']:.0f} s on" if made["steady"] else ", never steady"),
+            f"Soak of {record['minutes']:g} minutes"
+            + (f", steady from {record['settled_s']:.0f} s on" if record["steady"] else ", never steady"),
             ("", "minute 1", name.replace("_", " ")),
             [(what, *("-" if v is None else f"{v:,.3f}" for v in values)) for what, values in figures],
         )
     )
-    if made["unsettled"]:
-        show(f"Not settled: {', '.join(made['unsettled'])}.")
+    if record["unsettled"]:
+        show(f"Not settled: {', '.join(record['unsettled'])}.")
 
 
-def told(answer: Mapping[str, Any]) -> str:
+def answer_line(answer: Mapping[str, Any]) -> str:
     """An answer in a line."""
     if answer.get("classes"):
         return ", ".join(f"{c['label'] or c['index']} {c['score']:.2f}" for c in answer["classes"][:3])

@@ -11,7 +11,7 @@ from arenite.converters.quantize.quantize import LayerFigures
 from arenite.converters.quantize.sensitivity import Sensitivity
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.html_parts import (
-    Raw,
+    RawCell,
     head,
     listed,
     name_cell,
@@ -60,28 +60,28 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
     ]
 
 
-def sensitivity_section(found: Sensitivity) -> list[str]:
+def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
     """What it costs to quantise each layer alone, the worst first."""
     rows = [
         row(
             s.layer,
             s.op,
             name_cell(short_name(s.name)),
-            Raw(f"<td>{s.kind}</td>"),
+            RawCell(f"<td>{s.kind}</td>"),
             number_cell(decibels(s.sqnr_db)),
             _bar(s.sqnr_db, "var(--bad)" if s.sqnr_db < _LOW_DB else "var(--a)"),
-            loss_text(found.base, s.drop),
+            loss_text(sensitivity.base, s.drop),
             f"{s.weight_bytes_before:,}",
             f"{s.weight_bytes:,}",
         )
-        for s in sorted(found.layers, key=lambda s: s.sqnr_db)
+        for s in sorted(sensitivity.layers, key=lambda s: s.sqnr_db)
     ]
-    unit = "lost:n" if found.base.metric == "mse" else "points lost:n"
+    unit = "lost:n" if sensitivity.base.metric == "mse" else "points lost:n"
     columns = ("layer:n", "operator", "output", "as", "SQNR dB:n", "", unit, "source B:n", "image B:n")
     return [
         "<h2>Each layer quantised alone</h2>",
         '<p class="kind">Error at the model\'s output (before a final softmax or sigmoid) while all other layers stay '
-        f"float32, and what the metric loses, on {found.base.samples:,} samples.</p>",
+        f"float32, and what the metric loses, on {sensitivity.base.samples:,} samples.</p>",
         table(head(*columns), rows),
     ]
 
@@ -90,7 +90,7 @@ def decibels(value: float) -> str:
     return "exact" if math.isinf(value) and value > 0 else f"{value:.1f}"
 
 
-def _bar(sqnr_db: float, colour: str) -> Raw:
+def _bar(sqnr_db: float, colour: str) -> RawCell:
     return track((0, min(max(sqnr_db / _FULL_DB, 0.0), 1.0), colour))
 
 
@@ -123,7 +123,7 @@ def size_section(layers: Sequence[LayerFigures]) -> list[str]:
         )
         for f in with_weights
     ]
-    rows.append(row("", Raw("<th>all</th>"), "", "", f"{before:,}", f"{after:,}", "", ""))
+    rows.append(row("", RawCell("<th>all</th>"), "", "", f"{before:,}", f"{after:,}", "", ""))
     columns = (
         "layer:n",
         "operator",
@@ -148,7 +148,7 @@ def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
         return []
     rows = []
     for c in tensors:
-        mark = Raw('<td class="no">outliers</td>') if c.warning is not None else ""
+        mark = RawCell('<td class="no">outliers</td>') if c.warning is not None else ""
         rows.append(
             row(
                 c.index,
@@ -177,7 +177,7 @@ def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
     ]
 
 
-def _range_bar(c: TensorCoverage) -> Raw:
+def _range_bar(c: TensorCoverage) -> RawCell:
     width = max(c.high - c.low, 1e-30)
     start, end = (min(max((v - c.low) / width, 0.0), 1.0) for v in (c.seen_low, c.seen_high))
     return track((start, end, "var(--bad)" if c.warning is not None else "var(--c)"))

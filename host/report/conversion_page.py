@@ -10,7 +10,7 @@ from arenite.converters.fit import FitVerdict
 from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.recipe_toml import to_toml
 from arenite.host.attachments import LABELS, MADE_FROM
-from arenite.host.conversion.calibrated import Calibrated
+from arenite.host.conversion.calibrated import QuantizationResult
 from arenite.host.convert import Conversion
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.conversion_layers import (
@@ -114,9 +114,9 @@ def _source(made: Conversion) -> list[str]:
     parts = ["<h2>How it was made</h2>", table("", rows)]
     carried = {k: v for k, v in extra.items() if k not in (LABELS, MADE_FROM)}
     if carried:
-        shown = text(json.dumps(carried, indent=1))
+        json_text = text(json.dumps(carried, indent=1))
         parts.append(
-            f"<details><summary>{text(', '.join(carried))} in the image</summary><pre>{shown}</pre></details>"
+            f"<details><summary>{text(', '.join(carried))} in the image</summary><pre>{json_text}</pre></details>"
         )
     return parts
 
@@ -148,7 +148,7 @@ def _folded(picture: str, operators: int) -> str:
     return f"<details><summary>{operators} operators</summary>{drawn}</details>"
 
 
-def _recipe(c: Calibrated | None, command: str) -> list[str]:
+def _recipe(c: QuantizationResult | None, command: str) -> list[str]:
     parts = []
     if c is not None:
         parts += [

@@ -102,14 +102,14 @@ def field_section(report: FieldReport) -> list[str]:
     scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
     scores.append(("image", report.quantised))
     rows = [row(what, score_text(s), f"{s.samples:,}") for what, s in scores if s is not None]
-    said = (
+    sentence = (
         listed(report.warnings)
         if report.warnings
         else "<p>No scale clips them noticeably more than the calibration data.</p>"
     )
     parts = [
         "<h2>Field data against the scales</h2>",
-        said,
+        sentence,
         table(head("", report.score.metric + ":n", "samples:n"), rows),
     ]
     if report.clipped:

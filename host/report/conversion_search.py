@@ -6,32 +6,32 @@ from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.converters.quantize.search.run import SearchResult, label
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.front_svg import front_svg
-from arenite.host.report.html_parts import Raw, head, name_cell, row, table, text
+from arenite.host.report.html_parts import RawCell, head, name_cell, row, table, text
 
 
-def search_section(found: SearchResult) -> list[str]:
+def search_section(search: SearchResult) -> list[str]:
     """What was tried and taken, the front drawn."""
-    tried = len(found.trials)
-    before = f", {found.resumed} of them in an earlier run" if found.resumed else ""
+    tried = len(search.trials)
+    before = f", {search.resumed} of them in an earlier run" if search.resumed else ""
     parts = [
         "<h2>Search</h2>",
-        f"<p>{tried} recipes were tried{before}, within {text(_budget(found))}. {text(_answer(found))}</p>",
-        f'<div class="scroll wide">{front_svg(found.to_json())}</div>',
+        f"<p>{tried} recipes were tried{before}, within {text(_budget(search))}. {text(_answer(search))}</p>",
+        f'<div class="scroll wide">{front_svg(search.to_json())}</div>',
         "<h2>Pareto front</h2>",
         '<p class="kind">No other recipe that was tried is better in all of '
-        f"{text(', '.join(found.over))}. Losses by fast kernels on the search's samples; bytes as fit predicts them; "
+        f"{text(', '.join(search.over))}. Losses by fast kernels on the search's samples; bytes as fit predicts them; "
         "~ estimated.</p>",
-        _table(found, list(found.front)),
+        _table(search, list(search.front)),
     ]
-    others = [k for k in range(tried) if k not in found.front]
+    others = [k for k in range(tried) if k not in search.front]
     if others:
-        more = _table(found, others)
+        more = _table(search, others)
         parts.append(f"<details><summary>{len(others)} other recipes</summary>{more}</details>")
     return parts
 
 
-def _budget(found: SearchResult) -> str:
-    b = found.budget
+def _budget(search: SearchResult) -> str:
+    b = search.budget
     limits = [
         f"{what} {value:,}{unit}"
         for what, value, unit in (
@@ -48,36 +48,36 @@ def _budget(found: SearchResult) -> str:
     return ", ".join(limits)
 
 
-def _answer(found: SearchResult) -> str:
-    if found.chosen is None:
-        missed = "; ".join(found.trials[found.nearest].misses(found.budget))
-        return f"None meets that. The nearest is trial {found.nearest}: {missed}."
-    c = found.chosen
-    unit = "" if found.base.metric == "mse" else " points"
+def _answer(search: SearchResult) -> str:
+    if search.chosen is None:
+        missed = "; ".join(search.trials[search.nearest].misses(search.budget))
+        return f"None meets that. The nearest is trial {search.nearest}: {missed}."
+    c = search.chosen
+    unit = "" if search.base.metric == "mse" else " points"
     return (
-        f"Trial {c.place} was taken: {c.score}, {loss_text(found.base, c.drop)}{unit} lost by the reference kernels, "
+        f"Trial {c.place} was taken: {c.score}, {loss_text(search.base, c.drop)}{unit} lost by the reference kernels, "
         f"to be built with {c.build.options}."
     )
 
 
-def _table(found: SearchResult, places: list[int]) -> str:
+def _table(search: SearchResult, places: list[int]) -> str:
     columns = ("trial:n", "recipe", "score:n", "lost:n", "RAM B:n", "flash B:n", "instructions:n", "budget")
-    return table(head(*columns), (_row(found, k, found.trials[k]) for k in places))
+    return table(head(*columns), (_row(search, k, search.trials[k]) for k in places))
 
 
-def _row(found: SearchResult, place: int, o: TrialOutcome) -> str:
-    name = name_cell(label(found.space, o))
+def _row(search: SearchResult, place: int, o: TrialOutcome) -> str:
+    name = name_cell(label(search.space, o))
     if not o.builds:
         return row(place, name, "-", "-", "-", "-", "-", o.error or "cannot be built")
-    b = o.build(found.budget)
-    misses = o.misses(found.budget)
+    b = o.build(search.budget)
+    misses = o.misses(search.budget)
     verdict = (
-        Raw('<td class="yes">met</td>')
+        RawCell('<td class="yes">met</td>')
         if not misses
-        else Raw(f'<td class="no name">{text("; ".join(misses))}</td>')
+        else RawCell(f'<td class="no name">{text("; ".join(misses))}</td>')
     )
-    if found.chosen is not None and place == found.chosen.place:
-        verdict = Raw('<td class="yes">met, taken</td>')
-    lost = loss_text(found.base, o.drop)
-    value = f"{o.score:.4g}" if found.base.metric == "mse" else f"{o.score:.2%}"
+    if search.chosen is not None and place == search.chosen.place:
+        verdict = RawCell('<td class="yes">met, taken</td>')
+    lost = loss_text(search.base, o.drop)
+    value = f"{o.score:.4g}" if search.base.metric == "mse" else f"{o.score:.2%}"
     return row(place, name, value, lost, f"{b.ram:,}", f"{b.flash:,}", f"~{b.instructions:,}", verdict)

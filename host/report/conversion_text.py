@@ -8,49 +8,51 @@ from typing import Any
 
 from arenite.converters.fit import FitVerdict
 from arenite.host.cli.output import table
-from arenite.host.conversion.calibrated import Calibrated
+from arenite.host.conversion.calibrated import QuantizationResult
 from arenite.host.conversion.scores import Scores
 from arenite.host.convert import Conversion
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
-from arenite.host.shrink import Shrinking
+from arenite.host.shrink import ShrinkReport
 
 #: Rows of a table of tensors or classes; the report page has all of them.
 _ROWS = 8
 
 
 def to_json(
-    made: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: Shrinking | None = None
+    conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
 ) -> dict[str, Any]:
     """The ``arenite.convert/1`` object."""
-    imported, p = made.imported, made.prepared
+    imported, p = conversion.imported, conversion.prepared
     return {
         "schema": "arenite.convert/1",
         "source": {
-            "path": made.request.source,
+            "path": conversion.request.source,
             "kind": imported.kind,
             "sha256": imported.sha256,
             "versions": dict(imported.made_by),
             "agreement": None if imported.agreement is None else imported.agreement.to_json(),
         },
-        "image": {"path": str(target), "bytes": len(made.image)},
+        "image": {"path": str(target), "bytes": len(conversion.image)},
         "arena": None
         if p is None
         else {"bytes": p.plan.arena_bytes, "lower_bound": p.plan.lower_bound, "status": p.plan.status},
-        "notes": list(made.notes),
+        "notes": list(conversion.notes),
         "passes": [] if p is None else [r.to_json() for r in p.passes],
-        "calibration": None if made.calibrated is None else _calibrated_json(made, made.calibrated),
-        "score": None if made.scores is None else _scores_json(made.scores),
+        "calibration": None
+        if conversion.calibrated is None
+        else _calibrated_json(conversion, conversion.calibrated),
+        "score": None if conversion.scores is None else _scores_json(conversion.scores),
         "fit": verdicts[0].to_json() if verdicts else None,
         "fits": [v.to_json() for v in verdicts],
         "shrink": None if help_ is None else help_.to_json(),
     }
 
 
-def _calibrated_json(made: Conversion, c: Calibrated) -> dict[str, Any]:
+def _calibrated_json(conversion: Conversion, c: QuantizationResult) -> dict[str, Any]:
     return {
         "recipe": c.recipe.to_json(),
         "samples": 0 if c.observations is None else c.observations.samples,
-        "sha256": None if made.calibration is None else made.calibration.sha256,
+        "sha256": None if conversion.calibration is None else conversion.calibration.sha256,
         "coverage": [t.to_json() for t in c.coverage],
         "layers": [e.to_json() for e in c.errors],
         "weights": {
@@ -74,23 +76,23 @@ def _scores_json(s: Scores) -> dict[str, Any]:
 
 
 def tables(
-    made: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: Shrinking | None = None
+    conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
 ) -> list[object]:
     """Sentences and tables, in the order of the conversion."""
     out: list[object] = []
-    if made.imported.agreement is not None:
-        out.append(f"import: {made.imported.agreement}")
-    if made.calibrated is not None:
-        out += _calibrated_tables(made.calibrated)
-    if made.scores is not None:
-        out += _score_tables(made.scores)
-    p = made.prepared
+    if conversion.imported.agreement is not None:
+        out.append(f"import: {conversion.imported.agreement}")
+    if conversion.calibrated is not None:
+        out += _calibrated_tables(conversion.calibrated)
+    if conversion.scores is not None:
+        out += _score_tables(conversion.scores)
+    p = conversion.prepared
     arena = (
         f", arena for portable kernels {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
         if p is not None
         else "; float activations: for hosts"
     )
-    out.append(f"{target}: {len(made.image):,} B{arena}")
+    out.append(f"{target}: {len(conversion.image):,} B{arena}")
     for v in verdicts:
         out.append(f"{v.board.name}: " + (_room(v) if v.fits else "; ".join(v.reasons)))
     return out if help_ is None else [*out, *help_.sentences()]
@@ -104,7 +106,7 @@ def _room(v: FitVerdict) -> str:
     )
 
 
-def _calibrated_tables(c: Calibrated) -> list[object]:
+def _calibrated_tables(c: QuantizationResult) -> list[object]:
     out: list[object] = []
     before = sum(layer.weight_bytes_before for layer in c.quantised.layers)
     after = sum(layer.weight_bytes for layer in c.quantised.layers)
@@ -138,7 +140,7 @@ def _calibrated_tables(c: Calibrated) -> list[object]:
     return out
 
 
-def _search_tables(c: Calibrated) -> list[object]:
+def _search_tables(c: QuantizationResult) -> list[object]:
     from arenite.converters.quantize.search.run import label
 
     assert c.search is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.result import EnergyResult
 from arenite.host.energy.meters.trace import Trace
 from arenite.host.report.html_parts import cards, document, listed, text
@@ -139,7 +139,7 @@ def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float,
     return parts
 
 
-def _joules(trace: Trace, window: Window) -> float:
+def _joules(trace: Trace, window: InferenceWindow) -> float:
     return trace.energy_j(window.start_s, window.end_s)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from arenite.host.duty.sweep import Point
+from arenite.host.duty.sweep import SweepPoint
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 720, 420, 80, 48, 24, 56
 _STYLE = (
@@ -24,7 +24,7 @@ _STYLE = (
 _TIMES = ((1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"), (365.25 * 86400, "a"))
 
 
-def duty_svg(points: Sequence[Point], period_s: float, title: str) -> str:
+def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
     """An SVG document with the line through ``points`` (at least two), and the device at ``period_s`` marked.
 
     Raises ``ValueError`` for fewer points.

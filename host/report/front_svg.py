@@ -36,20 +36,20 @@ _STYLE = (
 _PANELS = (("flash", "flash", "B"), ("ram", "RAM", "B"), ("instructions", "instructions", ""))
 
 
-def front_svg(found: Mapping[str, Any]) -> str:
+def front_svg(search: Mapping[str, Any]) -> str:
     """An SVG element that shows an ``arenite.search/1`` object, of which at least one trial has a build."""
-    trials = [t for t in found["trials"] if t["build"] is not None]
-    listed = [found["trials"][k] for k in found["front"]]
-    taken = None if found["chosen"] is None else found["chosen"]["trial"]
+    trials = [t for t in search["trials"] if t["build"] is not None]
+    listed = [search["trials"][k] for k in search["front"]]
+    taken = None if search["chosen"] is None else search["chosen"]["trial"]
     listed += [t for t in trials if t["trial"] in (taken, 0) and t not in listed]
     numbers = {t["trial"]: k + 1 for k, t in enumerate(listed)}
     height = _TOP + _HEIGHT + 64 + (len(listed) + 1) * _ROW
-    axis = _Axis(found, trials, listed)
+    axis = _Axis(search, trials, listed)
     parts = [f'<rect class="ar-paper" width="{_WIDTH}" height="{height}"/>']
     for place, (key, title, unit) in enumerate(_PANELS):
-        parts += _panel(found, trials, numbers, axis, key, title, unit, _LEFT + place * (_PANEL + _GAP))
-    parts += _legend(found, listed, axis)
-    about = f"{len(trials)} recipes by {found['float']['metric']}, flash, RAM and instructions"
+        parts += _panel(search, trials, numbers, axis, key, title, unit, _LEFT + place * (_PANEL + _GAP))
+    parts += _legend(search, listed, axis)
+    about = f"{len(trials)} recipes by {search['float']['metric']}, flash, RAM and instructions"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-front" role="img" aria-label="{about}" '
         f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n<style>{_STYLE}</style>\n'
@@ -61,10 +61,10 @@ def front_svg(found: Mapping[str, Any]) -> str:
 class _Axis:
     """The vertical axis: the score, from the worst of the recipes listed. Others below it sit on its lower end."""
 
-    def __init__(self, found: Mapping[str, Any], trials: Sequence[Any], listed: Sequence[Any]) -> None:
-        self.metric = found["float"]["metric"]
+    def __init__(self, search: Mapping[str, Any], trials: Sequence[Any], listed: Sequence[Any]) -> None:
+        self.metric = search["float"]["metric"]
         self.share = self.metric != "mse"
-        self.float = found["float"]["value"]
+        self.float = search["float"]["value"]
         values = [t["score"] for t in listed] + [self.float]
         room = max((max(values) - min(values)) * 0.12, 0.002 if self.share else abs(self.float) * 0.01, 1e-9)
         self.low, self.high = min(values) - room, max(values) + room
@@ -83,7 +83,7 @@ class _Axis:
 
 
 def _panel(
-    found: Mapping[str, Any],
+    search: Mapping[str, Any],
     trials: Sequence[Mapping[str, Any]],
     numbers: Mapping[int, int],
     axis: _Axis,
@@ -92,7 +92,7 @@ def _panel(
     unit: str,
     left: float,
 ) -> list[str]:
-    limit = found["budget"][key]
+    limit = search["budget"][key]
     values = [_figure(t, key) for t in trials]
     most = max(values) * 1.06
     if limit is not None and limit < 1.5 * most:
@@ -114,12 +114,12 @@ def _panel(
     parts.append(f'<path class="ar-float" d="M{left} {axis.y(axis.float):.1f}H{left + _PANEL}"/>')
     if limit is not None and limit <= most:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
-    floor = _least_score(found)
+    floor = _least_score(search)
     if floor is not None and axis.low <= floor <= axis.high:
         parts.append(f'<path class="ar-limit" d="M{left} {axis.y(floor):.1f}H{left + _PANEL}"/>')
     # Those listed last, on top of the others.
     for t in sorted(trials, key=lambda t: t["trial"] in numbers):
-        parts.append(_mark(found, t, numbers.get(t["trial"]), x(_figure(t, key)), axis.y(t["score"]), axis))
+        parts.append(_mark(search, t, numbers.get(t["trial"]), x(_figure(t, key)), axis.y(t["score"]), axis))
     return parts
 
 
@@ -128,9 +128,9 @@ def _figure(trial: Mapping[str, Any], key: str) -> int:
     return value["value"] if key == "instructions" else value
 
 
-def _least_score(found: Mapping[str, Any]) -> float | None:
+def _least_score(search: Mapping[str, Any]) -> float | None:
     """What the budget asks of the score; for mse what it allows."""
-    budget, base = found["budget"], found["float"]
+    budget, base = search["budget"], search["float"]
     if budget["accuracy"] is not None:
         return budget["accuracy"]
     if budget["drop"] is None:
@@ -139,19 +139,19 @@ def _least_score(found: Mapping[str, Any]) -> float | None:
 
 
 def _mark(
-    found: Mapping[str, Any], trial: Mapping[str, Any], number: int | None, x: float, y: float, axis: _Axis
+    search: Mapping[str, Any], trial: Mapping[str, Any], number: int | None, x: float, y: float, axis: _Axis
 ) -> str:
     """A circle with the recipe's number for those listed, a small open one for others; a ring around the one chosen."""
     shade = "ar-int8" if trial["trial"] == 0 else "ar-meets" if trial["meets"] else "ar-misses"
-    said = f"<title>{escape(_sentence(trial, axis))}</title>"
+    tooltip = f"<title>{escape(_sentence(trial, axis))}</title>"
     at = f'cx="{x:.1f}" cy="{y:.1f}"'
     if number is None:
-        return f'<circle class="{shade} ar-open" {at} r="4">{said}</circle>'
+        return f'<circle class="{shade} ar-open" {at} r="4">{tooltip}</circle>'
     ring = ""
-    if found["chosen"] is not None and found["chosen"]["trial"] == trial["trial"]:
+    if search["chosen"] is not None and search["chosen"]["trial"] == trial["trial"]:
         ring = f'<circle class="ar-ring" {at} r="12"/>'
     return (
-        f'{ring}<circle class="{shade}" {at} r="9">{said}</circle>'
+        f'{ring}<circle class="{shade}" {at} r="9">{tooltip}</circle>'
         f'<text class="ar-number" x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{number}</text>'
     )
 
@@ -164,21 +164,21 @@ def _sentence(trial: Mapping[str, Any], axis: _Axis) -> str:
     )
 
 
-def _legend(found: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], axis: _Axis) -> list[str]:
+def _legend(search: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], axis: _Axis) -> list[str]:
     parts = []
     for k, trial in enumerate(listed):
         y = _TOP + _HEIGHT + 50 + k * _ROW
-        parts.append(_mark(found, trial, k + 1, _LEFT, y - 4, axis))
+        parts.append(_mark(search, trial, k + 1, _LEFT, y - 4, axis))
         text = _sentence(trial, axis)
-        if found["chosen"] is not None and found["chosen"]["trial"] == trial["trial"]:
+        if search["chosen"] is not None and search["chosen"]["trial"] == trial["trial"]:
             text += ": chosen"
         elif trial["misses"]:
             # The figures in brackets stand in the row already.
             text += ": " + "; ".join(m.split(" (")[0] for m in trial["misses"])
         parts.append(f'<text x="{_LEFT + 18}" y="{y}">{escape(text)}</text>')
     y = _TOP + _HEIGHT + 50 + len(listed) * _ROW
-    said = (
+    tooltip = (
         "Dotted: the float model. Dashed: the budget. Blue: plain int8; green meets the budget, red does not."
     )
-    parts.append(f'<text class="ar-soft" x="{_LEFT - 9}" y="{y}">{said}</text>')
+    parts.append(f'<text class="ar-soft" x="{_LEFT - 9}" y="{y}">{tooltip}</text>')
     return parts

@@ -65,9 +65,9 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 def _details(graph: Subgraph, op: Op) -> tuple[str, str]:
-    made = ", ".join(tensor_text(graph.tensors[t]) for t in op.outputs if t >= 0)
+    outputs_text = ", ".join(tensor_text(graph.tensors[t]) for t in op.outputs if t >= 0)
     constants = [graph.tensors[t] for t in op.inputs if t >= 0 and graph.tensors[t].is_constant]
-    return made, "constants " + ", ".join(map(tensor_text, constants)) if constants else ""
+    return outputs_text, "constants " + ", ".join(map(tensor_text, constants)) if constants else ""
 
 
 def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
@@ -111,5 +111,5 @@ def _box(node: _Node, place: int, left: float) -> str:
     )
 
 
-def _cut(words: str, most: int = 52) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
+def _cut(words: str, max_length: int = 52) -> str:
+    return words if len(words) <= max_length else words[: max_length - 1] + "…"

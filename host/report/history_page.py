@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.host.bench.store.changes import TITLES, Rules
-from arenite.host.bench.store.history import Series
-from arenite.host.bench.store.rows import Run, mode_words
+from arenite.host.bench.store.changes import TITLES, RegressionRules
+from arenite.host.bench.store.history import RunSeries
+from arenite.host.bench.store.rows import StoredRun, describe_mode
 from arenite.host.report.boards_page import Entry, comparison
-from arenite.host.report.html_parts import Raw, document, head, name_cell, number_cell, row, table, text
-from arenite.host.report.trend_svg import Dot, trend_svg
+from arenite.host.report.html_parts import RawCell, document, head, name_cell, number_cell, row, table, text
+from arenite.host.report.trend_svg import TrendPoint, trend_svg
 
 #: Figures that are drawn, where a series has them.
 DRAWN = ("instructions", "latency_us", "energy_uj", "ram_total", "flash_total", "accuracy")
 
 
-def history_page(store: str, series: Sequence[Series], latest: Sequence[Run], rules: Rules) -> str:
+def history_page(
+    store: str, series: Sequence[RunSeries], latest: Sequence[StoredRun], rules: RegressionRules
+) -> str:
     """The page of the series of ``arenite bench history``; ``latest``: the last run of each, with its result."""
     found = [(s, c) for s in series for c in s.points[-1].regressions]
     parts = ["<h1>Bench history</h1>", f'<p class="sub">{text(store)}</p>', "<h2>Regressions</h2>"]
     if found:
         rows = [
             row(
-                name_cell(f"{s.model} on {s.board}, {mode_words(s.mode)}"),
+                name_cell(f"{s.model} on {s.board}, {describe_mode(s.mode)}"),
                 TITLES[c.figure],
                 number_cell(f"{c.old:,.10g}"),
                 number_cell(f"{c.new:,.10g}"),
-                Raw(f'<td class="no">{text(c.rule)}</td>'),
+                RawCell(f'<td class="no">{text(c.rule)}</td>'),
                 f"run {c.against}",
             )
             for s, c in found
@@ -41,16 +43,16 @@ def history_page(store: str, series: Sequence[Series], latest: Sequence[Run], ru
     )
     for s in series:
         parts += _series(s)
-    entries = [Entry(run.model, run.board, mode_words(run.mode), run.result) for run in latest]
+    entries = [Entry(run.model, run.board, describe_mode(run.mode), run.result) for run in latest]
     parts += ["<h2>The latest runs, board by board</h2>", *comparison(entries)]
     return document("Bench history", parts)
 
 
-def _series(s: Series) -> list[str]:
+def _series(s: RunSeries) -> list[str]:
     drawings = []
     for figure in DRAWN:
         dots = [
-            Dot(
+            TrendPoint(
                 str(p.run.id),
                 value,
                 _said(p.run.time, p.run.figures),
@@ -70,14 +72,14 @@ def _series(s: Series) -> list[str]:
         rows.append(
             row(
                 p.run.id,
-                Raw(f'<td class="keep">{p.run.time.replace("T", " ")[:16]}</td>'),
+                RawCell(f'<td class="keep">{p.run.time.replace("T", " ")[:16]}</td>'),
                 f"{(f['revision'] or '')[:10]}{'+' if f['dirty'] else ''}" or "-",
                 name_cell(f["compiler"] or "-"),
                 number_cell(f"{f['bit_exact']} of {f['samples']}"),
                 number_cell(speed),
                 number_cell(f"{f['ram_total']:,}"),
                 number_cell(f"{f['flash_total']:,}"),
-                Raw(f'<td class="no">{text(why)}</td>'),
+                RawCell(f'<td class="no">{text(why)}</td>'),
             )
         )
     columns = head(
@@ -94,7 +96,7 @@ def _series(s: Series) -> list[str]:
         )
     )
     return [
-        f"<h2>{text(s.model)} on {text(s.board)}, {text(mode_words(s.mode))}</h2>",
+        f"<h2>{text(s.model)} on {text(s.board)}, {text(describe_mode(s.mode))}</h2>",
         f"<div>{''.join(drawings)}</div>",
         table(columns, rows),
     ]

@@ -65,44 +65,44 @@ def table(first: str, rows: Iterable[str]) -> str:
 
 
 def row(*cells: object) -> str:
-    """Numbers, and texts that begin with a sign, a digit or "~", stand right; ``Raw`` cells are HTML already."""
-    return "<tr>" + "".join(c if isinstance(c, Raw) else _cell(c) for c in cells) + "</tr>"
+    """Numbers, and texts that begin with a sign, a digit or "~", stand right; ``RawCell`` cells are HTML already."""
+    return "<tr>" + "".join(c if isinstance(c, RawCell) else _cell(c) for c in cells) + "</tr>"
 
 
-class Raw(str):
+class RawCell(str):
     """A whole cell as HTML."""
 
 
-def name_cell(value: object) -> Raw:
+def name_cell(value: object) -> RawCell:
     """A name that may be long, and may break after a slash or underscore."""
     breakable = re.sub("([/_])", r"\1<wbr>", text(value))
-    return Raw(f'<td class="name">{breakable}</td>')
+    return RawCell(f'<td class="name">{breakable}</td>')
 
 
-def number_cell(value: object) -> Raw:
+def number_cell(value: object) -> RawCell:
     """A figure, or the word that stands for one."""
-    return Raw(f'<td class="n">{text(value)}</td>')
+    return RawCell(f'<td class="n">{text(value)}</td>')
 
 
-def span_cell(low: float, high: float) -> Raw:
+def span_cell(low: float, high: float) -> RawCell:
     """A range of real values."""
-    return Raw(f'<td class="keep">{low:.4g} to {high:.4g}</td>')
+    return RawCell(f'<td class="keep">{low:.4g} to {high:.4g}</td>')
 
 
-def track(*spans: tuple[float, float, str]) -> Raw:
+def track(*spans: tuple[float, float, str]) -> RawCell:
     """A cell with a bar: spans from start to end, as shares of its width, with a colour."""
     drawn = "".join(
         f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{colour}"></span>'
         for a, b, colour in spans
         if b > a
     )
-    return Raw(f'<td><span class="track">{drawn}</span></td>')
+    return RawCell(f'<td><span class="track">{drawn}</span></td>')
 
 
 def cards(cells: Sequence[tuple[str, str]]) -> str:
     """Figures, each (value, what it is)."""
-    made = "".join(f'<div class="card"><b>{text(v)}</b>{text(k)}</div>' for v, k in cells)
-    return f'<div class="cards">{made}</div>'
+    cards_html = "".join(f'<div class="card"><b>{text(v)}</b>{text(k)}</div>' for v, k in cells)
+    return f'<div class="cards">{cards_html}</div>'
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -64,8 +64,8 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
         for o in described["operators"]
     )
     texts = [*described["notes"], *segment_sentences(described["segments"])]
-    made = made_from_sentence(described)
-    texts += [made] if made else []
+    provenance = made_from_sentence(described)
+    texts += [provenance] if provenance else []
     notes = "".join(f"<li>{escape(n)}</li>" for n in texts)
     macs = f"{described['macs']:,}"
     if described["macs_after_passes"] != described["macs"]:

@@ -58,13 +58,13 @@ def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -
 
 def _panel(builds: Sequence[Mapping[str, Any]], what: str, title: str, limit: int, left: float) -> list[str]:
     """Instructions over ``what``, each axis from zero."""
-    most = max(b[what] for b in builds) * 1.08 or 1
-    if limit < most * 1.5:
-        most = max(most, limit * 1.08)
+    maximum = max(b[what] for b in builds) * 1.08 or 1
+    if limit < maximum * 1.5:
+        maximum = max(maximum, limit * 1.08)
     slowest = max(b["instructions"] for b in builds) * 1.08 or 1
 
     def x(value: float) -> float:
-        return left + _PANEL * value / most
+        return left + _PANEL * value / maximum
 
     def y(value: float) -> float:
         return _TOP + _HEIGHT * (1 - value / slowest)
@@ -75,11 +75,11 @@ def _panel(builds: Sequence[Mapping[str, Any]], what: str, title: str, limit: in
         parts.append(
             f'<text class="ar-soft" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
         )
-    for value in ticks(most):
+    for value in ticks(maximum):
         parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
         where = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
         parts.append(f'<text class="ar-soft" {where} text-anchor="middle">{short(value)}B</text>')
-    if limit <= most:
+    if limit <= maximum:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
     # Those worth having last, on top of the others.
     for k in sorted(range(len(builds)), key=lambda k: builds[k]["dominated_by"] is None):
@@ -91,14 +91,12 @@ def _mark(build: Mapping[str, Any], number: int, x: float, y: float) -> str:
     """A circle with the build's number, a square where the input arrives in rows; open when it is dominated."""
     shade = f"ar-{build['optimise']}" + (" ar-open" if build["dominated_by"] is not None else "")
     sizes = f"RAM {build['ram']:,} B, flash {build['flash']:,} B, {build['instructions']:,} instructions"
-    said = f"{build['label']}: {sizes}"
+    tooltip = f"{build['label']}: {sizes}"
     if build["stream_input"]:
         shape = f'<rect class="{shade}" x="{x - 8:.1f}" y="{y - 8:.1f}" width="16" height="16" rx="2"'
-        closed = f"{shape}><title>{escape(said)}</title></rect>"
+        closed = f"{shape}><title>{escape(tooltip)}</title></rect>"
     else:
-        closed = (
-            f'<circle class="{shade}" cx="{x:.1f}" cy="{y:.1f}" r="9"><title>{escape(said)}</title></circle>'
-        )
+        closed = f'<circle class="{shade}" cx="{x:.1f}" cy="{y:.1f}" r="9"><title>{escape(tooltip)}</title></circle>'
     return (
         f'{closed}<text class="ar-number" x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{number}</text>'
     )
@@ -120,14 +118,14 @@ def _legend(builds: Sequence[Mapping[str, Any]]) -> list[str]:
     return parts
 
 
-def ticks(most: float) -> list[float]:
-    """Four to nine round values from 0 to ``most``, which is positive."""
-    step = 10 ** math.floor(math.log10(most))
+def ticks(maximum: float) -> list[float]:
+    """Four to nine round values from 0 to ``maximum``, which is positive."""
+    step = 10 ** math.floor(math.log10(maximum))
     for part in (1, 0.5, 0.2):
-        if most / (step * part) >= 4:
+        if maximum / (step * part) >= 4:
             step *= part
             break
-    return [k * step for k in range(int(most / step) + 1)]
+    return [k * step for k in range(int(maximum / step) + 1)]
 
 
 def short(value: float) -> str:

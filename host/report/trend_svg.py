@@ -21,16 +21,16 @@ _STYLE = (
 
 
 @dataclass(frozen=True)
-class Dot:
-    """One run.  ``label`` stands below it, ``said`` is shown when it is pointed at; ``bad``: a regression."""
+class TrendPoint:
+    """One run.  ``label`` stands below it, ``tooltip`` is shown when it is pointed at; ``bad``: a regression."""
 
     label: str
     value: float
-    said: str
+    tooltip: str
     bad: bool = False
 
 
-def trend_svg(title: str, dots: Sequence[Dot]) -> str:
+def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
     """An SVG element; runs stand at equal distances, the axis begins at zero unless all values are near each other."""
     values = [d.value for d in dots]
     low, high = min(values), max(values)
@@ -58,8 +58,8 @@ def trend_svg(title: str, dots: Sequence[Dot]) -> str:
     every = -(-len(dots) // 6)
     for k, dot in enumerate(dots):
         shade, size = (' class="ar-bad"', 5) if dot.bad else ("", 3)
-        said = f"<title>{text(dot.said)}</title>"
-        parts.append(f'<circle{shade} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{said}</circle>')
+        tooltip = f"<title>{text(dot.tooltip)}</title>"
+        parts.append(f'<circle{shade} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{tooltip}</circle>')
         if k % every == 0:
             parts.append(
                 f'<text class="ar-soft" x="{x(k):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{text(dot.label)}</text>'

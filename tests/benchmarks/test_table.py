@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.bench.compare import Record
+from arenite.host.bench.compare import BaselineRecord
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks import table
 from benchmarks.pages import full, short
@@ -37,7 +37,7 @@ def run(variant: str, found: dict[str, Any] | None, note: str = "") -> Benchmark
     return BenchmarkRun(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), found, note)
 
 
-RECORDS = (Record("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instructions": 1000}),)
+RECORDS = (BaselineRecord("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instructions": 1000}),)
 
 
 def test_verdicts_of_all_three_kinds() -> None:

@@ -24,7 +24,7 @@ from arenite.firmware.generator.generate import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sources import ENGINE
-from arenite.host.bench.native import unit
+from arenite.host.bench.native import combined_source
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -114,7 +114,7 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
     )
     # The firmware counts ticks for every layer of a graph, as segments report theirs.
     header = _HEADER.format(layers=max(len(g.calls) for g in batch))
-    return {"model.h": header, "model.c": selector, "graphs.c": unit(batch)}
+    return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
 
 
 def compare_emulated(

@@ -15,7 +15,7 @@ from arenite.converters.quantize.search.run import RecipeSearchOptions as Search
 from arenite.errors import UnsupportedModelError, UsageError
 from arenite.host.attachments import Attachments
 from arenite.host.bench.reference import Reference
-from arenite.host.conversion.request import Request
+from arenite.host.conversion.request import ConversionRequest
 from arenite.host.convert import convert, fits
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import trained
@@ -25,16 +25,18 @@ SMALL = load_board("qemu_microbit")
 
 
 @pytest.fixture(scope="module")
-def request_(tmp_path_factory: pytest.TempPathFactory) -> Request:
+def request_(tmp_path_factory: pytest.TempPathFactory) -> ConversionRequest:
     """A trained float classifier with 400 labelled samples, 150 to calibrate with."""
     folder = tmp_path_factory.mktemp("convert")
     (folder / "trained.tflite").write_bytes(trained.classifier())
     x, y = trained.samples(400, 5)
     np.savez(folder / "data.npz", x=x, y=y, slice_room=np.array(["attic", "cellar"])[y % 2])
-    return Request(str(folder / "trained.tflite"), calibration=folder / "data.npz", calibration_samples=150)
+    return ConversionRequest(
+        str(folder / "trained.tflite"), calibration=folder / "data.npz", calibration_samples=150
+    )
 
 
-def test_int8_loses_less_than_a_point_on_samples_it_did_not_see(request_: Request) -> None:
+def test_int8_loses_less_than_a_point_on_samples_it_did_not_see(request_: ConversionRequest) -> None:
     made = convert(request_)
     assert made.scores is not None and made.calibrated is not None and made.prepared is not None
     assert made.scores.source.samples == 250 and made.scores.source.value > 0.9
@@ -46,7 +48,7 @@ def test_int8_loses_less_than_a_point_on_samples_it_did_not_see(request_: Reques
     assert len(made.calibrated.errors) == len(layers) and min(e.sqnr_db for e in made.calibrated.errors) > 20
 
 
-def test_the_score_is_that_of_the_image_itself(request_: Request) -> None:
+def test_the_score_is_that_of_the_image_itself(request_: ConversionRequest) -> None:
     """Counted again with the image's bytes, sample by sample."""
     made = convert(request_)
     assert made.calibration is not None and made.scores is not None and request_.calibration is not None
@@ -65,13 +67,13 @@ def test_the_score_is_that_of_the_image_itself(request_: Request) -> None:
     assert abs(hits / len(rest) - made.scores.image.value) <= 1 / len(rest)
 
 
-def test_the_same_request_gives_the_same_bytes_and_another_does_not(request_: Request) -> None:
+def test_the_same_request_gives_the_same_bytes_and_another_does_not(request_: ConversionRequest) -> None:
     first, second = convert(request_), convert(request_)
     assert first.image == second.image
     assert convert(replace(request_, calibration_samples=149)).image != first.image
 
 
-def test_a_test_file_scores_and_all_samples_calibrate(request_: Request, tmp_path: Path) -> None:
+def test_a_test_file_scores_and_all_samples_calibrate(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained.samples(90, 11)
     np.savez(tmp_path / "test.npz", x=x, y=y)
     made = convert(replace(request_, calibration_samples=None, test=tmp_path / "test.npz"))
@@ -82,7 +84,7 @@ def test_a_test_file_scores_and_all_samples_calibrate(request_: Request, tmp_pat
 
 
 def test_unlabelled_samples_tell_how_often_source_and_image_decide_alike(
-    request_: Request, tmp_path: Path
+    request_: ConversionRequest, tmp_path: Path
 ) -> None:
     np.savez(tmp_path / "x.npz", x=trained.samples(120, 11)[0])
     made = convert(replace(request_, calibration=tmp_path / "x.npz", calibration_samples=50))
@@ -90,14 +92,14 @@ def test_unlabelled_samples_tell_how_often_source_and_image_decide_alike(
     assert made.scores.source.value == 1 and made.scores.image.value > 0.9
 
 
-def test_float_activations_make_an_image_for_hosts_without_a_plan(request_: Request) -> None:
+def test_float_activations_make_an_image_for_hosts_without_a_plan(request_: ConversionRequest) -> None:
     made = convert(replace(request_, calibration=None, calibration_samples=None, recipe="float16"))
     assert made.prepared is None and parse_image(made.image).plan is None and fits(made) == []
     with pytest.raises(UsageError, match="float activations"):
         convert(replace(request_, recipe="float16", boards=(SMALL,)))
 
 
-def test_field_data_that_clip_are_told_and_scored(request_: Request, tmp_path: Path) -> None:
+def test_field_data_that_clip_are_told_and_scored(request_: ConversionRequest, tmp_path: Path) -> None:
     """Twice as loud as the calibration data: the input clips, and the report says so with a figure."""
     x, y = trained.samples(200, 12, gain=np.full(200, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
@@ -110,7 +112,7 @@ def test_field_data_that_clip_are_told_and_scored(request_: Request, tmp_path: P
     assert calm is not None and calm.field is not None and calm.field.passed
 
 
-def test_test_samples_on_another_scale_are_refused(request_: Request, tmp_path: Path) -> None:
+def test_test_samples_on_another_scale_are_refused(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained.samples(60, 11)
     np.savez(tmp_path / "pixels.npz", x=255 * x, y=y)
     with pytest.raises(UsageError, match="divided by 255"):
@@ -126,15 +128,15 @@ def test_a_quantised_source_is_scored_and_recorded_as_it_is(tmp_path: Path) -> N
     np.savez(
         tmp_path / "d.npz", x=rng.normal(size=(30, 12, 12, 3)).astype(np.float32), y=rng.integers(0, 5, 30)
     )
-    made = convert(Request(str(source), test=tmp_path / "d.npz"))
+    made = convert(ConversionRequest(str(source), test=tmp_path / "d.npz"))
     assert made.calibrated is None and made.scores is not None and made.scores.lost == 0
     record = parse_image(made.image).extra["made_from"]
     assert record["kind"] == "tflite-quantised" and record["recipe"] is None
     with pytest.raises(UsageError, match="quantised already"):
-        convert(Request(str(source), recipe="int8"))
+        convert(ConversionRequest(str(source), recipe="int8"))
 
 
-def test_labels_are_recorded_where_there_is_one_for_each_output(request_: Request) -> None:
+def test_labels_are_recorded_where_there_is_one_for_each_output(request_: ConversionRequest) -> None:
     names = tuple("abcdefgh")
     made = convert(replace(request_, attachments=Attachments(labels=names)))
     assert parse_image(made.image).extra["labels"] == list(names)
@@ -142,7 +144,7 @@ def test_labels_are_recorded_where_there_is_one_for_each_output(request_: Reques
         convert(replace(request_, attachments=Attachments(labels=("a", "b"))))
 
 
-def test_folders_are_the_classes_that_the_labels_name(request_: Request, tmp_path: Path) -> None:
+def test_folders_are_the_classes_that_the_labels_name(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained.samples(40, 6)
     names = tuple("hgfedcba")  # not in the order of the alphabet
     for k, sample in enumerate(x):
@@ -159,14 +161,14 @@ def test_folders_are_the_classes_that_the_labels_name(request_: Request, tmp_pat
     # An image records its labels, which then name the folders.
     image = tmp_path / "image.tflite"
     image.write_bytes(convert(named).image)
-    again = convert(Request(str(image), test=tmp_path / "test")).scores
+    again = convert(ConversionRequest(str(image), test=tmp_path / "test")).scores
     assert again is not None and again.source.value == by_folder.image.value
     with pytest.raises(UsageError, match="class 'a', which is none of the model's labels"):
         convert(replace(named, test=tmp_path / "test", attachments=Attachments(labels=tuple("hgfedcbA"))))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
-def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: Request) -> None:
+def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: ConversionRequest) -> None:
     asked = replace(request_, boards=(SMALL,), search=SearchOptions(trials=3))
     made = convert(replace(asked, budget=parse_budget("drop=2%")))
     assert made.calibrated is not None and made.scores is not None
@@ -180,7 +182,7 @@ def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: Request) ->
     assert "B of flash too much" in tight.search.trials[tight.search.nearest].misses(tight.search.budget)[0]
 
 
-def test_what_would_be_left_out_is_refused(request_: Request, tmp_path: Path) -> None:
+def test_what_would_be_left_out_is_refused(request_: ConversionRequest, tmp_path: Path) -> None:
     floats = replace(request_, recipe="float16")
     for asked in (replace(floats, sensitivity=True), replace(floats, field_data=request_.calibration)):
         with pytest.raises(UsageError, match="'float16' has float activations"):
@@ -189,17 +191,17 @@ def test_what_would_be_left_out_is_refused(request_: Request, tmp_path: Path) ->
         convert(replace(request_, calibration_samples=9))
     source = save(classifier(), tmp_path / "quantised.tflite")
     with pytest.raises(UsageError, match="no layer of it can be quantised alone"):
-        convert(Request(str(source), sensitivity=True))
+        convert(ConversionRequest(str(source), sensitivity=True))
 
 
-def test_a_layer_that_the_recipe_leaves_float_is_told(request_: Request, tmp_path: Path) -> None:
+def test_a_layer_that_the_recipe_leaves_float_is_told(request_: ConversionRequest, tmp_path: Path) -> None:
     recipe = tmp_path / "mixed.toml"
     recipe.write_text('[[layers]]\nmatch = "FULLY_CONNECTED"\nactivations = "float"\n')
     with pytest.raises(UnsupportedModelError, match="'mixed' leaves layers in float32"):
         convert(replace(request_, recipe=str(recipe)))
 
 
-def test_settings_for_no_layer_are_told(request_: Request, tmp_path: Path) -> None:
+def test_settings_for_no_layer_are_told(request_: ConversionRequest, tmp_path: Path) -> None:
     recipe = tmp_path / "typed.toml"
     entries = [f'[[layers]]\nmatch = "{match}"\nweights = "int4"\n' for match in ("CONV2D", "#0")]
     recipe.write_text("\n".join(entries))
@@ -209,7 +211,7 @@ def test_settings_for_no_layer_are_told(request_: Request, tmp_path: Path) -> No
     ]
 
 
-def test_a_budget_needs_a_board_and_samples(request_: Request) -> None:
+def test_a_budget_needs_a_board_and_samples(request_: ConversionRequest) -> None:
     budget = parse_budget("flash=64k")
     with pytest.raises(UsageError, match="kept on a board"):
         convert(replace(request_, budget=budget))

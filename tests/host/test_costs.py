@@ -13,7 +13,7 @@ from arenite.converters.quantize.observe import observe
 from arenite.converters.quantize.recipe import load_recipe
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import RecipeSearchOptions, search
-from arenite.host.bench.run import Options as BenchOptions
+from arenite.host.bench.run import BenchConfig as BenchOptions
 from arenite.host.bench.run import bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.costs import BoardCosts

@@ -11,7 +11,7 @@ import arenite.host.fit as fit_module
 from arenite.converters.fit import FirmwareRequirements
 from arenite.errors import UsageError
 from arenite.firmware.generator.generate import Generated
-from arenite.host.fit import AUTOMATIC, Choice, choose, needs, verdicts
+from arenite.host.fit import AUTOMATIC_GOALS, BuildChoice, choose, needs, verdicts
 from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import Board, load_board
 from tests.host.bench.graphs import classifier, counter, save
@@ -45,7 +45,7 @@ def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit_module, "needs", sized)
 
 
-def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -> Choice:
+def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -> BuildChoice:
     choice = choose(small, of_size(flash, ram), optimise)
     assert choice.optimise == choice.prepared.target.optimise == choice.verdict.to_json()["optimise"]
     assert choice.generated is choice.prepared.generated
@@ -118,10 +118,10 @@ def test_what_cannot_be_streamed_is_not_advised(small: Prepared, tmp_path: Path)
 
 def test_real_sizes_are_kept_to_the_byte(small: Prepared) -> None:
     """A board of exactly what a mode needs takes it, or a faster one; without one byte of it never that one."""
-    for place, mode in enumerate(AUTOMATIC):
+    for place, mode in enumerate(AUTOMATIC_GOALS):
         exact = chosen(small, 1 << 22, 1 << 22, mode).verdict.needs
         found = chosen(small, exact.flash, exact.ram)
-        assert found.verdict.fits and AUTOMATIC.index(found.optimise) <= place
+        assert found.verdict.fits and AUTOMATIC_GOALS.index(found.optimise) <= place
         for flash, ram in ((exact.flash - 1, exact.ram), (exact.flash, exact.ram - 1)):
             other = chosen(small, flash, ram)
             assert not (other.optimise == mode and other.verdict.fits)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import arenite.host.pareto as pareto_module
 from arenite.errors import UsageError
-from arenite.host.fit import AUTOMATIC, choose
+from arenite.host.fit import AUTOMATIC_GOALS, choose
 from arenite.host.pareto import Build, builds, mark_dominated
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
@@ -36,7 +36,7 @@ def test_a_build_is_dominated_by_one_that_is_nowhere_worse() -> None:
 
 
 def test_of_equal_builds_the_first_is_kept() -> None:
-    found = mark_dominated([build(1, 1, 1, mode=m) for m in AUTOMATIC])
+    found = mark_dominated([build(1, 1, 1, mode=m) for m in AUTOMATIC_GOALS])
     assert [b.dominated_by for b in found] == [None, "speed", "speed", "speed"]
 
 
@@ -73,8 +73,8 @@ def test_every_build_is_there_with_the_figures_of_fit(tmp_path: Path) -> None:
     path = save(classifier(), tmp_path / "small.tflite")
     found = builds(path, BOARD)
     assert [b.label for b in found if b.passes] == [
-        *AUTOMATIC,
-        *(f"{mode} stream-input" for mode in AUTOMATIC),
+        *AUTOMATIC_GOALS,
+        *(f"{mode} stream-input" for mode in AUTOMATIC_GOALS),
     ]
     for one in found:
         prepared = prepare(path, passes=one.passes)
@@ -88,7 +88,7 @@ def test_every_build_is_there_with_the_figures_of_fit(tmp_path: Path) -> None:
 def test_builds_that_a_model_cannot_have_are_left_out(tmp_path: Path) -> None:
     """No passes that change it, no input in rows."""
     path = save(counter(), tmp_path / "counter.tflite")
-    assert [b.label for b in builds(path, BOARD)] == list(AUTOMATIC)
+    assert [b.label for b in builds(path, BOARD)] == list(AUTOMATIC_GOALS)
 
 
 def test_real_boards_are_not_measured(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(pareto_module, "bench", bench)
     path = save(counter(), tmp_path / "counter.tflite")
     found = builds(path, BOARD, samples=2)
-    assert asked == [(mode, False, 2) for mode in AUTOMATIC]
+    assert asked == [(mode, False, 2) for mode in AUTOMATIC_GOALS]
     assert [b.figures for b in found] == [(10, 999, 77), (20, 998, 77), (30, 997, 77), (40, 996, 77)]
     assert [b.bit_exact for b in found] == [False, True, True, True]
     assert {b.kind for b in found} == {"measured"}

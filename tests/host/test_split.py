@@ -20,11 +20,11 @@ from arenite.host.bench.drivers import measure
 from arenite.host.bench.elf import read_elf
 from arenite.host.bench.native import build as build_native
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, random_samples
 from arenite.host.cli.main import cli
 from arenite.host.emulator.machine import start
-from arenite.host.evidence import gather
+from arenite.host.evidence import check_sizes
 from arenite.host.fit import choose, verdicts
 from arenite.host.flash.build import direct_build
 from arenite.host.prepare import Prepared, prepare
@@ -116,7 +116,7 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
     board = load_board(name)
     first, second = (region.name for region in board.ram)
     limit = arena_of(small, board) * share // 100
-    options = Options(optimise="speed", keep=tmp_path / "p", cycles=False, fast_ram=limit)
+    options = BenchConfig(optimise="speed", keep=tmp_path / "p", cycles=False, fast_ram=limit)
     result = bench(small, board, samples_of(small, 3), options, lambda *_: None)
     assert result["samples"]["bit_exact"] == 3
     memory = result["memory"]
@@ -127,7 +127,7 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
     )
     assert memory["static"] == memory["predicted_static"] and memory["stack"] <= memory["predicted_stack"]
     assert any(f"of the arena in {second}" in text for text in result["notes"])
-    figures = {f.name: f for f in gather(tmp_path / "p").figures}
+    figures = {f.name: f for f in check_sizes(tmp_path / "p").figures}
     assert figures["arena_slow"].built == figures["arena_slow"].predicted == regions[second]
 
 
@@ -171,7 +171,7 @@ def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -
 def test_a_real_model_in_a_third_of_its_arena() -> None:
     prepared = prepare(shared_model("vww01_int8"))
     limit = arena_of(prepared) // 3
-    options = Options(optimise="speed", cycles=False, fast_ram=limit)
+    options = BenchConfig(optimise="speed", cycles=False, fast_ram=limit)
     result = bench(prepared, BOARD, samples_of(prepared, 1), options, lambda *_: None)
     assert result["samples"]["bit_exact"] == 1
     assert result["memory"]["arena_regions"] == result["memory"]["predicted_arena_regions"]

@@ -19,7 +19,7 @@ from arenite.firmware.generator.target import Target
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
-from arenite.host.link.client import INFER, OF_INPUTS, OUT_OF_ORDER, WRITE, DeviceClient, InputLost
+from arenite.host.link.client import INFER, OF_INPUTS, OUT_OF_ORDER, WRITE, DeviceClient, InputLostError
 from arenite.profiles.boards import load_board
 from tests.firmware.streaming_chains import ChainBuilder, add, depthwise_3x3, global_mean, pointwise
 from tests.firmware.test_streaming import streamed
@@ -97,18 +97,18 @@ def test_parts_out_of_order_are_refused_and_the_input_is_sent_again(device: Devi
         device._exchange(WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", offset) + part)
 
     write(0, data[:100])
-    with pytest.raises(InputLost, match="whole input"):
+    with pytest.raises(InputLostError, match="whole input"):
         write(200, data[200:300])
-    with pytest.raises(InputLost):
+    with pytest.raises(InputLostError):
         device.infer()
     write(100, data[100:200])  # goes on where it was
-    with pytest.raises(InputLost):
+    with pytest.raises(InputLostError):
         write(100, data[100:200])
     device.write_input(0, data)  # from the first row again
     device.infer()
     (want,) = reference.run([sample])
     assert device.read_output(0, want.nbytes) == want.tobytes()
-    with pytest.raises(InputLost):
+    with pytest.raises(InputLostError):
         device.infer()  # its rows are gone
 
 

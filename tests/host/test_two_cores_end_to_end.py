@@ -11,7 +11,7 @@ import pytest
 
 from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import build
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(prepared: Prepared, options: Options, samples: int = 2) -> dict:
+def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     return bench(prepared, BOARD, random_samples(tensors, samples), options, lambda *_: None)
 
@@ -37,8 +37,8 @@ def run(prepared: Prepared, options: Options, samples: int = 2) -> dict:
 @pytest.mark.parametrize(("name", "least"), [("kws01", 1.9), ("ad01", 1.9)])
 def test_exact_and_nearly_twice_as_fast(name: str, least: float) -> None:
     prepared = prepare(shared_model(f"{name}_int8"))
-    one = run(prepared, Options("speed", features=Features(cores=1), cycles=True))
-    two = run(prepared, Options("speed", features=Features(cores=2), cycles=True))
+    one = run(prepared, BenchConfig("speed", features=Features(cores=1), cycles=True))
+    two = run(prepared, BenchConfig("speed", features=Features(cores=2), cycles=True))
     for result in (one, two):
         memory, flash = result["memory"], result["flash"]
         assert result["samples"]["bit_exact"] == 2

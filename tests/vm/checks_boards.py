@@ -18,7 +18,7 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.flash import flash
-from arenite.host.link.monitor import Line, watch
+from arenite.host.link.monitor import LogLine, watch
 from arenite.host.link.ports import find_port, resolve_port
 from arenite.host.link.reset import reset, touch_1200
 from arenite.host.link.transport import SerialTransport
@@ -85,7 +85,7 @@ def a_board_is_found_by_its_usb_id() -> Any:
 @check
 def bytes_cross_the_bus_and_a_pulled_plug_is_noticed() -> Any:
     with nucleo() as gadget:
-        lines: list[Line] = []
+        lines: list[LogLine] = []
 
         def follow() -> None:
             for line in watch(lambda: "/dev/ttyACM0", 115200, reconnect=True, stop=lambda: len(lines) >= 5):

@@ -12,7 +12,7 @@ from typing import Any
 
 from arenite.firmware.sizes.measure import digest
 from arenite.host.bench.store.origin import version
-from arenite.host.bench.store.rows import Mode, mode_words
+from arenite.host.bench.store.rows import BuildMode, describe_mode
 from arenite.profiles.boards import Board
 
 
@@ -22,7 +22,7 @@ class Cell:
 
     model: Path
     board: Board
-    mode: Mode
+    mode: BuildMode
     data: Path | None = None
     samples: int | None = None
     cycles: bool | None = None
@@ -31,7 +31,7 @@ class Cell:
     @property
     def name(self) -> str:
         """For people: model, board, and what is not by default."""
-        words = mode_words(self.mode.to_json())
+        words = describe_mode(self.mode.to_json())
         more = [] if words == "default" else [words]
         more += [self.data.name] if self.data is not None else []
         return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(more)})" if more else "")

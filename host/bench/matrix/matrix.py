@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.host.bench.matrix.plan import Plan
-from arenite.host.bench.matrix.run import State, run_cells, worst
-from arenite.host.bench.store.rows import Run
+from arenite.host.bench.matrix.plan import MatrixPlan
+from arenite.host.bench.matrix.run import CellState, run_cells, worst_exit_code
+from arenite.host.bench.store.rows import StoredRun
 from arenite.host.bench.store.store import Store
 
 
-def begin(plan: Plan, store: Path, *, resume: bool = True) -> tuple[str, list[State]]:
+def begin(plan: MatrixPlan, store: Path, *, resume: bool = True) -> tuple[str, list[CellState]]:
     """The matrix's identity in the store, and its cells; those that an interrupted run has done are finished.
 
     Raises ``UsageError`` when the store cannot be used.
@@ -25,7 +25,7 @@ def begin(plan: Plan, store: Path, *, resume: bool = True) -> tuple[str, list[St
         if identity is None:
             identity = uuid.uuid4().hex[:12]
             opened.begin_matrix(identity, key)
-    states = [State(cell) for cell in plan.cells]
+    states = [CellState(cell) for cell in plan.cells]
     for state in states:
         run = kept.get(state.cell.key)
         if run is not None and not run.figures["missing"]:
@@ -33,15 +33,17 @@ def begin(plan: Plan, store: Path, *, resume: bool = True) -> tuple[str, list[St
     return identity, states
 
 
-def _take(state: State, run: Run) -> None:
+def _take(state: CellState, run: StoredRun) -> None:
     state.result = {**run.result, "run": run.id}
     state.exit_code = 0 if run.figures["bit_exact"] == run.figures["samples"] else 1
     state.step, state.earlier = "done", True
 
 
-def finish(plan: Plan, identity: str, states: Sequence[State], store: Path) -> dict[str, Any]:
+def finish(plan: MatrixPlan, identity: str, states: Sequence[CellState], store: Path) -> dict[str, Any]:
     """The result.  A matrix of which nothing failed and nothing is missing begins anew the next time."""
-    whole = worst(states) < 2 and not any(s.result and s.result["samples"]["missing"] for s in states)
+    whole = worst_exit_code(states) < 2 and not any(
+        s.result and s.result["samples"]["missing"] for s in states
+    )
     if whole:
         with Store(store) as opened:
             opened.end_matrix(identity)
@@ -50,7 +52,7 @@ def finish(plan: Plan, identity: str, states: Sequence[State], store: Path) -> d
         "file": str(plan.path),
         "matrix": identity,
         "store": str(store),
-        "exit_code": worst(states),
+        "exit_code": worst_exit_code(states),
         "complete": whole,
         "cells": [s.to_json() for s in states],
         "notes": list(plan.skipped),
@@ -58,14 +60,14 @@ def finish(plan: Plan, identity: str, states: Sequence[State], store: Path) -> d
 
 
 def run_matrix(
-    plan: Plan,
-    states: Sequence[State],
+    plan: MatrixPlan,
+    states: Sequence[CellState],
     identity: str,
     *,
     jobs: int,
     store: Path,
     resume: bool = True,
-    changed: Callable[[State], None] = lambda _: None,
+    changed: Callable[[CellState], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Run what is not finished.  On an interruption ``KeyboardInterrupt`` tells how much is kept."""
     try:

@@ -18,7 +18,7 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.bench.matrix.cell import Cell
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.rows import BuildMode
 from arenite.profiles.boards import Board, load_board
 
 _MODES = ("optimise", "protocol", "passes", "stream_input", "mark", "cores", "health", "fast_ram")
@@ -27,7 +27,7 @@ _EXCLUDED_BY = ("model", "board", *_MODES)
 
 
 @dataclass(frozen=True)
-class Plan:
+class MatrixPlan:
     """``skipped``: combinations that cannot be, in words."""
 
     path: Path
@@ -41,18 +41,18 @@ class _Reader:
     def __init__(self, path: Path, table: dict[str, Any]) -> None:
         self.path, self._table = path, table
 
-    def wrong(self, key: str, value: object, wanted: str) -> UsageError:
-        return UsageError(f"{self.path}: {key} is {value!r}.", f"Write {wanted}.")
+    def wrong(self, key: str, value: object, requirement: str) -> UsageError:
+        return UsageError(f"{self.path}: {key} is {value!r}.", f"Write {requirement}.")
 
-    def several(self, key: str, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
+    def several(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
         """One value or an array of them; empty when the key is not there."""
         value = self._table.get(key, [])
         found = value if isinstance(value, list) else [value]
         for item in found:
             if not isinstance(item, kinds) or (isinstance(item, bool) and kinds is not bool):
-                raise self.wrong(key, item, wanted)
+                raise self.wrong(key, item, requirement)
         if key in self._table and not found:
-            raise self.wrong(key, value, wanted)
+            raise self.wrong(key, value, requirement)
         return found
 
     def choice(self, key: str, of: tuple[str, ...]) -> list[str]:
@@ -68,13 +68,13 @@ class _Reader:
             raise self.wrong(key, value, "a number from 1 on")
         return value
 
-    def counts(self, key: str, least: int, most: int | None = None) -> list[int]:
+    def counts(self, key: str, minimum: int, maximum: int | None = None) -> list[int]:
         """One number or an array of them."""
-        wanted = f"numbers from {least} " + ("on" if most is None else f"to {most}")
-        found = self.several(key, int, wanted)
+        requirement = f"numbers from {minimum} " + ("on" if maximum is None else f"to {maximum}")
+        found = self.several(key, int, requirement)
         for item in found:
-            if isinstance(item, bool) or item < least or (most is not None and item > most):
-                raise self.wrong(key, item, wanted)
+            if isinstance(item, bool) or item < minimum or (maximum is not None and item > maximum):
+                raise self.wrong(key, item, requirement)
         return found
 
     def flag(self, key: str) -> bool | None:
@@ -104,7 +104,7 @@ class _Reader:
         return path
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> MatrixPlan:
     """The cells of a file.
 
     Raises ``UsageError`` that names the file and the key, ``ProfileError`` for an unknown board.
@@ -141,10 +141,10 @@ def read_plan(path: Path) -> Plan:
     unique = tuple(dict.fromkeys(cells))
     if not unique:
         raise UsageError(f"{path} leaves no cell to run.", "Leave out some of [[exclude]].")
-    return Plan(path.resolve(), unique, tuple(skipped))
+    return MatrixPlan(path.resolve(), unique, tuple(skipped))
 
 
-def _modes(top: _Reader) -> list[Mode]:
+def _modes(top: _Reader) -> list[BuildMode]:
     """Every combination of what is asked of build and run."""
     asked: dict[str, list[Any]] = {
         "optimise": top.choice("optimise", OPTIMISE_MODES),
@@ -157,7 +157,7 @@ def _modes(top: _Reader) -> list[Mode]:
         "fast_ram": top.counts("fast_ram", 0),
     }
     given = {key: values for key, values in asked.items() if values}
-    return [Mode(**dict(zip(given, each, strict=True))) for each in itertools.product(*given.values())]
+    return [BuildMode(**dict(zip(given, each, strict=True))) for each in itertools.product(*given.values())]
 
 
 def _model(top: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:

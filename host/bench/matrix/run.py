@@ -21,14 +21,14 @@ from typing import Any
 
 from arenite.host.bench.matrix.cell import Cell
 from arenite.host.bench.store.record import CELL, MATRIX
-from arenite.host.bench.told import LINES, MARK
+from arenite.host.bench.told import LINES_MODE, PROGRESS_PREFIX
 
 #: A cell that is asked to stop gets so long to keep what it has.
 STOP_S = 10.0
 
 
 @dataclass
-class State:
+class CellState:
     """Where a cell is: waiting, building, ..., done, failed; ``error`` and ``hint`` as the bench told them."""
 
     cell: Cell
@@ -66,13 +66,13 @@ class State:
 class _Queue:
     """Which cell is next: the first that waits and whose board has a free port."""
 
-    def __init__(self, states: Sequence[State]) -> None:
+    def __init__(self, states: Sequence[CellState]) -> None:
         self._waiting = [s for s in states if not s.finished]
         self._busy: set[str] = set()
         self._changed = threading.Condition()
         self.stopped = False
 
-    def take(self) -> tuple[State, str | None] | None:
+    def take(self) -> tuple[CellState, str | None] | None:
         """A cell and its port; None: nothing is left."""
         with self._changed:
             while self._waiting and not self.stopped:
@@ -98,13 +98,13 @@ class _Queue:
 
 
 def run_cells(
-    states: Sequence[State],
+    states: Sequence[CellState],
     *,
     jobs: int,
     store: Path,
     matrix: str,
     resume: bool = True,
-    changed: Callable[[State], None] = lambda _: None,
+    changed: Callable[[CellState], None] = lambda _: None,
 ) -> None:
     """Run every cell that has no exit code yet; ``changed`` is told of each step, by several threads.
 
@@ -143,17 +143,17 @@ def run_cells(
 
 
 def _run_cell(
-    state: State,
+    state: CellState,
     command: Sequence[str],
     matrix: str,
     running: set[subprocess.Popen[str]],
     queue: _Queue,
-    changed: Callable[[State], None],
+    changed: Callable[[CellState], None],
 ) -> None:
     began = time.monotonic()
     state.step = "starting"
     changed(state)
-    environment = os.environ | {LINES: "lines", MATRIX: matrix, CELL: state.cell.key}
+    environment = os.environ | {LINES_MODE: "lines", MATRIX: matrix, CELL: state.cell.key}
     # A session of its own: what is typed at the terminal is for the matrix, which passes it on.
     process = subprocess.Popen(
         command,
@@ -179,19 +179,19 @@ def _run_cell(
     changed(state)
 
 
-def _listen(process: subprocess.Popen[str], state: State, changed: Callable[[State], None]) -> None:
+def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[[CellState], None]) -> None:
     """What the bench says while it runs."""
     assert process.stderr is not None
     for line in process.stderr:
         words = line.split()
-        if len(words) == 4 and words[0] == MARK:
+        if len(words) == 4 and words[0] == PROGRESS_PREFIX:
             state.step, state.done, state.total = words[1], int(words[2]), int(words[3])
             changed(state)
         elif line.strip():
             state.said.append(line.rstrip())
 
 
-def _conclude(state: State, code: int, out: str) -> None:
+def _conclude(state: CellState, code: int, out: str) -> None:
     """From exit code, standard output and standard error to the cell's outcome."""
     try:
         found = json.loads(out) if out.strip() else None
@@ -210,6 +210,6 @@ def _conclude(state: State, code: int, out: str) -> None:
     state.step = "done" if state.result is not None else "failed"
 
 
-def worst(states: Sequence[State]) -> int:
+def worst_exit_code(states: Sequence[CellState]) -> int:
     """The exit code of a matrix: that of the cell for which it went worst."""
     return max((s.exit_code for s in states if s.exit_code is not None), default=0)

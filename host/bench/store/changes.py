@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from arenite.host.bench.store.rows import Run
+from arenite.host.bench.store.rows import StoredRun
 
 #: Instructions that a count may differ by from run to run: the timer may start anywhere within one of its ticks.
 TICK = 2
@@ -22,7 +22,7 @@ COUNTS = ("instructions", "init_instructions")
 TIMES = ("latency_us", "energy_uj")
 ESTIMATES = ("cycles",)
 #: Depend on what the samples are.
-OF_DATA = ("instructions", "cycles", "latency_us", "energy_uj", "accuracy", "bit_exact")
+DATA_FIGURES = ("instructions", "cycles", "latency_us", "energy_uj", "accuracy", "bit_exact")
 FIGURES = ("bit_exact", "accuracy", *COUNTS[:1], *ESTIMATES, *TIMES, *COUNTS[1:], *SIZES)
 #: What people call them.
 TITLES = {
@@ -44,7 +44,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Rules:
+class RegressionRules:
     """Growth that is allowed: ``bytes`` and ``accuracy`` absolute, ``instructions`` and ``time`` as shares."""
 
     bytes: int = 0
@@ -78,14 +78,14 @@ class Change:
         return {**asdict(self), "share": None if share is None else round(share, 6)}
 
 
-def same_data(old: Run, new: Run) -> bool:
+def same_data(old: StoredRun, new: StoredRun) -> bool:
     """The same bytes; or as many samples of the same file, whose bytes a new quantisation changed."""
     if old.figures["data_sha256"] is not None and old.figures["data_sha256"] == new.figures["data_sha256"]:
         return True
     return (old.data, old.figures["samples"]) == (new.data, new.figures["samples"])
 
 
-def value(run: Run, figure: str) -> float | None:
+def value(run: StoredRun, figure: str) -> float | None:
     """A figure of a run; ``bit_exact`` is told as the number of answers that are wrong."""
     if figure == "bit_exact":
         found = run.figures
@@ -93,9 +93,9 @@ def value(run: Run, figure: str) -> float | None:
     return run.figures.get(figure)
 
 
-def change(old: Run, new: Run, figure: str, rules: Rules) -> Change | None:
+def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) -> Change | None:
     """None where either has no such figure, or it cannot be compared."""
-    if figure in OF_DATA and not same_data(old, new):
+    if figure in DATA_FIGURES and not same_data(old, new):
         return None
     a, b = value(old, figure), value(new, figure)
     if a is None or b is None:
@@ -106,7 +106,9 @@ def change(old: Run, new: Run, figure: str, rules: Rules) -> Change | None:
     return Change(figure, a, b, old.id, _rule(old, new, figure, a, b, rules) if alike else None)
 
 
-def _rule(old: Run, new: Run, figure: str, a: float, b: float, rules: Rules) -> str | None:
+def _rule(
+    old: StoredRun, new: StoredRun, figure: str, a: float, b: float, rules: RegressionRules
+) -> str | None:
     """The rule that is broken; None for none."""
     if figure == "bit_exact":
         return f"{b:g} outputs differ that were exact" if b > a == 0 else None
@@ -125,7 +127,7 @@ def _rule(old: Run, new: Run, figure: str, a: float, b: float, rules: Rules) -> 
     return None
 
 
-def _spread(run: Run, figure: str) -> float:
+def _spread(run: StoredRun, figure: str) -> float:
     """Of times from the median to the 95th percentile, of energies half the interquartile range."""
     if figure == "latency_us":
         top = run.figures["latency_p95_us"]
@@ -134,19 +136,19 @@ def _spread(run: Run, figure: str) -> float:
     return 0.0 if low is None or high is None else (high - low) / 2
 
 
-def changes(earlier: Sequence[Run], new: Run, rules: Rules) -> list[Change]:
+def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
     """Each figure of ``new`` beside the latest of ``earlier`` (in order of time) with which it can be compared."""
     found = []
     for figure in FIGURES:
         for old in reversed(earlier):
-            made = change(old, new, figure, rules)
-            if made is not None:
-                found.append(made)
+            entry = change(old, new, figure, rules)
+            if entry is not None:
+                found.append(entry)
                 break
     return found
 
 
-def layer_changes(old: Run, new: Run) -> list[dict[str, Any]]:
+def layer_changes(old: StoredRun, new: StoredRun) -> list[dict[str, Any]]:
     """Layers beside each other by their place; None where a model has fewer, or nobody counted."""
     a, b = (list(run.result.get("layers") or ()) for run in (old, new))
     rows = []

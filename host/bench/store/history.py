@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.bench.store.changes import FIGURES, Change, Rules, changes
-from arenite.host.bench.store.rows import PLACES, Run, place
+from arenite.host.bench.store.changes import FIGURES, Change, RegressionRules, changes
+from arenite.host.bench.store.rows import FIGURE_PATHS, StoredRun, value_at
 from arenite.host.bench.store.store import Store
 
 PREVIOUS, BEST = "previous", "best"
 
 
 @dataclass(frozen=True)
-class Point:
+class SeriesPoint:
     """One run of a series; ``changes``: against earlier ones."""
 
-    run: Run
+    run: StoredRun
     changes: tuple[Change, ...]
 
     @property
@@ -29,24 +29,24 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Series:
+class RunSeries:
     """In the order of time; at least one."""
 
     model: str
     board: str
     mode: str
-    points: tuple[Point, ...]
+    points: tuple[SeriesPoint, ...]
 
 
 def series_of(
-    runs: Sequence[Run], rules: Rules, *, last: int | None = None, against: str = PREVIOUS
-) -> list[Series]:
+    runs: Sequence[StoredRun], rules: RegressionRules, *, last: int | None = None, against: str = PREVIOUS
+) -> list[RunSeries]:
     """``runs`` in series, the latest ``last`` of each.
 
     ``against``: each figure beside that of the run before, or beside the best that any earlier shown run has, which
     also finds what crept in by small steps.
     """
-    found: dict[tuple[str, str, str], list[Run]] = {}
+    found: dict[tuple[str, str, str], list[StoredRun]] = {}
     for run in runs:
         found.setdefault(run.series, []).append(run)
     made = []
@@ -63,12 +63,12 @@ def series_of(
             found_changes = (
                 changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
             )
-            points.append(Point(run, tuple(found_changes)))
-        made.append(Series(model, board, mode, tuple(points)))
+            points.append(SeriesPoint(run, tuple(found_changes)))
+        made.append(RunSeries(model, board, mode, tuple(points)))
     return made
 
 
-def _best(earlier: Sequence[Run], new: Run, rules: Rules) -> list[Change]:
+def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
     """Each figure beside the lowest (of accuracies the highest) among ``earlier``."""
     found: dict[str, Change] = {}
     for old in earlier:
@@ -82,7 +82,7 @@ def _best(earlier: Sequence[Run], new: Run, rules: Rules) -> list[Change]:
     return [found[name] for name in FIGURES if name in found]
 
 
-def history_json(store: Path, series: Sequence[Series], rules: Rules) -> dict[str, Any]:
+def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRules) -> dict[str, Any]:
     """The ``arenite.history/1`` object; ``regressions`` counts those of each series' latest run."""
     return {
         "schema": "arenite.history/1",
@@ -110,7 +110,7 @@ def history_json(store: Path, series: Sequence[Series], rules: Rules) -> dict[st
     }
 
 
-def named_run(word: str, store: Path) -> Run:
+def named_run(word: str, store: Path) -> StoredRun:
     """A run by its number, ``last``, ``last~N``, or the file that ``arenite bench --json`` wrote.
 
     Raises ``UsageError`` when there is no such run.
@@ -129,7 +129,7 @@ def named_run(word: str, store: Path) -> Run:
     return _of_file(Path(word))
 
 
-def _of_file(path: Path) -> Run:
+def _of_file(path: Path) -> StoredRun:
     hint = "Give the number of a run (`arenite bench history`), last, last~1, or what `arenite bench --json` wrote."
     try:
         result = json.loads(path.read_text("utf-8"))
@@ -137,6 +137,6 @@ def _of_file(path: Path) -> Run:
         raise UsageError(f"'{path}' is no run, and no file with a result.", hint) from error
     if not isinstance(result, dict) or result.get("schema") != "arenite.bench/1":
         raise UsageError(f"{path} holds no bench result.", hint)
-    figures = {column: place(result, where) for column, where in PLACES.items()}
+    figures = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
     model = Path(str(figures["model_path"])).stem
-    return Run(0, "", model, str(figures["board"]), "{}", str(path), figures, result)
+    return StoredRun(0, "", model, str(figures["board"]), "{}", str(path), figures, result)

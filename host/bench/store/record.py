@@ -10,7 +10,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import revision
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.rows import BuildMode
 from arenite.host.bench.store.store import Store
 
 #: In the environment of a bench that is a cell of a matrix: the matrix, and the cell.
@@ -19,7 +19,7 @@ MATRIX, CELL = "ARENITE_MATRIX", "ARENITE_MATRIX_CELL"
 
 def keep_result(
     result: Mapping[str, Any],
-    mode: Mode,
+    mode: BuildMode,
     data: str,
     model: Path,
     named: Path | None,

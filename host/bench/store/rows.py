@@ -12,7 +12,7 @@ from typing import Any
 from arenite.host.bench.store.origin import Revision, host, version
 
 #: Column -> its place in an ``arenite.bench/1`` object.
-PLACES: dict[str, tuple[str, ...]] = {
+FIGURE_PATHS: dict[str, tuple[str, ...]] = {
     "model_path": ("model", "path"),
     "model_sha256": ("model", "sha256"),
     "image_sha256": ("build", "image_sha256"),
@@ -46,7 +46,7 @@ LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tie
 
 
 @dataclass(frozen=True)
-class Mode:
+class BuildMode:
     """What was asked of the build and the run; runs are compared with others of the same mode."""
 
     optimise: str | None = None  # None: the fastest that fits
@@ -61,12 +61,12 @@ class Mode:
 
     def to_json(self) -> str:
         """One text for one mode: only what differs from the default."""
-        plain = vars(Mode())
+        plain = vars(BuildMode())
         return json.dumps({k: v for k, v in sorted(vars(self).items()) if v != plain[k]}, sort_keys=True)
 
 
 @dataclass(frozen=True)
-class Run:
+class StoredRun:
     """One row.
 
     ``figures``: by the names of columns, None where it has none; ``result``: the whole object, empty where it was not
@@ -88,7 +88,7 @@ class Run:
         return (self.model, self.board, self.mode)
 
 
-def mode_words(mode: str) -> str:
+def describe_mode(mode: str) -> str:
     """A mode for people: "ram, stream-input"; "default" for what one gets without options."""
     try:
         asked = json.loads(mode)
@@ -105,7 +105,7 @@ def mode_words(mode: str) -> str:
     return ", ".join(words) or "default"
 
 
-def place(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
+def value_at(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
     """What a result has at a place; None where it has nothing."""
     value: Any = result
     for key in where:
@@ -115,14 +115,14 @@ def place(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
 
 def run_row(
     result: Mapping[str, Any],
-    mode: Mode,
+    mode: BuildMode,
     data: str,
     made: Revision | None,
     matrix: str | None,
     cell: str | None,
 ) -> dict[str, Any]:
     """The columns of table ``runs``.  ``data``: what the samples were, as the user named it."""
-    row = {column: place(result, where) for column, where in PLACES.items()}
+    row = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
     if row["missing"] is None:
         row["missing"] = 0
     return {

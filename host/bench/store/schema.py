@@ -1,7 +1,7 @@
 """The store's tables, and how a file of an older version becomes one of this.
 
 ``PRAGMA user_version`` is the version of the tables, ``PRAGMA application_id`` says that the file is a store at all.
-A change of the tables is one more step in ``STEPS``; none is ever edited.
+A change of the tables is one more step in ``MIGRATIONS``; none is ever edited.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ ALTER TABLE runs ADD COLUMN energy_p25_uj REAL;
 ALTER TABLE runs ADD COLUMN energy_p75_uj REAL;
 """
 
-STEPS = (_FIRST, _SECOND)
-VERSION = len(STEPS)
+MIGRATIONS = (_FIRST, _SECOND)
+VERSION = len(MIGRATIONS)
 
 
-class NotAStore(Exception):
+class NotAStoreError(Exception):
     """Another program's file."""
 
 
-class Newer(Exception):
+class NewerStoreError(Exception):
     """Written by a later version of Arenite."""
 
 
-def bring_up(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection) -> None:
     """Make the tables, or bring them to this version, in one transaction.
 
-    Raises ``NotAStore``, ``Newer`` or ``sqlite3.Error``; nothing was changed then.
+    Raises ``NotAStoreError``, ``NewerStoreError`` or ``sqlite3.Error``; nothing was changed then.
     """
     if _version(connection) == VERSION and _number(connection, "application_id") == APPLICATION:
         return
@@ -78,10 +78,10 @@ def bring_up(connection: sqlite3.Connection) -> None:
         version = _version(connection)
         ours = _number(connection, "application_id") == APPLICATION
         if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise NotAStore
+            raise NotAStoreError
         if version > VERSION:
-            raise Newer
-        for step in STEPS[version:]:
+            raise NewerStoreError
+        for step in MIGRATIONS[version:]:
             for statement in filter(str.strip, step.split(";\n")):
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")

@@ -17,12 +17,19 @@ from typing import Any, Self
 
 from arenite.errors import UsageError
 from arenite.host.bench.store.origin import Revision
-from arenite.host.bench.store.rows import LAYER_COLUMNS, PLACES, Mode, Run, layer_rows, run_row
-from arenite.host.bench.store.schema import Newer, NotAStore, bring_up
+from arenite.host.bench.store.rows import (
+    FIGURE_PATHS,
+    LAYER_COLUMNS,
+    BuildMode,
+    StoredRun,
+    layer_rows,
+    run_row,
+)
+from arenite.host.bench.store.schema import NewerStoreError, NotAStoreError, migrate
 
 #: Another program's transaction is waited for so long.
 WAIT_S = 30.0
-_FIGURES = (*PLACES, "version", "repository", "revision", "dirty", "host", "matrix", "cell")
+_FIGURES = (*FIGURE_PATHS, "version", "repository", "revision", "dirty", "host", "matrix", "cell")
 
 
 class Store:
@@ -46,7 +53,7 @@ class Store:
         try:
             with self._told():
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                bring_up(self._connection)
+                migrate(self._connection)
                 self._log_ahead()
         except BaseException:
             self._connection.close()
@@ -69,9 +76,9 @@ class Store:
         move = "Name another with --store, or move it away; nothing in it was changed."
         try:
             yield
-        except NotAStore:
+        except NotAStoreError:
             raise UsageError(f"{self.path} is a database, but no store of bench results.", move) from None
-        except Newer:
+        except NewerStoreError:
             raise UsageError(
                 f"{self.path} was written by a later version of Arenite.", "Update Arenite, or name another."
             ) from None
@@ -106,7 +113,7 @@ class Store:
     def add(
         self,
         result: Mapping[str, Any],
-        mode: Mode,
+        mode: BuildMode,
         data: str,
         made: Revision | None,
         *,
@@ -135,17 +142,17 @@ class Store:
         model: str | None = None,
         matrix: str | None = None,
         results: bool = True,
-    ) -> list[Run]:
+    ) -> list[StoredRun]:
         """Runs in the order in which they were stored; ``model`` is a file's name without its suffix.
 
         Without ``results`` only columns are read, which is quick with thousands of runs.
         """
         given = {"board": board, "model": model, "matrix": matrix}
-        wanted = {name: value for name, value in given.items() if value is not None}
-        where = " AND ".join(f"{name} = ?" for name in wanted)
-        return self._select(f"WHERE {where}" if where else "", tuple(wanted.values()), results=results)
+        conditions = {name: value for name, value in given.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in conditions)
+        return self._select(f"WHERE {where}" if where else "", tuple(conditions.values()), results=results)
 
-    def run(self, number: int) -> Run:
+    def run(self, number: int) -> StoredRun:
         """One run.  Raises ``UsageError`` when there is none of this number."""
         found = self._select("WHERE id = ?", (number,))
         if not found:
@@ -154,7 +161,7 @@ class Store:
             )
         return found[0]
 
-    def _select(self, where: str, values: tuple[Any, ...], *, results: bool = True) -> list[Run]:
+    def _select(self, where: str, values: tuple[Any, ...], *, results: bool = True) -> list[StoredRun]:
         columns = ", ".join(("result" if results else "'{}'", *_FIGURES))
         with self._told():
             rows = self._connection.execute(
@@ -198,7 +205,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def _run(row: tuple[Any, ...]) -> StoredRun:
     number, when, model, mode, data, result, *figures = row
     values = dict(zip(_FIGURES, figures, strict=True))
-    return Run(number, when, model, values["board"], mode, data, values, json.loads(result))
+    return StoredRun(number, when, model, values["board"], mode, data, values, json.loads(result))

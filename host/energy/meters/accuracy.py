@@ -29,8 +29,8 @@ def profile_of(trace: Trace) -> MeterProfile | None:
     alike = [meter for meter in _profiles() if meter.driver == meta.get("meter")]
     told = " ".join(meta.values())
     named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", told)]
-    found = alike if len(alike) == 1 else named
-    return found[0] if len(found) == 1 else None
+    matches = alike if len(alike) == 1 else named
+    return matches[0] if len(matches) == 1 else None
 
 
 def calibration_limit_j(trace: Trace, joules: float, seconds: float) -> float | None:

@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.errors import DeviceError
-from arenite.host.energy.meters.plateaus import Found, choose
+from arenite.host.energy.meters.plateaus import ThresholdResult, choose_threshold
 from arenite.host.energy.meters.trace import Floats, Trace
 
 SMOOTH_S = 200e-6
 GRID = 1_000_000
 THRESHOLDS = 80
 #: It is left when power is below this part of the threshold.
-LEAVE = 0.85
+RELEASE_SHARE = 0.85
 #: All the time above the highest threshold that is tried, in widths of the smoothing.
 SHORTEST = 20
 #: Windows with less energy than this part of the usual are none.
-LITTLE = 0.1
+NEGLIGIBLE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class InferenceWindow:
     """One inference in the time of the trace."""
 
     start_s: float
@@ -41,7 +41,7 @@ class Window:
 
 def find_active(
     trace: Trace, expected: int | None = None, duration_s: float | None = None
-) -> tuple[list[Window], float]:
+) -> tuple[list[InferenceWindow], float]:
     """The windows, and the threshold in watts.
 
     ``expected``: how many inferences there were; ``duration_s``: how long one lasts by the device's own clock.
@@ -66,7 +66,7 @@ def find_active(
     for threshold in np.geomspace(low * 1.1, high * 0.95, THRESHOLDS):
         spans = _spans(times, power, float(threshold), width, duration_s)
         if len(spans):
-            found.append(Found(float(threshold), spans))
+            found.append(ThresholdResult(float(threshold), spans))
     if expected is not None:
         seen = sorted({len(one.spans) for one in found})
         found = [one for one in found if len(one.spans) == expected]
@@ -80,9 +80,11 @@ def find_active(
             "No inference can be seen in the current.",
             "Record for longer, or connect a GPIO mark to the meter.",
         )
-    best = _by_length(found, duration_s) if duration_s else choose(trace, found, low)
+    best = _by_length(found, duration_s) if duration_s else choose_threshold(trace, found, low)
     spans = best.spans if expected is not None else _weighty(trace, best.spans)
-    windows = [Window(_edge(trace, start, width), _edge(trace, end, width)) for start, end in spans.tolist()]
+    windows = [
+        InferenceWindow(_edge(trace, start, width), _edge(trace, end, width)) for start, end in spans.tolist()
+    ]
     return windows, best.threshold_w
 
 
@@ -99,7 +101,9 @@ def _spans(
     times: Floats, power: Floats, threshold: float, width: float, duration_s: float | None
 ) -> NDArray[np.float64]:
     """Start and end of each stay above the threshold; short dips are part of it, short peaks are none."""
-    known = np.where(power >= threshold, 1, np.where(power < LEAVE * threshold, 0, -1)).astype(np.int8)
+    known = np.where(power >= threshold, 1, np.where(power < RELEASE_SHARE * threshold, 0, -1)).astype(
+        np.int8
+    )
     last = np.maximum.accumulate(np.where(known >= 0, np.arange(len(known)), 0))
     state = np.maximum(known[last], 0)
     edges = np.flatnonzero(np.diff(state)) + 1
@@ -122,7 +126,7 @@ def _weighty(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
     """Without what costs little: a radio or a serial port between two inferences."""
     at = trace.joules_at(spans)
     joules = at[:, 1] - at[:, 0]
-    return np.asarray(spans[joules >= LITTLE * _usual(joules)], dtype=np.float64)
+    return np.asarray(spans[joules >= NEGLIGIBLE_SHARE * _usual(joules)], dtype=np.float64)
 
 
 def _usual(lengths: Floats) -> float:
@@ -133,7 +137,7 @@ def _usual(lengths: Floats) -> float:
     return float(ranked[np.searchsorted(spent, spent[-1] / 2)])
 
 
-def _by_length(found: list[Found], duration_s: float) -> Found:
+def _by_length(found: list[ThresholdResult], duration_s: float) -> ThresholdResult:
     """Nearest in length; of equally near ones the middle threshold."""
     misses = np.array([abs(one.length - duration_s) / duration_s for one in found])
     near = np.flatnonzero(misses <= misses.min() + 0.005)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.errors import DeviceError
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.trace import Floats, Trace
 
 BINS = 1 << 17
@@ -32,10 +32,10 @@ class Alignment:
     drift: float
     contrast: float  # mean power within the intervals over that of their flanks
 
-    def apply(self, events: Sequence[tuple[float, float]]) -> list[Window]:
+    def apply(self, events: Sequence[tuple[float, float]]) -> list[InferenceWindow]:
         """The intervals in the time of the trace."""
         return [
-            Window(self.offset_s + (1 + self.drift) * a, self.offset_s + (1 + self.drift) * b)
+            InferenceWindow(self.offset_s + (1 + self.drift) * a, self.offset_s + (1 + self.drift) * b)
             for a, b in events
         ]
 

@@ -84,7 +84,7 @@ INA228 = InaChip(
 CHIPS = {chip.name: chip for chip in (INA219, INA226, INA228)}
 
 
-def chip_called(name: str) -> InaChip:
+def chip_by_name(name: str) -> InaChip:
     """Raises UsageError for one that is not known."""
     if name not in CHIPS:
         raise UsageError(f"There is no driver for '{name}'.", f"There is one for {', '.join(CHIPS)}.")
@@ -95,10 +95,10 @@ def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
     """``raw``: the identity register's two bytes.  Raises DeviceError when another chip is there."""
     if chip.identity is None:
         return
-    register, mask, wanted = chip.identity
-    found = int.from_bytes(raw, "big")
-    if found & mask != wanted:
+    register, mask, expected = chip.identity
+    identity_value = int.from_bytes(raw, "big")
+    if identity_value & mask != expected:
         raise DeviceError(
-            f"{where} is no {chip.name.upper()}: register {register:#04x} says {found:#06x}, not {wanted:#06x}.",
+            f"{where} is no {chip.name.upper()}: register {register:#04x} says {identity_value:#06x}, not {expected:#06x}.",
             "Is the address right, and is it another chip of the family?",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.meters.ina_chip import check_identity, chip_called
+from arenite.host.energy.meters.ina_chip import check_identity, chip_by_name
 from arenite.host.energy.meters.polled import PolledMeter
 
 I2C_SLAVE = 0x0703  # linux/i2c-dev.h
@@ -20,7 +20,7 @@ class InaI2c(PolledMeter):
 
     def __init__(self, where: str, chip: str = "ina226", shunt_ohm: float = 0.1) -> None:
         """Raises UsageError for a chip, an address or a shunt that cannot be."""
-        self._chip = chip_called(chip)
+        self._chip = chip_by_name(chip)
         super().__init__(1 / self._chip.conversion_s, self._chip.gain_error)
         self.name = f"{chip} on {where}"
         self._path, _, address = where.partition(":")

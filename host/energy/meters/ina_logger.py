@@ -20,7 +20,7 @@ import numpy as np
 from arenite.errors import DeviceError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
 from arenite.host.energy.meters.ina_chip import CHIPS
-from arenite.host.energy.meters.line import Lines, open_line
+from arenite.host.energy.meters.line import TextLines, open_connection
 from arenite.host.energy.meters.trace import Trace, empty
 
 _LINE = re.compile(rb"^(S,(\d+),(\d+),(-?\d+),(\d+),(\d+))\*([0-9A-Fa-f]{2})$")
@@ -89,17 +89,17 @@ class InaLogger(StreamMeter):
 
     def open(self) -> None:
         """Connect, and ask which chip it reads how often."""
-        self._line = open_line(self._port, self._baud)
+        self._line = open_connection(self._port, self._baud)
         self.line.write(b"\nstop\ninfo\n")
-        lines = Lines(self.line)
+        lines = TextLines(self.line)
         end = time.monotonic() + 3.0
         while (left := end - time.monotonic()) > 0:
             match = _INFO.match(lines.read(left) or "")
             if match:
-                told = dict(re.findall(r"(\w+)=(\S+)", match[1]))
-                self._chip = told.get("chip", "")
-                self._rate = float(told.get("rate", "1000"))
-                if "error" in told:
+                fields = dict(re.findall(r"(\w+)=(\S+)", match[1]))
+                self._chip = fields.get("chip", "")
+                self._rate = float(fields.get("rate", "1000"))
+                if "error" in fields:
                     raise DeviceError(
                         f"The INA logger on {self._port} does not reach its {self._chip.upper() or 'chip'}.",
                         "Check its wires, its supply and its address.",

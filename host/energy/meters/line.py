@@ -13,7 +13,7 @@ from arenite.host.link.transport import SerialTransport, Transport
 _NETWORK = re.compile(r"^(?:tcp:(?://)?|socket://|(?=[\w.-]+:\d+$))")
 
 
-class TcpLine:
+class TcpConnection:
     """A TCP connection with the calls of a serial port."""
 
     def __init__(self, host: str, port: int, timeout_s: float = 5.0) -> None:
@@ -61,7 +61,7 @@ class TcpLine:
         self._socket.close()
 
 
-def open_line(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
+def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
     """``/dev/ttyACM0`` or ``COM3``: a serial port; ``tcp:HOST[:PORT]``: a socket, ``tcp_port`` when it names none.
 
     Raises:
@@ -77,7 +77,7 @@ def open_line(where: str, baud: int = 115200, tcp_port: int | None = None) -> Tr
         raise UsageError(
             f"'{where}' is no address of an instrument.", "Write tcp:HOST:PORT, as tcp:10.0.0.7:5025."
         )
-    return TcpLine(host, tcp_port)
+    return TcpConnection(host, tcp_port)
 
 
 def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
@@ -91,7 +91,7 @@ def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None
             )
 
 
-class Lines:
+class TextLines:
     """Text lines out of a line of bytes."""
 
     def __init__(self, line: Transport) -> None:

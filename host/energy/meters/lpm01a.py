@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
-from arenite.host.energy.meters.line import Lines, drain, open_line
+from arenite.host.energy.meters.line import TextLines, drain, open_connection
 from arenite.host.energy.meters.lpm01a_samples import AsciiDecoder, BinaryDecoder
 from arenite.host.energy.meters.trace import Trace
 
@@ -58,8 +58,8 @@ class Lpm01a(StreamMeter):
 
     def open(self) -> None:
         """Connect, take control, and set the voltage, the rate and the format."""
-        self._line = open_line(self._port, BAUD)
-        self._lines = Lines(self.line)
+        self._line = open_connection(self._port, BAUD)
+        self._lines = TextLines(self.line)
         # A recording that was left running ends, and half a command that was left in the buffer is answered.
         self.line.write(b"\nstop\n")
         drain(self.line)

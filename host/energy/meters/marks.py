@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.trace import Floats, Trace
 
 #: An input is taken as active low when the board draws less than this part of the rest while it is high.
@@ -16,7 +16,7 @@ GLITCH = 0.1
 SHORTEST = 4
 
 
-def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[Window], int | None, list[str]]:
+def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWindow], int | None, list[str]]:
     """The windows, the input they are from (None: none changes), and what a person should know.
 
     ``bit``: the input to take, high during an inference; None: the one that changes, or of several the one that goes
@@ -59,7 +59,7 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[Window], int 
     return spans, chosen, notes
 
 
-def marked(trace: Trace, bit: int, *, low: bool = False) -> list[Window]:
+def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
     """Where the bit is high (``low``: low); pulses cut off by the recording, and glitches, are left out."""
     if trace.marks is None:
         return []
@@ -74,8 +74,8 @@ def marked(trace: Trace, bit: int, *, low: bool = False) -> list[Window]:
         return []
     spans = _between(trace, edges).reshape(-1, 2)
     lengths = spans[:, 1] - spans[:, 0]
-    kept = spans[lengths >= GLITCH * np.median(lengths)]
-    return [Window(start, end) for start, end in kept.tolist()]
+    valid_spans = spans[lengths >= GLITCH * np.median(lengths)]
+    return [InferenceWindow(start, end) for start, end in valid_spans.tolist()]
 
 
 def falling_edges(trace: Trace, bit: int) -> Floats:
@@ -97,5 +97,5 @@ def _ratio(trace: Trace, bit: int) -> float:
     high = (trace.marks >> bit & 1).astype(bool)
     power = trace.power_w
     # Currents of nothing are noise around zero.
-    least = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
-    return max(float(np.mean(power[high])), least) / max(float(np.mean(power[~high])), least)
+    min_power = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
+    return max(float(np.mean(power[high])), min_power) / max(float(np.mean(power[~high])), min_power)

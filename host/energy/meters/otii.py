@@ -18,7 +18,7 @@ import numpy as np
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
-from arenite.host.energy.meters.line import open_line
+from arenite.host.energy.meters.line import open_connection
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.link.transport import Transport
 
@@ -68,9 +68,9 @@ class Otii(Meter):
             if answer is None or answer.get("trans_id") != number or answer.get("type") == "progress":
                 continue
             if answer.get("type") == "error":
-                said = answer.get("data", {}).get("message") or answer.get("errorcode") or "error"
+                message = answer.get("data", {}).get("message") or answer.get("errorcode") or "error"
                 raise DeviceError(
-                    f"Otii refuses {command}: {said}.",
+                    f"Otii refuses {command}: {message}.",
                     "Log in and reserve an automation licence in the Otii program if it asks for one.",
                 )
             return dict(answer.get("data") or {})
@@ -94,7 +94,7 @@ class Otii(Meter):
 
     def open(self) -> None:
         """Connect, choose the device, set its supply, and switch the board on."""
-        self._line = open_line(self._where, tcp_port=PORT)
+        self._line = open_connection(self._where, tcp_port=PORT)
         devices = self._ask("otii_get_devices", timeout=5).get("devices", [])
         chosen = [one for one in devices if self._wanted in (None, one.get("name"), one.get("device_id"))]
         if not chosen:

@@ -19,18 +19,18 @@ from arenite.host.energy.meters.trace import Trace
 #: A step of less than this ratio is noise, or a layer.
 STEP = 1.5
 #: Windows that hold less of what is drawn above the lowest level leave out a part of the inference.
-HELD = 0.9
+MIN_HELD_SHARE = 0.9
 #: Inferences are this alike in energy and length; pieces of one are not.
-ALIKE = 0.03
+SIMILAR_LENGTHS = 0.03
 #: A board that stays awake shows one long window with so many of these in it; they may differ more, as layers do not
 #: come so often.
-MANY, ALIKE_AWAKE = 3, 0.2
+MANY_WINDOWS, ALIKE_AWAKE = 3, 0.2
 #: An end that moves by less, in parts of the window, is the same edge.
-MOVED = 0.01
+MAX_EDGE_SHIFT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ThresholdResult:
     """Windows above one threshold; ``spans``: start and end in s, shape (n, 2)."""
 
     threshold_w: float
@@ -42,27 +42,33 @@ class Found:
         return float(np.median(self.spans[:, 1] - self.spans[:, 0]))
 
 
-def choose(trace: Trace, found: Sequence[Found], lowest_w: float) -> Found:
-    """The windows that are most likely inferences; ``found`` by growing threshold, not empty."""
-    plateaus = _plateaus(found)
+def choose_threshold(trace: Trace, candidates: Sequence[ThresholdResult], lowest_w: float) -> ThresholdResult:
+    """The windows that are most likely inferences; ``candidates`` by growing threshold, not empty."""
+    plateaus = _plateaus(candidates)
     best = _best(trace, plateaus, _middle(max(plateaus, key=len)), lowest_w)
     return _awake(trace, plateaus, best) or best
 
 
-def _best(trace: Trace, plateaus: Sequence[Sequence[Found]], begin: Found, lowest_w: float) -> Found:
+def _best(
+    trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], begin: ThresholdResult, lowest_w: float
+) -> ThresholdResult:
     """From the windows of ``begin`` on, better ones that nearly hold as much energy."""
     held = [_held(trace, _middle(plateau).spans, lowest_w) for plateau in plateaus]
     best, count = begin, len(begin.spans)
     for plateau, joules in zip(plateaus, held, strict=True):
         one = _middle(plateau)
-        clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w and joules >= HELD * max(held)
+        clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w and joules >= MIN_HELD_SHARE * max(
+            held
+        )
         more = len(one.spans) > count and _alike(trace, one.spans)
         if clear and (more or (len(one.spans) == count and _within(one.spans, best.spans))):
             best = one
     return best
 
 
-def _awake(trace: Trace, plateaus: Sequence[Sequence[Found]], outer: Found) -> Found | None:
+def _awake(
+    trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], outer: ThresholdResult
+) -> ThresholdResult | None:
     """The inferences of a board that stays awake between them, when ``outer`` is its whole time awake: what it draws
     between them is then the level that they stand on.  None when ``outer`` has no such windows in it."""
     for k, plateau in enumerate(plateaus):
@@ -77,13 +83,15 @@ def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64
     """In each window of ``outer`` stand several of ``inner`` that are alike, and nothing of them at its ends."""
     first = np.searchsorted(inner[:, 0], outer[:, 0])
     last = np.searchsorted(inner[:, 0], outer[:, 1])
-    if len(inner) < MANY or np.any(last - first < (MANY if len(outer) >= MANY else 1)):
+    if len(inner) < MANY_WINDOWS or np.any(
+        last - first < (MANY_WINDOWS if len(outer) >= MANY_WINDOWS else 1)
+    ):
         return False
-    if len(outer) < MANY:
+    if len(outer) < MANY_WINDOWS:
         return _alike(trace, inner, ALIKE_AWAKE)
-    least = MOVED * float(np.median(inner[:, 1] - inner[:, 0]))
+    min_shift = MAX_EDGE_SHIFT * float(np.median(inner[:, 1] - inner[:, 0]))
     ends = np.median([inner[first, 0] - outer[:, 0], outer[:, 1] - inner[last - 1, 1]], axis=1)
-    return bool(np.all(ends > least)) and _alike(trace, inner)
+    return bool(np.all(ends > min_shift)) and _alike(trace, inner)
 
 
 def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> float:
@@ -94,10 +102,10 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
     return float(max(joules / seconds, 0.0)) if seconds > 0 else 0.0
 
 
-def _plateaus(found: Sequence[Found]) -> list[list[Found]]:
+def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
     """Runs of thresholds with as many windows of nearly the same length."""
-    runs: list[list[Found]] = []
-    for one in found:
+    runs: list[list[ThresholdResult]] = []
+    for one in candidates:
         if (
             runs
             and len(one.spans) == len(runs[-1][0].spans)
@@ -109,7 +117,7 @@ def _plateaus(found: Sequence[Found]) -> list[list[Found]]:
     return runs
 
 
-def _middle(plateau: Sequence[Found]) -> Found:
+def _middle(plateau: Sequence[ThresholdResult]) -> ThresholdResult:
     return plateau[len(plateau) // 2]
 
 
@@ -124,10 +132,10 @@ def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
     if len(inner) != len(outer):
         return True
     moved = np.median(np.abs(inner - outer), axis=0) / np.median(outer[:, 1] - outer[:, 0])
-    return bool(np.all(moved > MOVED))
+    return bool(np.all(moved > MAX_EDGE_SHIFT))
 
 
-def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = ALIKE) -> bool:
+def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = SIMILAR_LENGTHS) -> bool:
     at = trace.joules_at(spans)
     values = (at[:, 1] - at[:, 0], spans[:, 1] - spans[:, 0])
     return all(float(np.std(each)) < limit * float(np.mean(each)) for each in values)

@@ -13,7 +13,7 @@ from typing import Any
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
-from arenite.host.energy.meters.line import drain, open_line
+from arenite.host.energy.meters.line import drain, open_connection
 from arenite.host.energy.meters.ppk2_samples import RATE_HZ, Calibration, Ppk2Decoder
 from arenite.host.energy.meters.trace import Trace
 
@@ -43,7 +43,7 @@ class Ppk2(StreamMeter):
 
     def open(self) -> None:
         """Connect, read the calibration, set mode and voltage, and switch the board on."""
-        self._line = open_line(self._port)
+        self._line = open_connection(self._port)
         # A recording that a killed program left running would mix with the calibration.
         self._command(AVERAGE_STOP)
         drain(self.line)

@@ -10,13 +10,13 @@ import numpy as np
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED
 from arenite.host.energy.meters.accuracy import calibration_limit_j
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.trace import Floats, Trace
-from arenite.host.energy.meters.windows import Windows
+from arenite.host.energy.meters.windows import InferenceWindows
 
 SCHEMA = "arenite.energy/1"
 #: A window with more of its time in gaps of lost samples says too little.
-MOST_GAP = 0.2
+MAX_GAP = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class EnergyResult:
     calibration_uj: float | None  # from the meter's stated error; None: unknown
     lost_samples: int
     left_out: int
-    windows: Windows
+    windows: InferenceWindows
     trace: Trace
 
     @property
@@ -92,7 +92,7 @@ def _spread(values: Floats) -> dict[str, Any]:
     return {"median": float(median), "p25": float(p25), "p75": float(p75), "kind": MEASURED}
 
 
-def measure(trace: Trace, windows: Windows) -> EnergyResult:
+def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
     """Energy of every window, the level between them, and the uncertainty.
 
     The standard error is that of independent windows.  The meter's error is a limit: a rectangular distribution,
@@ -103,7 +103,7 @@ def measure(trace: Trace, windows: Windows) -> EnergyResult:
         DeviceError: no window has enough samples.
     """
     trace.require(2)
-    used = [window for window in windows.spans if _gap(trace, window) <= MOST_GAP]
+    used = [window for window in windows.spans if _gap(trace, window) <= MAX_GAP]
     if not used:
         raise DeviceError(
             f"No inference window has enough samples ({trace.lost_samples} were lost).",
@@ -137,7 +137,7 @@ def measure(trace: Trace, windows: Windows) -> EnergyResult:
     )
 
 
-def _gap(trace: Trace, window: Window) -> float:
+def _gap(trace: Trace, window: InferenceWindow) -> float:
     """The part of a window without samples: longest distance between neighbours; 1 when there are none."""
     first, last = np.searchsorted(trace.time_s, [window.start_s, window.end_s])
     if last - first < 2:
@@ -148,7 +148,9 @@ def _gap(trace: Trace, window: Window) -> float:
     return max(0.0, longest) / window.seconds
 
 
-def _outside(trace: Trace, windows: tuple[Window, ...] | list[Window], guard: float) -> np.ndarray[Any, Any]:
+def _outside(
+    trace: Trace, windows: tuple[InferenceWindow, ...] | list[InferenceWindow], guard: float
+) -> np.ndarray[Any, Any]:
     outside = np.ones(len(trace), dtype=bool)
     for window in windows:
         first, last = np.searchsorted(trace.time_s, [window.start_s - guard, window.end_s + guard])

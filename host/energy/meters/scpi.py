@@ -17,7 +17,7 @@ import numpy as np
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
-from arenite.host.energy.meters.line import Lines, open_line
+from arenite.host.energy.meters.line import TextLines, open_connection
 from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 from arenite.host.link.transport import Transport
 
@@ -33,8 +33,8 @@ class ScpiLine:
     def __init__(self, where: str, baud: int = 115200) -> None:
         """Connect and ask ``*IDN?``.  Raises DeviceError when nothing answers."""
         self.where = where
-        self._line: Transport = open_line(where, baud, PORT)
-        self._lines = Lines(self._line)
+        self._line: Transport = open_connection(where, baud, PORT)
+        self._lines = TextLines(self._line)
         try:
             self.identity = self.ask("*IDN?")
         except DeviceError:

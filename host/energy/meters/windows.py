@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.errors import DeviceError
-from arenite.host.energy.meters.activity import Window, find_active
+from arenite.host.energy.meters.activity import InferenceWindow, find_active
 from arenite.host.energy.meters.alignment import MAX_DRIFT, Alignment, align
 from arenite.host.energy.meters.marks import find_marks
 from arenite.host.energy.meters.trace import Trace
@@ -25,10 +25,10 @@ SLACK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class InferenceWindows:
     """Inferences in the time of a trace, and how they were found."""
 
-    spans: tuple[Window, ...]
+    spans: tuple[InferenceWindow, ...]
     method: str
     alignment: Alignment | None = None
     notes: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ def find_windows(
     duration_s: float | None = None,
     max_drift: float = MAX_DRIFT,
     offset_s: float | None = None,
-) -> Windows:
+) -> InferenceWindows:
     """The best that the recording allows.
 
     Args:
@@ -64,7 +64,7 @@ def find_windows(
         if spans and (expected is None or len(spans) == expected or bit is not None):
             if expected is not None and len(spans) != expected:
                 notes.append(f"{len(spans)} marks were seen, {expected} inferences expected")
-            return Windows(tuple(spans), GPIO, notes=tuple(notes))
+            return InferenceWindows(tuple(spans), GPIO, notes=tuple(notes))
         notes = [f"input {chosen} shows {len(spans)} marks and was not used"]
     why: DeviceError | None = None
     if len(events):
@@ -83,11 +83,11 @@ def find_windows(
         if offset_s is None:
             raise why from None
     # What hardly changes is the same wherever the windows lie exactly.
-    inside = _inside(trace, [Window(a + offset_s, b + offset_s) for a, b in events], notes)
+    inside = _inside(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
     notes.append(
         "the current hardly changes: the windows lie where the computer's clock puts them, to a few ms"
     )
-    return Windows(tuple(inside), SERIAL, notes=tuple(notes))
+    return InferenceWindows(tuple(inside), SERIAL, notes=tuple(notes))
 
 
 def _by_events(
@@ -96,7 +96,7 @@ def _by_events(
     max_drift: float,
     offset_s: float | None,
     notes: list[str],
-) -> Windows:
+) -> InferenceWindows:
     """Raises DeviceError where timestamps and current do not go together."""
     found = align(trace, events, max_drift)
     if offset_s is not None and abs(found.offset_s - offset_s) > SLACK_S:
@@ -104,15 +104,15 @@ def _by_events(
             f"They fit the current only {abs(found.offset_s - offset_s):.1f} s from where both clocks put them.",
             "Does the meter feed the board that was run?",
         )
-    said: list[str] = []
-    inside = _inside(trace, found.apply(events), said)
+    remarks: list[str] = []
+    inside = _inside(trace, found.apply(events), remarks)
     stepping = _stepping(trace, inside)
     if stepping < STEPPING:
         raise DeviceError(
             f"The current rises and falls with only {stepping:.0%} of them.",
             "Does the meter feed the board that was run, and does the recording cover the run?",
         )
-    spans = _snapped(trace, inside, said)
+    spans = _snapped(trace, inside, remarks)
     at = trace.joules_at(np.array([[w.start_s, w.end_s] for w in spans]))
     low, middle, high = np.quantile(at[:, 1] - at[:, 0], [0.25, 0.5, 0.75])
     if high - low > SPREAD * middle:
@@ -120,10 +120,10 @@ def _by_events(
             f"They would make one inference cost {low * 1e6:.3g} µJ and another {high * 1e6:.3g}.",
             "Does the meter feed the board that was run?",
         )
-    return Windows(tuple(spans), SERIAL, found, (*notes, *said))
+    return InferenceWindows(tuple(spans), SERIAL, found, (*notes, *remarks))
 
 
-def _inside(trace: Trace, windows: Sequence[Window], notes: list[str]) -> list[Window]:
+def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
     """Those that the recording covers.  Raises DeviceError when it covers none."""
     inside = [w for w in windows if trace.time_s[0] <= w.start_s and w.end_s <= trace.time_s[-1]]
     if len(inside) < len(windows):
@@ -133,36 +133,38 @@ def _inside(trace: Trace, windows: Sequence[Window], notes: list[str]) -> list[W
     return inside
 
 
-def _stepping(trace: Trace, windows: Sequence[Window]) -> float:
+def _stepping(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
     """The part of the windows at whose start power rises, and falls at their end: nearly all where they belong."""
     bounds = np.array([[w.start_s, w.end_s] for w in windows])
     flank = (bounds[:, 1] - bounds[:, 0])[:, None] / 4
     start, end = bounds[:, :1], bounds[:, 1:]
     points = np.concatenate([start - flank, start, start + flank, end - flank, end, end + flank], axis=1)
     power = np.diff(trace.joules_at(points), axis=1) / flank
-    least = 0.1 * max(float(np.mean(power[:, [1, 3]]) - np.mean(power[:, [0, 4]])), 0.0)
-    rises, falls = power[:, 1] - power[:, 0] > least, power[:, 3] - power[:, 4] > least
+    min_contrast = 0.1 * max(float(np.mean(power[:, [1, 3]]) - np.mean(power[:, [0, 4]])), 0.0)
+    rises, falls = power[:, 1] - power[:, 0] > min_contrast, power[:, 3] - power[:, 4] > min_contrast
     return float(np.mean(rises & falls))
 
 
-def _by_current(trace: Trace, expected: int | None, duration_s: float | None, notes: list[str]) -> Windows:
+def _by_current(
+    trace: Trace, expected: int | None, duration_s: float | None, notes: list[str]
+) -> InferenceWindows:
     """Raises DeviceError when nothing stands out."""
     spans, threshold = find_active(trace, expected, duration_s)
-    said = [f"windows above {threshold * 1e3:.4g} mW"]
+    remarks = [f"windows above {threshold * 1e3:.4g} mW"]
     if duration_s is None:
-        said.append(
+        remarks.append(
             "without a mark, timestamps or a known length a window is whatever stands out of the current"
         )
     else:
         length = float(np.median([span.seconds for span in spans]))
         if abs(length / duration_s - 1) > 0.1:
-            said.append(
+            remarks.append(
                 f"windows last {length * 1e3:.3g} ms, an inference {duration_s * 1e3:.3g} ms by the device"
             )
-    return Windows(tuple(spans), WAVEFORM, notes=(*notes, *said))
+    return InferenceWindows(tuple(spans), WAVEFORM, notes=(*notes, *remarks))
 
 
-def _snapped(trace: Trace, predicted: list[Window], notes: list[str]) -> list[Window]:
+def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
     """Timestamps carry the delays of the serial line: where the current shows the same windows, its edges are
     better."""
     length = float(np.median([window.seconds for window in predicted]))
@@ -187,5 +189,5 @@ def _snapped(trace: Trace, predicted: list[Window], notes: list[str]) -> list[Wi
     return out
 
 
-def _common(one: Window, other: Window) -> float:
+def _common(one: InferenceWindow, other: InferenceWindow) -> float:
     return max(0.0, min(one.end_s, other.end_s) - max(one.start_s, other.start_s))

@@ -19,7 +19,7 @@ from typing import Any
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.files import plausible
-from arenite.host.energy.found import DEVICE, Found
+from arenite.host.energy.found import DEVICE, PowerSource
 from arenite.host.energy.sensors.battery import amperes
 
 TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
@@ -155,7 +155,7 @@ class DumpsysBattery:
         return Power(plausible(self._watts, self.name), MEASURED, self.name)
 
 
-def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
     """What the commands on PATH tell; asked once each."""
     found = []
     if shutil.which(TERMUX, path=path):
@@ -165,10 +165,10 @@ def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -
     return found
 
 
-def _try_meter(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> Found:
+def _try_meter(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> PowerSource:
     try:
         meter.read(0.0)
     except DeviceError as error:
         if "not changed yet" not in error.problem:
-            return Found(name, DEVICE, where, None, error.problem)
-    return Found(name, DEVICE, where, lambda: meter, "the whole device, from the battery")
+            return PowerSource(name, DEVICE, where, None, error.problem)
+    return PowerSource(name, DEVICE, where, lambda: meter, "the whole device, from the battery")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, lost, plausible, read_number, read_text
-from arenite.host.energy.found import DEVICE, Found
+from arenite.host.energy.files import children, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.found import DEVICE, PowerSource
 
 #: A device that runs the loop draws more than 20 mA: a smaller "µA" figure is in mA.
 MIN_MICROAMPERES = 20_000
@@ -44,7 +44,7 @@ class Battery:
         for folder in self._folders:
             status = read_text(folder / "status")
             if status is None:
-                raise lost(f"battery {folder.name}", folder)
+                raise sensor_lost(f"battery {folder.name}", folder)
             if status == "Discharging":
                 parts.append((folder.name, plausible(self._watts(folder), f"battery {folder.name}")))
         if not parts:
@@ -60,7 +60,7 @@ class Battery:
             return direct
         left = joules_left(folder)
         if left is None:
-            raise lost(f"battery {folder.name}", folder)
+            raise sensor_lost(f"battery {folder.name}", folder)
         at = self._clock()
         mark = self._marks.get(folder)
         if mark is None or left > mark[0]:
@@ -96,7 +96,7 @@ def joules_left(folder: Path) -> float | None:
     return None if charge is None or volts is None else charge * 3600e-6 * volts / 1e6
 
 
-def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
     """The device's own batteries (``scope`` Device is a mouse's or a pen's)."""
     folders = [
         folder
@@ -111,7 +111,7 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]
     if "Discharging" not in states:
         state = (states[0] or "unknown").lower()
         return [
-            Found(
+            PowerSource(
                 name,
                 DEVICE,
                 where,
@@ -120,7 +120,9 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]
             )
         ]
     if all(present_watts(folder) is None and joules_left(folder) is None for folder in folders):
-        return [Found(name, DEVICE, where, None, "tells neither power, current, energy nor charge")]
+        return [PowerSource(name, DEVICE, where, None, "tells neither power, current, energy nor charge")]
     return [
-        Found(name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery")
+        PowerSource(
+            name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery"
+        )
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arenite.host.energy.base import ESTIMATED, Power
 from arenite.host.energy.files import children, read_number
-from arenite.host.energy.found import ESTIMATE, Found
+from arenite.host.energy.found import ESTIMATE, PowerSource
 from arenite.profiles.hosts import HostProfile
 
 
@@ -33,7 +33,9 @@ class ProfileEstimate:
         return Power(watts, ESTIMATED, self.name)
 
 
-def find(root: Path, profile: HostProfile) -> list[Found]:
+def find(root: Path, profile: HostProfile) -> list[PowerSource]:
     """Always one."""
     meter = ProfileEstimate(profile, root)
-    return [Found(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")]
+    return [
+        PowerSource(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")
+    ]

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, lost, numbered, plausible, read_number, read_text
-from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
+from arenite.host.energy.files import children, numbered, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.found import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
 
 #: What a chip's figure covers when no label says it.
@@ -29,11 +29,11 @@ class HwmonPower:
     def read(self, busy: float) -> Power:
         microwatts = read_number(self._path)
         if microwatts is None:
-            raise lost(self.name, self._path)
+            raise sensor_lost(self.name, self._path)
         return Power(plausible(microwatts / 1e6, self.name), MEASURED, self.name)
 
 
-def find(root: Path) -> list[Found]:
+def find(root: Path) -> list[PowerSource]:
     """Every channel that has a power file; the INA3221 is another file's."""
     found = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
@@ -52,7 +52,7 @@ def find(root: Path) -> list[Found]:
             else:
                 scope, note = PART, f"what {chip} measures is a part of the device"
             if read_number(path) is None:
-                found.append(Found(name, scope, str(path), None, "gives no number"))
+                found.append(PowerSource(name, scope, str(path), None, "gives no number"))
             else:
-                found.append(Found(name, scope, str(path), partial(HwmonPower, name, path), note))
+                found.append(PowerSource(name, scope, str(path), partial(HwmonPower, name, path), note))
     return found

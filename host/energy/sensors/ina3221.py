@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, lost, numbered, plausible, read_number, read_text
-from arenite.host.energy.found import DEVICE, PART, Found
+from arenite.host.energy.files import children, numbered, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.found import DEVICE, PART, PowerSource
 
 #: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
@@ -87,7 +87,7 @@ class Ina3221:
         for rail in self._whole:
             watts = rail.watts()
             if watts is None:
-                raise lost(f"INA3221 {rail.name}", rail.where)
+                raise sensor_lost(f"INA3221 {rail.name}", rail.where)
             total += plausible(watts, f"INA3221 {rail.name}")
         told = [(rail.name, rail.watts()) for rail in self._parts]
         return Power(
@@ -98,7 +98,7 @@ class Ina3221:
         )
 
 
-def find(root: Path) -> list[Found]:
+def find(root: Path) -> list[PowerSource]:
     """The total where the module has one, else the rails that together feed everything, else single rails."""
     every = rails(root)
     if not every:
@@ -113,9 +113,9 @@ def find(root: Path) -> list[Found]:
     if whole:
         meter = Ina3221(whole, parts)
         note = "the whole module" if len(whole) == 1 else "the rails that together feed the module"
-        return [Found(meter.name, DEVICE, where, lambda: meter, note)]
+        return [PowerSource(meter.name, DEVICE, where, lambda: meter, note)]
     return [
-        Found(
+        PowerSource(
             f"INA3221 {rail.name}",
             PART,
             str(rail.where),

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, forbidden, lost, plausible, read_number, read_text
-from arenite.host.energy.found import DEVICE, PACKAGE, PART, Found
+from arenite.host.energy.files import children, forbidden, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.found import DEVICE, PACKAGE, PART, PowerSource
 
 #: Shorter than this the counter's own step (1 ms) shows: the last figure stands.
 MIN_INTERVAL_S = 0.02
@@ -32,7 +32,7 @@ class _Domain:
         """Since the last call. At most one wrap: over a gap of several, the figure would be too small."""
         now = read_number(self.folder / "energy_uj")
         if now is None or now < 0:
-            raise lost(f"RAPL {self.name}", self.folder)
+            raise sensor_lost(f"RAPL {self.name}", self.folder)
         spent = now - self.last_uj
         if spent < 0:
             spent += self.range_uj
@@ -50,7 +50,7 @@ class Rapl:
             name = read_text(folder / "name") or folder.name
             start = read_number(folder / "energy_uj")
             if start is None:
-                raise lost(f"RAPL {name}", folder)
+                raise sensor_lost(f"RAPL {name}", folder)
             self._domains.append(
                 _Domain(name, folder, read_number(folder / "max_energy_range_uj") or 2**32, start)
             )
@@ -71,11 +71,11 @@ class Rapl:
             self._last_s = now
             self._watts = plausible(sum(watts for _, watts in self._rails), self.name)
         if self._watts is None:
-            raise lost(self.name, self._domains[0].folder)
+            raise sensor_lost(self.name, self._domains[0].folder)
         return Power(self._watts, MEASURED, self.name, self._rails if len(self._rails) > 1 else ())
 
 
-def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]:
+def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
     """psys, the packages together, and (as parts) the domains inside them."""
     packages, platform, found = [], [], []
     for folder in children(root / "sys/class/powercap", "intel-rapl:*"):
@@ -103,14 +103,16 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[Found]
     return found
 
 
-def _describe(name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str) -> Found:
+def _describe(
+    name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str
+) -> PowerSource:
     where = str(folders[0])
     if any(forbidden(folder / "energy_uj") for folder in folders):
         hint = f"permission denied: run as root, or once `sudo chmod a+r {folders[0] / 'energy_uj'}`"
-        return Found(name, scope, where, None, hint)
+        return PowerSource(name, scope, where, None, hint)
     counts = [read_number(folder / "energy_uj") for folder in folders]
     if any(count is None for count in counts):
-        return Found(name, scope, where, None, "energy_uj gives no number")
+        return PowerSource(name, scope, where, None, "energy_uj gives no number")
     if scope == DEVICE and not any(counts):
-        return Found(name, scope, where, None, "the counter stands at 0: not wired on this board")
-    return Found(name, scope, where, partial(Rapl, folders, clock), note)
+        return PowerSource(name, scope, where, None, "the counter stands at 0: not wired on this board")
+    return PowerSource(name, scope, where, partial(Rapl, folders, clock), note)

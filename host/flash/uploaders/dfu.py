@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.errors import UsageError
 from arenite.host.flash.bootloader import enter
 from arenite.host.flash.image import raw_image, read_program
-from arenite.host.flash.upload import CommandUploader, Failure, Upload
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
@@ -29,12 +29,12 @@ UPLOADER = CommandUploader(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"No DFU capable USB device available",
             "{board} is not in its DFU bootloader.",
             "Press reset twice, or hold BOOT (BOOT0) during reset; --port auto lets Arenite ask a running board.",
         ),
-        Failure(
+        KnownFailure(
             r"More than one DFU capable USB device found",
             "Several boards are in their DFU bootloader.",
             "Unplug all but one, or name its serial number: --probe SERIAL (`dfu-util --list` shows it).",

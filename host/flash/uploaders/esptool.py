@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arenite.host.flash.esp import chip_of, parts
-from arenite.host.flash.upload import CommandUploader, Failure, Upload, installed, program
+from arenite.host.flash.esp import chip_of, flash_parts
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, installed, program
 
 
 def command(upload: Upload) -> list[str]:
@@ -12,7 +12,9 @@ def command(upload: Upload) -> list[str]:
     old = not installed("esptool") and installed("esptool.py")
     port = ["--port", upload.port] if upload.port else []
     files = [
-        text for part in parts(upload.board, upload.binary) for text in (hex(part.address), str(part.path))
+        text
+        for part in flash_parts(upload.board, upload.binary)
+        for text in (hex(part.address), str(part.path))
     ]
     write = "write_flash" if old else "write-flash"
     return [
@@ -38,39 +40,39 @@ UPLOADER = Esptool(
     "esptool",
     "pip install esptool",
     command,
-    lambda upload: sum(part.path.stat().st_size for part in parts(upload.board, upload.binary)),
+    lambda upload: sum(part.path.stat().st_size for part in flash_parts(upload.board, upload.binary)),
     (
-        Failure(
+        KnownFailure(
             r"This chip is (\S+?),? not|chip is (ESP\S+)[^.]*\. Wrong",
             "On {port} is an {found}, and the project is for {board}.",
             "Choose the right board or port; generate the project again for another chip.",
         ),
-        Failure(
+        KnownFailure(
             r"No such file or directory: '(/dev/[^']+)'|could not open port '?(/dev/\S+?)'?:.*No such file",
             "There is no serial port {port}.",
             "Plug the board in, or let --port auto find it.",
         ),
-        Failure(
+        KnownFailure(
             r"[Pp]ermission denied|\[Errno 13\]",
             "No permission to open {port}.",
             "Add yourself to the group 'dialout' and log in again.",
         ),
-        Failure(
+        KnownFailure(
             r"port is busy|[Rr]esource busy|\[Errno 16\]|Could not exclusively lock",
             "Another program holds {port}.",
             "Close the monitor that uses it.",
         ),
-        Failure(
+        KnownFailure(
             r"No serial data received|Failed to connect|Timed out waiting for packet|Wrong boot mode",
             "The chip on {port} does not answer: it is not in its ROM loader.",
             "Hold BOOT, press RESET and release BOOT, then try again; check cable and port.",
         ),
-        Failure(
+        KnownFailure(
             r"MD5 of file does not match|digest does not match|File md5",
             "What esptool read back from {board} differs from the program.",
             "Flash again, slower: --extra=--baud --extra=115200; check cable and supply.",
         ),
-        Failure(
+        KnownFailure(
             r"(?:Could not|No) (?:auto-)?(?:detect|find).*port|No serial ports found",
             "esptool does not find the port of {board}.",
             "Give it: --port auto, or the port's name.",

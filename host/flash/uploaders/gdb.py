@@ -36,11 +36,11 @@ def load(remote: GdbRemote, program: Program) -> None:
         told = remote.checksum(segment.address, len(segment.data))
         if told is not None and told == crc32(segment.data):
             continue
-        found = remote.read(segment.address, len(segment.data))
-        if found != segment.data:
-            at = next(k for k, (a, b) in enumerate(zip(found, segment.data, strict=True)) if a != b)
+        read_back = remote.read(segment.address, len(segment.data))
+        if read_back != segment.data:
+            at = next(k for k, (a, b) in enumerate(zip(read_back, segment.data, strict=True)) if a != b)
             raise DeviceError(
-                f"At {segment.address + at:#x} the target has {found[at]:#04x}, the program"
+                f"At {segment.address + at:#x} the target has {read_back[at]:#04x}, the program"
                 f" {segment.data[at]:#04x}: it did not take the program.",
                 "Is it flash that this server cannot write? Then use another --tool.",
             )

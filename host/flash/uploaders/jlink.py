@@ -6,7 +6,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.flash.image import read_program
 from arenite.host.flash.probes import probe_serial
-from arenite.host.flash.upload import CommandUploader, Failure, Upload
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
@@ -32,17 +32,17 @@ UPLOADER = CommandUploader(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"Connecting to J-Link.*FAILED|No emulators connected|Cannot connect to J-Link",
             "No J-Link is plugged in for {board}.",
             "Plug the board or the probe in; the cable must carry data.",
         ),
-        Failure(
+        KnownFailure(
             r"Cannot connect to (?:the )?(?:target|CPU)|Could not connect to (?:the )?target",
             "The J-Link is there, but finds no chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
-        Failure(
+        KnownFailure(
             r"Unknown device|is unknown to this software version",
             "This J-Link software does not know the chip of {board}.",
             "Install a newer one.",

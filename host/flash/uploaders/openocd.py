@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.errors import ToolError, UsageError
 from arenite.host.flash.image import read_program
 from arenite.host.flash.probes import probe_kind, probe_serial
-from arenite.host.flash.upload import CommandUploader, Failure, Upload
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 _INTERFACES = {"cmsis-dap": "cmsis-dap", "stlink": "stlink", "jlink": "jlink", "icdi": "ti-icdi"}
 
@@ -49,25 +49,25 @@ UPLOADER = CommandUploader(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"Can't find (target/\S+|board/\S+)",
             "This OpenOCD does not know the chip of {board}: it has no {found}.",
             "Install a newer OpenOCD, or choose another --tool.",
             ToolError,
         ),
-        Failure(
+        KnownFailure(
             r"Error: open failed|unable to find a matching CMSIS-DAP device|No J-Link device found|"
             r"no device found|unable to open ftdi device",
             "No debug probe is plugged in for {board}.",
             "Plug the board or the probe in; the cable must carry data.",
         ),
-        Failure(
+        KnownFailure(
             r"target voltage may be too low|init mode failed|Error connecting DP|[Cc]annot read IDR|"
             r"UNEXPECTED idcode|Failed to read memory",
             "The probe is there, but finds no chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
-        Failure(
+        KnownFailure(
             r"\*\* Verify Failed|checksum mismatch",
             "What OpenOCD read back from {board} differs from the program.",
             "Flash again; if it happens again, the flash is worn or protected.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from arenite.host.flash.image import read_program
-from arenite.host.flash.upload import CommandUploader, Failure, Upload
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
@@ -31,12 +31,12 @@ UPLOADER = PlatformIO(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"^(?:HTTPClientError|InternetConnectionError)",
             "PlatformIO could not download the uploader of {board}.",
             "Connect to the network, or choose an installed tool with --tool.",
         ),
-        Failure(
+        KnownFailure(
             r"[Pp]lease specify `?upload_port",
             "PlatformIO does not find the port of {board}.",
             "Give it: --port auto, or the port's name.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arenite.errors import ToolError, UsageError
 from arenite.host.flash.image import read_program
 from arenite.host.flash.probes import probe_serial
-from arenite.host.flash.upload import CommandUploader, Failure, Upload, program
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, program
 
 
 def command(upload: Upload) -> list[str]:
@@ -33,18 +33,18 @@ UPLOADER = CommandUploader(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"Target type '?([^\s']+)'? (?:is )?not recognized|No target type '?([^\s']+)'?",
             "pyOCD does not know the chip {found} without its pack.",
             "Install the pack once: pyocd pack install {found}.",
             ToolError,
         ),
-        Failure(
+        KnownFailure(
             r"No (?:connected debug probes|available debug probes|target device available)",
             "No debug probe is plugged in for {board}.",
             "Plug the board or the probe in; the cable must carry data.",
         ),
-        Failure(
+        KnownFailure(
             r"No ACK|DAP(?:Access)?.*(?:Timeout|Error)|SWD/JTAG [Cc]ommunication [Ff]ailure|TransferFaultError|"
             r"[Mm]emory transfer fault|Unable to (?:open|connect)",
             "The probe is there, but finds no chip of {board}.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.host.flash.image import raw_image, read_program
 from arenite.host.flash.probes import probe_serial
-from arenite.host.flash.upload import CommandUploader, Failure, Upload
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
@@ -21,18 +21,18 @@ UPLOADER = CommandUploader(
     command,
     lambda upload: read_program(upload.elf).nbytes,
     (
-        Failure(
+        KnownFailure(
             r"Couldn't find any ST-Link devices|[Cc]ould not (?:open|find).*ST-?[Ll]ink",
             "No ST-LINK is plugged in for {board}.",
             "Plug the board in at its ST-LINK socket; the cable must carry data.",
         ),
-        Failure(
+        KnownFailure(
             r"unknown chip id|Failed to connect to target|Can not connect to target",
             "The ST-LINK finds no chip that it knows on {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK; an old st-flash does not know a new chip: try"
             " --tool openocd.",
         ),
-        Failure(
+        KnownFailure(
             r"addr too (?:low|high)|is not (?:aligned|in) flash|Unknown memory region",
             "The program does not belong into the flash of the chip that the ST-LINK found.",
             "Is the project of this board?",

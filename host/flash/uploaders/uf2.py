@@ -49,17 +49,17 @@ class Uf2Uploader:
 
     def describe(self, upload: Upload) -> list[str]:
         """See ``Uploader``."""
-        made = self._make(upload)
+        uf2_data = self._make(upload)
         drive = self._chosen(upload) or f"<the drive whose {INFO} says {' or '.join(_facts(upload).boards)}>"
-        return [f"cp {made} {drive}/", "sync"]
+        return [f"cp {uf2_data} {drive}/", "sync"]
 
     def run(self, upload: Upload) -> int:
         """See ``Uploader``."""
         facts = _facts(upload)
-        made = self._make(upload)
+        uf2_data = self._make(upload)
         drive = self._find(upload, facts)
         self._check(upload, drive, facts)
-        put(drive, made.name.upper(), made.read_bytes())
+        put(drive, uf2_data.name.upper(), uf2_data.read_bytes())
         wait_gone(drive, INFO, GOES_S)
         return read_program(upload.elf).nbytes
 

@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.bench.compare import compare, read_baseline, require
-from arenite.host.emulator.timing import timing_of
+from arenite.host.emulator.timing import load_timing
 from tests.shared import SHARED
 
 RECORD = {
@@ -76,7 +76,7 @@ def test_ratios_to_an_earlier_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cycles", "said"), [(1000, "about 0.71"), (500, "about 0.35"), (730, None)])
 def test_cycles_that_disagree_are_told(cycles: int, said: str | None, tmp_path: Path) -> None:
-    assert timing_of("cortex-m4f").plain_cpi == 1.41
+    assert load_timing("cortex-m4f").plain_cpi == 1.41
     compared = compare(result(cycles=cycles), read_baseline(baseline(tmp_path, {"records": [RECORD]})))
     assert compared is not None
     if said is None:

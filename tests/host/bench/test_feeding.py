@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.bench.asking import FramedAsker
-from arenite.host.bench.feeding import Feeding
-from arenite.host.bench.lines import attached
-from arenite.host.bench.resume import Memory
-from arenite.host.bench.run import Options, bench
-from arenite.host.bench.sharing import Round, Seat, serve
+from arenite.host.bench.asking import FramedSession
+from arenite.host.bench.feeding import RunConfig
+from arenite.host.bench.lines import open_running_board
+from arenite.host.bench.resume import UnsavedAnswers
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.bench.sharing import DeviceSlot, SessionCallbacks, dispatch_samples
 from arenite.host.cli.main import main
 from arenite.host.link.transport import Transport
 from arenite.host.prepare import Prepared, prepare
@@ -56,8 +56,8 @@ def elf(ready: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(ready, BOARD, tmp_path_factory.mktemp("elf") / "p")
 
 
-def run(ready: Prepared, count: int, feeding: Feeding, progress: Any = lambda *_: None) -> dict[str, Any]:
-    options = Options(cycles=False, feeding=feeding)
+def run(ready: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None) -> dict[str, Any]:
+    options = BenchConfig(cycles=False, feeding=feeding)
     return bench(ready, load_board(BOARD), samples_of(ready, count), options, progress)
 
 
@@ -114,7 +114,7 @@ def test_damaged_bytes_make_no_wrong_answer(
 
 
 def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> None:
-    feeding = Feeding(resume=True, journals=tmp_path)
+    feeding = RunConfig(resume=True, journals=tmp_path)
     kills: list[int] = []
 
     def killer(step: str, done: int, total: int) -> None:
@@ -129,7 +129,7 @@ def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> N
     result = run(ready, 12, feeding, lambda step, done, _: asked.append(done) if step == "run" else None)
     assert asked[0] == 5 and asked[-1] == 12
     assert counts(result) == (12, 12, 0, 5)
-    whole = run(ready, 12, Feeding())
+    whole = run(ready, 12, RunConfig())
     # What was kept has everything that a run in one piece has, the layers too.
     assert_same(result, whole)
     # It is complete: the next run asks for everything again.
@@ -145,7 +145,7 @@ def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: P
         if step == "run" and done == 3 and not kills:
             kills.append(kill_emulators())
 
-    result = run(ready, 8, Feeding(wait_s=5, say=said.append), killer)
+    result = run(ready, 8, RunConfig(wait_s=5, say=said.append), killer)
     assert kills == [1] and counts(result) == (8, 8, 0, 0)
     assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
 
@@ -161,14 +161,14 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
                 threading.Timer(1.0, cable.plug).start()
                 time.sleep(0.1)
 
-        result = run(ready, 9, Feeding((str(cable.port),), wait_s=20, say=said.append), puller)
+        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, say=said.append), puller)
         assert cable.plugged == 2
     assert counts(result) == (9, 9, 0, 0)
     assert "went away" in said[0] and "4 samples are safe" in said[0]
 
 
 def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> None:
-    feeding = Feeding(wait_s=1, resume=True, journals=tmp_path / "j")
+    feeding = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
         feeding = replace(feeding, ports=(str(cable.port),))
 
@@ -193,7 +193,7 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
                 cables[1].pull()
 
         ports = tuple(str(c.port) for c in cables)
-        result = run(ready, 40, Feeding(ports, say=said.append), puller)
+        result = run(ready, 40, RunConfig(ports, say=said.append), puller)
     assert counts(result) == (40, 40, 0, 0)
     rows = {row["board"]: row for row in result["boards"]}
     assert set(rows) == set(ports)
@@ -204,13 +204,13 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
     assert rows[ports[0]]["error"] is rows[ports[2]]["error"] is None
     assert rows[ports[0]]["samples"] > 0 < rows[ports[2]]["samples"]
     assert any("Its samples go to the others" in text for text in said)
-    alone = run(ready, 40, Feeding())
+    alone = run(ready, 40, RunConfig())
     assert_same(result, alone)
     assert len(alone["boards"]) == 1 and alone["boards"][0]["samples"] == 40
 
 
 def test_copies_share_the_samples(ready: Prepared) -> None:
-    result = run(ready, 20, Feeding(copies=3))
+    result = run(ready, 20, RunConfig(copies=3))
     assert counts(result) == (20, 20, 0, 0)
     assert [row["board"] for row in result["boards"]] == [f"{BOARD} {k}" for k in (1, 2, 3)]
 
@@ -221,7 +221,7 @@ def test_a_port_with_another_model(ready: Prepared, tmp_path: Path) -> None:
         on_cables(built(other, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
         pytest.raises(DeviceError, match="runs other firmware"),
     ):
-        run(ready, 2, Feeding((str(cable.port),)))
+        run(ready, 2, RunConfig((str(cable.port),)))
 
 
 def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, tmp_path: Path) -> None:
@@ -240,24 +240,24 @@ def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, 
                 ready_to_hear.append(1)
             return "button"
 
-        def seat(helps: bool) -> Seat:
+        def seat(helps: bool) -> DeviceSlot:
             def line() -> AbstractContextManager[Transport]:
-                return attached(str(cable.port), board.uart.baud)
+                return open_running_board(str(cable.port), board.uart.baud)
 
-            return Seat("board", line, None, lambda: press(helps), line)
+            return DeviceSlot("board", line, None, lambda: press(helps), line)
 
-        def how() -> Round:
-            return Round(
-                lambda line: FramedAsker(line, ready.generated, timeout_s=1),
+        def how() -> SessionCallbacks:
+            return SessionCallbacks(
+                lambda line: FramedSession(line, ready.generated, timeout_s=1),
                 lambda asker, k: asker.answer(samples.inputs[k], None),
                 said.append,
             )
 
-        (lost,) = serve([seat(False)], range(3), Memory(), 3, how(), lambda *_: None)
+        (lost,) = dispatch_samples([seat(False)], range(3), UnsavedAnswers(), 3, how(), lambda *_: None)
         assert lost.lost and lost.error is not None and "Nothing answers" in lost.error.problem
         assert len(said) == 1 and "It was reset (button)" in said[0]
-        kept = Memory()
-        (served,) = serve([seat(True)], range(3), kept, 3, how(), lambda *_: None)
+        kept = UnsavedAnswers()
+        (served,) = dispatch_samples([seat(True)], range(3), kept, 3, how(), lambda *_: None)
     assert served.error is None and sorted(kept.answers) == [0, 1, 2] and served.memory is not None
 
 
@@ -300,17 +300,17 @@ def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("feeding", "said"),
     [
-        (Feeding(("/dev/a", "/dev/a")), "given twice"),
-        (Feeding(("/dev/a",), copies=2), "--copies starts emulators"),
+        (RunConfig(("/dev/a", "/dev/a")), "given twice"),
+        (RunConfig(("/dev/a",), copies=2), "--copies starts emulators"),
     ],
 )
-def test_what_does_not_go_together(ready: Prepared, feeding: Feeding, said: str) -> None:
+def test_what_does_not_go_together(ready: Prepared, feeding: RunConfig, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run(ready, 1, feeding)
 
 
 def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "c.tflite"))
-    options = Options(stateful=True, cycles=False, feeding=Feeding(copies=2))
+    options = BenchConfig(stateful=True, cycles=False, feeding=RunConfig(copies=2))
     with pytest.raises(UsageError, match="depends on those before it"):
         bench(stateful, load_board(BOARD), samples_of(stateful, 2), options, lambda *_: None)

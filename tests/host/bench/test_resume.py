@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.bench.resume import Answer, Journal, data_hash, project_hash
+from arenite.host.bench.resume import DeviceAnswer, Journal, data_hash, project_hash
 from arenite.host.bench.samples import Samples
 
 KEY = {"image": "00", "board": "b"}
 KEPT = {
-    0: Answer(b"\0\xff", 7),
-    3: Answer(b"", 0, 5, (1, 2**31), "/dev/tty A-"),
-    12: Answer(b"abc", 2**40),
+    0: DeviceAnswer(b"\0\xff", 7),
+    3: DeviceAnswer(b"", 0, 5, (1, 2**31), "/dev/tty A-"),
+    12: DeviceAnswer(b"abc", 2**40),
 }
 
 
@@ -54,7 +54,7 @@ def test_a_torn_end_costs_only_what_was_torn(
     complete = {int(line.split()[0]) for line in lines if line in left and left[0] == head}
     with Journal(folder, KEY) as journal:
         assert journal.answers == {k: KEPT[k] for k in complete}
-        journal.add(99, Answer(b"z", 1))
+        journal.add(99, DeviceAnswer(b"z", 1))
     with Journal(folder, KEY) as journal:  # what was mended takes more
         assert set(journal.answers) == complete | {99}
 

@@ -21,7 +21,7 @@ from arenite.firmware.sizes.targets import SIZES
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.judging import difference
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, load_samples, random_samples
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -52,7 +52,7 @@ def run(
         ready,
         load_board(board),
         samples,
-        Options(**options),
+        BenchConfig(**options),
         lambda step, done, total: steps.append(f"{step} {done}/{total}"),
     )
     json.dumps(result, allow_nan=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.rows import BuildMode
 from arenite.host.bench.store.store import Store
 from tests.host.bench.results import result, timed
 from tests.host.cli.conftest import Arenite
@@ -20,15 +20,15 @@ def store(tmp_path: Path) -> Path:
     """Two series: one that became larger and slower, one on a real board that is as it was."""
     path = tmp_path / "s.sqlite"
     with Store(path) as opened:
-        opened.add(result(), Mode(), "random", None)
-        opened.add(timed(1000, 1010), Mode("ram"), "random", None)
+        opened.add(result(), BuildMode(), "random", None)
+        opened.add(timed(1000, 1010), BuildMode("ram"), "random", None)
         opened.add(
             result(memory__arena=4100, memory__ram_total=4900, inference__instructions={"p50": 21000}),
-            Mode(),
+            BuildMode(),
             "random",
             None,
         )
-        opened.add(timed(1001, 1010), Mode("ram"), "random", None)
+        opened.add(timed(1001, 1010), BuildMode("ram"), "random", None)
     return path
 
 

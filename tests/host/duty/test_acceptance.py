@@ -7,32 +7,34 @@ import pytest
 
 from arenite.host.duty.battery import DAY_S, Regulator
 from arenite.host.duty.battery_simulation import simulate_life
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.model import PowerStates, Prediction, predict
-from arenite.host.duty.service import Service
-from arenite.host.duty.simulate import Simulated, simulate
+from arenite.host.duty.service import ServiceTimes
+from arenite.host.duty.simulate import SimulatedQueue, simulate
 from arenite.profiles.batteries import battery_names, load_battery
 
 WITHIN = 0.05
 CASES = 110
 
 
-def drawn(seed: int) -> tuple[Events, Service, int | None, PowerStates]:
+def drawn(seed: int) -> tuple[Events, ServiceTimes, int | None, PowerStates]:
     """A random device: service of 1 ms to 1 s, with or without waking and lingering, any kind of events and queue."""
     rng = np.random.default_rng(seed)
     mean = 10 ** rng.uniform(-3, 0)
-    service = Service.of(mean) if rng.random() < 0.5 else Service.lognormal(mean, rng.uniform(0.1, 0.5))
+    service = (
+        ServiceTimes.of(mean) if rng.random() < 0.5 else ServiceTimes.lognormal(mean, rng.uniform(0.1, 0.5))
+    )
     queue = [None, 0, int(rng.integers(1, 6))][int(rng.integers(3))]
     offered = rng.uniform(0.05, 0.7) if queue is None else rng.uniform(0.05, 1.6)
     gap = mean / offered
     kind = rng.choice(["poisson", "poisson", "periodic", "trace"])
     events: Events
     if kind == "poisson":
-        events = Poisson(1 / gap)
+        events = PoissonEvents(1 / gap)
     elif kind == "periodic":
-        events = Periodic(gap)
+        events = PeriodicEvents(gap)
     else:
-        events = Trace.recorded(np.cumsum(rng.gamma(0.7, gap / 0.7, 400)))
+        events = RecordedEvents.recorded(np.cumsum(rng.gamma(0.7, gap / 0.7, 400)))
     active = 10 ** rng.uniform(-2.5, -0.5)
     power = PowerStates(
         sleep_w=active * 10 ** rng.uniform(-5, -2),
@@ -45,7 +47,7 @@ def drawn(seed: int) -> tuple[Events, Service, int | None, PowerStates]:
     return events, service, queue, power
 
 
-def settled(case: tuple[Events, Service, int | None, PowerStates], seed: int) -> Simulated:
+def settled(case: tuple[Events, ServiceTimes, int | None, PowerStates], seed: int) -> SimulatedQueue:
     """Simulated until its mean wait is known to 2 %, or 320,000 events."""
     events, service, queue, power = case
     count = 20_000
@@ -57,7 +59,7 @@ def settled(case: tuple[Events, Service, int | None, PowerStates], seed: int) ->
         count *= 2
 
 
-def simulated_w(power: PowerStates, found: Simulated) -> float:
+def simulated_w(power: PowerStates, found: SimulatedQueue) -> float:
     return (
         power.sleep_w * found.sleeping.mean
         + power.active_w * found.utilisation.mean
@@ -67,7 +69,7 @@ def simulated_w(power: PowerStates, found: Simulated) -> float:
 
 
 def differences(
-    prediction: Prediction, found: Simulated, power: PowerStates, service: Service
+    prediction: Prediction, found: SimulatedQueue, power: PowerStates, service: ServiceTimes
 ) -> dict[str, float]:
     """Relative differences; of waits over the wait or 2 % of a service, of drops over the drops or 1 % of events."""
     q = prediction.queueing
@@ -119,7 +121,7 @@ def test_battery_lives_are_within_five_percent_of_the_days_counted(name: str) ->
         celsius = float(rng.uniform(max(battery.coldest_c, -15), 40))
         power = PowerStates(sleep, peak)
         prediction = predict(
-            Poisson(rate), service, None, power, battery, regulator=regulator, celsius=celsius
+            PoissonEvents(rate), service, None, power, battery, regulator=regulator, celsius=celsius
         )
         assert prediction.life is not None
         # What the event takes above rest, each event on its own: nothing of the prediction is used.

@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of
-from arenite.host.duty.events import Periodic, Poisson, Trace
+from arenite.host.duty.events import PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.files import latency_of_bench, latency_of_energy, power_of_energy, read_times
 from arenite.profiles.boards import load_board
 
@@ -126,9 +126,9 @@ def test_powers_come_from_what_is_nearest_to_the_truth(tmp_path: Path) -> None:
 def test_one_kind_of_events_and_one_service(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("0\n1\n3\n", "utf-8")
-    assert events_of(2.0, None, None, None) == Periodic(2.0)
-    assert events_of(None, 2.0, None, None) == Poisson(2.0)
-    assert events_of(None, None, path, 4.0) == Trace((0.0, 1.0, 3.0), 4.0)
+    assert events_of(2.0, None, None, None) == PeriodicEvents(2.0)
+    assert events_of(None, 2.0, None, None) == PoissonEvents(2.0)
+    assert events_of(None, None, path, 4.0) == RecordedEvents((0.0, 1.0, 3.0), 4.0)
     for wrong in ((None, None, None, None), (1.0, 1.0, None, None), (1.0, None, None, 5.0)):
         with pytest.raises(UsageError):
             events_of(*wrong)

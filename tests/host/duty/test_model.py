@@ -8,14 +8,14 @@ import pytest
 
 from arenite.errors import ProfileError, UsageError
 from arenite.host.duty.battery import Regulator
-from arenite.host.duty.events import Periodic, Poisson, Trace
+from arenite.host.duty.events import PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.model import SCHEMA, PowerStates, predict
 
 POWER = PowerStates(sleep_w=10e-6, active_w=30e-3, wake_s=0.01, wake_j=1e-4, enter_j=2e-5)
 
 
 def test_energy_of_a_plain_cycle_by_hand() -> None:
-    found = predict(Periodic(10.0), 0.1, None, POWER, "cr2032")
+    found = predict(PeriodicEvents(10.0), 0.1, None, POWER, "cr2032")
     watts = (10e-6 * 9.89 + 30e-3 * 0.1 + 1.2e-4) / 10
     assert found.power_w == pytest.approx(watts, rel=1e-6)
     assert found.power_w == pytest.approx(sum(found.parts_w.values()))
@@ -27,12 +27,13 @@ def test_lingering_pays_where_waking_is_dear() -> None:
     dear = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3)
     patient = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3, linger_s=0.5, linger_w=1e-3)
     assert (
-        predict(Poisson(5.0), 0.01, None, patient).power_w < predict(Poisson(5.0), 0.01, None, dear).power_w
+        predict(PoissonEvents(5.0), 0.01, None, patient).power_w
+        < predict(PoissonEvents(5.0), 0.01, None, dear).power_w
     )
 
 
 def test_json_is_plain_and_whole() -> None:
-    for events in (Poisson(2.0), Periodic(0.5), Trace.recorded([0.1, 0.2, 0.9, 4.0])):
+    for events in (PoissonEvents(2.0), PeriodicEvents(0.5), RecordedEvents.recorded([0.1, 0.2, 0.9, 4.0])):
         found = predict(events, [0.1, 0.12, 0.2], 2, POWER, "lipo_500", regulator=Regulator("switching", 1.8))
         data = json.loads(json.dumps(found.as_json(), allow_nan=False))
         assert data["schema"] == SCHEMA and data["kind"] == "estimated"
@@ -40,14 +41,14 @@ def test_json_is_plain_and_whole() -> None:
         assert sum(data["shares"].values()) == pytest.approx(1, abs=1e-3)
         assert data["battery"]["name"] == "lipo_500" and data["battery"]["life_days"] > 0
     dead = predict(
-        Poisson(1.0), 0.1, None, PowerStates(1e-6, 2.0), "cr2032", regulator=Regulator("switching", 3.3)
+        PoissonEvents(1.0), 0.1, None, PowerStates(1e-6, 2.0), "cr2032", regulator=Regulator("switching", 3.3)
     )
     data = json.loads(json.dumps(dead.as_json(), allow_nan=False))
     assert data["battery"]["life_s"] == 0 and data["battery"]["peak_ma"] is None and data["warnings"]
 
 
 def test_drops_are_warned_of() -> None:
-    found = predict(Poisson(20.0), 0.1, 1, POWER)
+    found = predict(PoissonEvents(20.0), 0.1, 1, POWER)
     assert found.life is None and any("dropped" in w for w in found.warnings)
 
 
@@ -59,14 +60,14 @@ def test_errors_name_the_value() -> None:
     with pytest.raises(UsageError, match="time to wake"):
         PowerStates(sleep_w=0.0, active_w=0.1, wake_s=-1)
     with pytest.raises(UsageError, match="service times are not seconds"):
-        predict(Poisson(1.0), "0.1", None, POWER)  # type: ignore[arg-type]
+        predict(PoissonEvents(1.0), "0.1", None, POWER)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"-1"):
-        predict(Poisson(1.0), 0.1, -1, POWER)
+        predict(PoissonEvents(1.0), 0.1, -1, POWER)
     with pytest.raises(UsageError, match="percentile"):
-        predict(Poisson(1.0), 0.1, None, POWER, percentiles=(101,))
+        predict(PoissonEvents(1.0), 0.1, None, POWER, percentiles=(101,))
     with pytest.raises(UsageError, match="Periodic, Poisson or Trace"):
         predict(3.0, 0.1, None, POWER)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="cannot keep up"):
-        predict(Poisson(20.0), 0.1, None, POWER)
+        predict(PoissonEvents(20.0), 0.1, None, POWER)
     with pytest.raises(ProfileError, match="cr2032"):
-        predict(Poisson(1.0), 0.1, None, POWER, "cr2023")
+        predict(PoissonEvents(1.0), 0.1, None, POWER, "cr2023")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.figures import Sleep
 from arenite.host.duty.model import queueing
-from arenite.host.duty.on_board import DutyBoard, Observed, seconds_per_tick
-from arenite.host.duty.service import Service
+from arenite.host.duty.on_board import DutyBoard, ObservedDuty, seconds_per_tick
+from arenite.host.duty.service import ServiceTimes
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
 from tests.host.bench.graphs import classifier, save
@@ -43,9 +43,9 @@ def lindley(arrivals: np.ndarray, services: np.ndarray) -> np.ndarray:
     return waits
 
 
-def recorded(rng: np.random.Generator, gap: float) -> Trace:
+def recorded(rng: np.random.Generator, gap: float) -> RecordedEvents:
     """Bursts, as a door's sensor gives them."""
-    return Trace.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 700)))
+    return RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 700)))
 
 
 @pytest.mark.parametrize(
@@ -71,19 +71,19 @@ def test_the_prediction_is_what_the_board_does(
     rng = np.random.default_rng(3)
     gap = service_s / offered
     kinds: dict[str, Events] = {
-        "poisson": Poisson(1 / gap),
-        "periodic": Periodic(gap),
+        "poisson": PoissonEvents(1 / gap),
+        "periodic": PeriodicEvents(gap),
         "trace": recorded(rng, gap),
     }
     events = kinds[kind]
     arrivals = events.arrivals(EVENTS, rng)
     seen = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
-    service = Service.of(float(seen.services_s.mean()))
+    service = ServiceTimes.of(float(seen.services_s.mean()))
     # Every inference of the same network takes the same instructions, but for the events that came meanwhile.
     assert seen.services_s.std() < 0.01 * service.mean_s
     # Bookkeeping of a waking is under a hundredth of an inference.
     assert 0 <= seen.wake_s - wake * service_s < 0.01 * service_s
-    same = Trace.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
+    same = RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
     q = queueing(same, service, queue, Sleep(seen.wake_s, linger * service_s))
     assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
     assert q.wait_mean_s == pytest.approx(seen.wait_mean_s, rel=WITHIN, abs=0.02 * service_s)
@@ -98,14 +98,14 @@ def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoar
     rng = np.random.default_rng(5)
     asked = rng.choice([1, 3], 2500)
     rate = 0.6 / (2 * service_s)
-    arrivals = Poisson(rate).arrivals(2500, rng)
+    arrivals = PoissonEvents(rate).arrivals(2500, rng)
     seen = device.run(arrivals, asked, None, Sleep())
     exact = lindley(np.round(arrivals, 9), seen.services_s)
     # Event by event: the latency of noticing an event is all that the board adds.
     assert np.abs(seen.waits_s - exact).max() < 0.02 * service_s
     means = [part.mean() for part in np.array_split(seen.waits_s[200:], 20)]
     half = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
-    q = queueing(Poisson(rate), Service.of([float(s) for s in seen.services_s]), None, Sleep())
+    q = queueing(PoissonEvents(rate), ServiceTimes.of([float(s) for s in seen.services_s]), None, Sleep())
     assert abs(q.wait_mean_s - np.mean(means)) < half + 0.02 * service_s
     assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
 
@@ -117,11 +117,11 @@ def test_other_boards_do_it_too(tmp_path: Path, name: str) -> None:
     with DutyBoard(prepared, load_board(name)) as device:
         assert device.most >= (300 if name == "qemu_microbit" else 4000)
         service_s = device.service_s()
-        arrivals = Poisson(0.9 / service_s).arrivals(150, np.random.default_rng(2))
+        arrivals = PoissonEvents(0.9 / service_s).arrivals(150, np.random.default_rng(2))
         seen = device.run(arrivals, 1, 2, Sleep(0.2 * service_s))
-    service = Service.of(float(seen.services_s.mean()))
+    service = ServiceTimes.of(float(seen.services_s.mean()))
     assert service.mean_s == pytest.approx(service_s, rel=0.02)
-    same = Trace.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
+    same = RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
     q = queueing(same, service, 2, Sleep(seen.wake_s))
     assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
     assert q.wait_mean_s == pytest.approx(seen.wait_mean_s, rel=WITHIN)
@@ -130,7 +130,7 @@ def test_other_boards_do_it_too(tmp_path: Path, name: str) -> None:
 
 def test_a_run_is_the_same_every_time(device: DutyBoard, service_s: float) -> None:
     """Virtual time does not know how busy this computer is."""
-    arrivals = Poisson(0.8 / service_s).arrivals(300, np.random.default_rng(1))
+    arrivals = PoissonEvents(0.8 / service_s).arrivals(300, np.random.default_rng(1))
     first, second = (device.run(arrivals, 1, 1, Sleep(service_s)) for _ in range(2))
     assert first.dropped == second.dropped
     assert np.abs(first.waits_s - second.waits_s).max() < 0.002 * service_s
@@ -139,7 +139,7 @@ def test_a_run_is_the_same_every_time(device: DutyBoard, service_s: float) -> No
 def test_drops_are_those_of_a_queue_counted_by_hand(device: DutyBoard, service_s: float) -> None:
     """Five at once, one place: the first is served, the second waits, three are dropped; a later one finds it free."""
     at = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 10.0]) * service_s
-    seen: Observed = device.run(at, 1, 1, Sleep())
+    seen: ObservedDuty = device.run(at, 1, 1, Sleep())
     assert seen.dropped == pytest.approx(0.5)
     assert seen.waits_s == pytest.approx([0, service_s, 0], abs=0.02 * service_s)
     assert seen.wakes == 2

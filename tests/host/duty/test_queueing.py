@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.duty.events import Events, Periodic, Poisson, Trace
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.figures import Queueing, Sleep, lattice_percentiles
-from arenite.host.duty.finite import limited
+from arenite.host.duty.finite import finite_queue
 from arenite.host.duty.model import queueing
 from arenite.host.duty.periodic import periodic
 from arenite.host.duty.queueing import (
@@ -23,9 +23,9 @@ from arenite.host.duty.queueing import (
     md1_wait_cdf,
     mg1_lattice,
     mg1_mean_wait,
-    unlimited,
+    unlimited_queue,
 )
-from arenite.host.duty.service import Service
+from arenite.host.duty.service import ServiceTimes
 
 NO_SLEEP = Sleep()
 
@@ -49,14 +49,14 @@ def test_md1_percentiles_integrate_to_the_mean() -> None:
 
 
 def test_the_lattice_agrees_with_the_exact_distribution_and_its_own_mean() -> None:
-    service = Service.of(0.1)
+    service = ServiceTimes.of(0.1)
     masses, step = mg1_lattice(8.0, service, NO_SLEEP)
     assert float(np.arange(masses.size) @ masses) * step == pytest.approx(md1_mean_wait(8.0, 0.1), rel=1e-3)
     exact = md1_percentiles(8.0, 0.1, (50, 90, 99))
     found = lattice_percentiles(masses, step, (50, 90, 99))
     for p, wait in exact.items():
         assert found[p] == pytest.approx(wait, abs=0.001)
-    slow, sleep = Service.lognormal(0.1, 0.5), Sleep(0.07, 0.02)
+    slow, sleep = ServiceTimes.lognormal(0.1, 0.5), Sleep(0.07, 0.02)
     masses, step = mg1_lattice(6.0, slow, sleep)
     assert float(np.arange(masses.size) @ masses) * step == pytest.approx(
         mg1_mean_wait(6.0, slow, sleep), rel=1e-3
@@ -67,20 +67,20 @@ def test_exponential_service_gives_the_mm1_queue() -> None:
     """M/M/1: P(W > t) = ρ·e^-(μ-λ)t and M/M/1/K: P(full) = (1-ρ)ρ^K / (1-ρ^(K+1))."""
     mu, rate = 10.0, 7.0
     quantiles = (np.arange(20000) + 0.5) / 20000
-    service = Service(tuple((-np.log1p(-quantiles) / mu).tolist()))
-    found = unlimited(rate, service, NO_SLEEP, (90, 99))
+    service = ServiceTimes(tuple((-np.log1p(-quantiles) / mu).tolist()))
+    found = unlimited_queue(rate, service, NO_SLEEP, (90, 99))
     rho = rate / mu
     assert found.wait_mean_s == pytest.approx(rho / (mu - rate), rel=0.005)
     for p, wait in found.wait_percentiles_s.items():
         assert wait == pytest.approx(math.log(rho / (1 - p / 100)) / (mu - rate), rel=0.03)
     places = 3
     loss = (1 - rho) * rho ** (places + 1) / (1 - rho ** (places + 2))
-    assert limited(rate, service, NO_SLEEP, places).dropped == pytest.approx(loss, rel=0.01)
+    assert finite_queue(rate, service, NO_SLEEP, places).dropped == pytest.approx(loss, rel=0.01)
 
 
 def test_no_queue_is_erlangs_loss_whatever_the_distribution() -> None:
-    for service in (Service.of(0.2), Service.lognormal(0.2, 0.8)):
-        found = limited(4.0, service, NO_SLEEP, 0)
+    for service in (ServiceTimes.of(0.2), ServiceTimes.lognormal(0.2, 0.8)):
+        found = finite_queue(4.0, service, NO_SLEEP, 0)
         assert found.dropped == pytest.approx(0.8 / 1.8, rel=1e-6)
         assert found.wait_mean_s == pytest.approx(0, abs=1e-12)
 
@@ -88,15 +88,18 @@ def test_no_queue_is_erlangs_loss_whatever_the_distribution() -> None:
 def test_md1k_known_loss() -> None:
     """M/D/1/2 (one place): from its two-state chain, loss = 1 - 1 / (ρ + e^-ρ)."""
     rho = 0.9
-    assert limited(0.9, Service.of(1.0), NO_SLEEP, 1).dropped == pytest.approx(
+    assert finite_queue(0.9, ServiceTimes.of(1.0), NO_SLEEP, 1).dropped == pytest.approx(
         1 - 1 / (rho + math.exp(-rho)), rel=1e-9
     )
 
 
-@pytest.mark.parametrize("service", [Service.of(0.1), Service.lognormal(0.1, 0.5)])
+@pytest.mark.parametrize("service", [ServiceTimes.of(0.1), ServiceTimes.lognormal(0.1, 0.5)])
 @pytest.mark.parametrize("sleep", [NO_SLEEP, Sleep(0.05, 0.03)])
-def test_a_long_queue_is_an_unlimited_one(service: Service, sleep: Sleep) -> None:
-    long, endless = limited(5.0, service, sleep, 60, (50, 95)), unlimited(5.0, service, sleep, (50, 95))
+def test_a_long_queue_is_an_unlimited_one(service: ServiceTimes, sleep: Sleep) -> None:
+    long, endless = (
+        finite_queue(5.0, service, sleep, 60, (50, 95)),
+        unlimited_queue(5.0, service, sleep, (50, 95)),
+    )
     assert long.dropped < 1e-6
     assert long.wait_mean_s == pytest.approx(endless.wait_mean_s, rel=2e-3)
     assert long.sleeping == pytest.approx(endless.sleeping, rel=1e-3)
@@ -105,7 +108,7 @@ def test_a_long_queue_is_an_unlimited_one(service: Service, sleep: Sleep) -> Non
 
 
 def test_hopeless_overload_drops_all_but_what_can_be_served() -> None:
-    found = limited(1e6, Service.of(1.0), NO_SLEEP, 4)
+    found = finite_queue(1e6, ServiceTimes.of(1.0), NO_SLEEP, 4)
     assert found.utilisation == pytest.approx(1.0) and found.dropped == pytest.approx(1 - 1e-6)
     assert found.wait_mean_s == pytest.approx(
         4.0, rel=0.01
@@ -114,22 +117,22 @@ def test_hopeless_overload_drops_all_but_what_can_be_served() -> None:
 
 
 def test_periodic_events() -> None:
-    fits = periodic(0.1, Service.of(0.04), Sleep(0.02, 0.0), None)
+    fits = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
     assert fits.wait_mean_s == pytest.approx(0.02) and fits.wakes_per_s == pytest.approx(10.0)
     assert (fits.utilisation, fits.waking, fits.sleeping) == pytest.approx((0.4, 0.2, 0.4))
-    whole = periodic(0.1, Service.of(0.1), NO_SLEEP, 0)  # just in time: nothing is dropped
+    whole = periodic(0.1, ServiceTimes.of(0.1), NO_SLEEP, 0)  # just in time: nothing is dropped
     assert whole.dropped == 0 and whole.utilisation == pytest.approx(1.0)
-    late = periodic(0.1, Service.of(0.15), NO_SLEEP, 0)
+    late = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
     assert late.dropped == pytest.approx(0.5, abs=1e-3)
-    spread = Service.lognormal(0.08, 0.3)
+    spread = ServiceTimes.lognormal(0.08, 0.3)
     assert 0 < periodic(0.1, spread, NO_SLEEP, None).wait_mean_s < kingman_bound(0.1, spread)
-    awake = periodic(0.1, Service.of(0.04), Sleep(0.02, 0.2), None)
+    awake = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.2), None)
     assert awake.wakes_per_s == 0 and awake.lingering == pytest.approx(0.6)
 
 
 def test_a_burst_in_a_trace_waits_and_drops() -> None:
-    trace = Trace((1.0, 1.0, 1.0, 5.0), 10.0)
-    found = queueing(trace, Service.of(1.0), 1, NO_SLEEP, (50, 99))
+    trace = RecordedEvents((1.0, 1.0, 1.0, 5.0), 10.0)
+    found = queueing(trace, ServiceTimes.of(1.0), 1, NO_SLEEP, (50, 99))
     assert found.dropped == pytest.approx(0.25) and found.utilisation == pytest.approx(0.3)
     assert found.wait_mean_s == pytest.approx(1 / 3) and found.wait_percentiles_s[99] == pytest.approx(1.0)
 
@@ -157,8 +160,8 @@ def _sane(q: Queueing) -> None:
 def test_any_device_gives_sane_figures_or_a_clear_error(
     mean: float, offered: float, variation: float, wake: float, linger: float, queue: int | None, period: bool
 ) -> None:
-    service = Service.lognormal(mean, variation) if variation else Service.of(mean)
-    events: Events = Periodic(mean / offered) if period else Poisson(offered / mean)
+    service = ServiceTimes.lognormal(mean, variation) if variation else ServiceTimes.of(mean)
+    events: Events = PeriodicEvents(mean / offered) if period else PoissonEvents(offered / mean)
     try:
         found = queueing(events, service, queue, Sleep(wake * mean, linger * mean))
     except UsageError as error:
@@ -169,22 +172,22 @@ def test_any_device_gives_sane_figures_or_a_clear_error(
 
 def test_errors_name_the_value() -> None:
     with pytest.raises(UsageError, match=r"utilisation would be 1\.2"):
-        unlimited(12.0, Service.of(0.1), NO_SLEEP)
+        unlimited_queue(12.0, ServiceTimes.of(0.1), NO_SLEEP)
     with pytest.raises(UsageError, match="utilisation would be 2"):
-        periodic(0.1, Service.lognormal(0.2, 0.3), NO_SLEEP, None)
+        periodic(0.1, ServiceTimes.lognormal(0.2, 0.3), NO_SLEEP, None)
     with pytest.raises(UsageError, match="period"):
-        Periodic(0)
+        PeriodicEvents(0)
     with pytest.raises(UsageError, match="rate of the events"):
-        Poisson(math.inf)
+        PoissonEvents(math.inf)
     with pytest.raises(UsageError, match="ascending"):
-        Trace((2.0, 1.0), 3.0)
+        RecordedEvents((2.0, 1.0), 3.0)
     with pytest.raises(UsageError, match="last event is at 2"):
-        Trace((1.0, 2.0), 1.5)
+        RecordedEvents((1.0, 2.0), 1.5)
     with pytest.raises(UsageError, match="no events"):
-        Trace((), 1.0)
+        RecordedEvents((), 1.0)
     with pytest.raises(UsageError, match="duration"):
-        Trace.recorded([1.0])
+        RecordedEvents.recorded([1.0])
     with pytest.raises(UsageError, match="service time"):
-        Service.of([0.1, -0.2])
+        ServiceTimes.of([0.1, -0.2])
     with pytest.raises(UsageError, match="no service time"):
-        Service.of([])
+        ServiceTimes.of([])

@@ -10,9 +10,9 @@ from arenite.errors import ToolError
 from arenite.firmware.sizes.accesses import per_layer
 from arenite.host.bench.drivers import measure
 from arenite.host.bench.samples import random_samples
-from arenite.host.emulator.accesses import Touched, by_tensor, count_accesses, in_region, places_of
+from arenite.host.emulator.accesses import LineAccessCounts, arena_addresses, by_tensor, count_accesses, in_region
 from arenite.host.emulator.accesses import _read as read_accesses
-from arenite.host.emulator.layer_code import layer_code, stages_of
+from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.flash.build import direct_build
 from arenite.host.prepare import prepare
 from arenite.host.project import generate_project
@@ -30,10 +30,10 @@ def test_every_byte_of_an_output_is_stored_once_and_inputs_are_loaded_about_as_e
     limit = prepared.plan.arena_bytes // 2
     project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed", fast_ram=limit)
     elf = direct_build(tmp_path / "p")
-    generated, places = project.generated, places_of(elf)
+    generated, places = project.generated, arena_addresses(elf)
     assert places.slow == BOARD.ram[1].origin + 16 and places.fast >= BOARD.ram[0].origin + 16
     memories = [(places.fast, generated.plan.fast_bytes), (places.slow, generated.plan.slow_bytes)]
-    code = layer_code(elf, stages_of(generated))
+    code = layer_code(elf, segment_layers(generated))
     one = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
     layers = count_accesses(
         BOARD, elf, code, memories, lambda line: measure(line, generated, one, False, lambda *_: None)
@@ -51,7 +51,7 @@ def test_every_byte_of_an_output_is_stored_once_and_inputs_are_loaded_about_as_e
             assert touched[t].loads > 0, layer.op.name
     assert 0.7 < estimated / loaded < 1.4
     # What is watched is the second memory: every load and store there belongs to a tensor that lies there.
-    slow = sum((in_region(lines, *memories[1]) for lines in layers), Touched())
+    slow = sum((in_region(lines, *memories[1]) for lines in layers), LineAccessCounts())
     there = {t for t, offset in generated.plan.offsets.items() if offset >= generated.plan.fast_bytes}
     assert slow.total == sum(n.total for touched in found for t, n in touched.items() if t in there) > 0
 
@@ -68,4 +68,4 @@ def test_a_record_that_is_not_whole_is_refused(text: str, tmp_path: Path) -> Non
 def test_an_elf_without_an_arena_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.elf").write_bytes(b"no ELF")
     with pytest.raises(ToolError, match="Cannot read"):
-        places_of(tmp_path / "x.elf")
+        arena_addresses(tmp_path / "x.elf")

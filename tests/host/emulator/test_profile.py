@@ -12,16 +12,16 @@ from arenite.firmware.boards.cores import core_named
 from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.block_counts import (
     Block,
+    BlockRuns,
     PhaseRun,
-    Runs,
     compiled_plugin,
     plugin_arguments,
     read_counts,
 )
-from arenite.host.emulator.layer_code import LayerCode, Stages, layer_code
+from arenite.host.emulator.layer_code import LayerCode, SegmentLayers, layer_code
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, by_layer, profile
-from arenite.host.emulator.timing import timing_of
+from arenite.host.emulator.timing import load_timing
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import Transport
@@ -74,7 +74,7 @@ def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) ->
         assert counts[1] - counts[0] == 5 * UNIT
     assert many.layers[2].rules["taken"].count - few.layers[2].rules["taken"].count == 5 * UNIT
     # A turn costs one cycle to compute, one for the branch unless the core issues both at once, and the refill.
-    timing = timing_of(board.core)
+    timing = load_timing(board.core)
     issued = 1 if "dual_issue" in timing.rules else 2
     turn = (many.layers[2].cycles - few.layers[2].cycles) / (5 * UNIT)
     assert turn == pytest.approx(issued + timing.rules["taken"].cycles)
@@ -140,9 +140,9 @@ def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
     # A block that was translated twice is one.
     out.write_text("P 1\nB 0 10 14\nC 0 3 2\nB 5 10 14\nC 5 1 0\nS\nP 1\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n")
     assert read_counts(out) == [
-        PhaseRun(0, {Block(0x10, 0x14): Runs(4, 2)}, True),
+        PhaseRun(0, {Block(0x10, 0x14): BlockRuns(4, 2)}, True),
         PhaseRun(0, {}, False),
-        PhaseRun(1, {Block(0x20, 0x26): Runs(1, 1)}, False),
+        PhaseRun(1, {Block(0x20, 0x26): BlockRuns(1, 1)}, False),
     ]
 
 
@@ -164,7 +164,7 @@ def test_counts_that_are_no_counts_are_refused(text: str, said: str, tmp_path: P
 
 
 def run(entry: int, count: int, split: bool = False) -> PhaseRun:
-    return PhaseRun(entry, {Block(0, 2): Runs(count, 0)}, split)
+    return PhaseRun(entry, {Block(0, 2): BlockRuns(count, 0)}, split)
 
 
 #: Layers 0 and 1 as a segment with two entries, 2 alone; rows of 0, 0, 1, 0, 1.
@@ -200,7 +200,7 @@ def test_entries_of_segments(tmp_path: Path) -> None:
     elf = toy_elf(load_board("qemu_mps2_an386"), tmp_path)
     plain = layer_code(elf)
     assert plain.count == toy_model.LAYERS and plain.orders == ((0,), (1,), (2,))
-    streamed = layer_code(elf, [Stages(1, (1, 2, 2), pushed=False)])
+    streamed = layer_code(elf, [SegmentLayers(1, (1, 2, 2), pushed=False)])
     assert streamed.entries == plain.entries and streamed.orders == ((0,), (1, 2, 2), (2,))
 
 

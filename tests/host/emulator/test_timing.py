@@ -12,8 +12,16 @@ from arenite.errors import ProfileError, ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 from arenite.host.emulator.disassembly import Instruction, disassemble
-from arenite.host.emulator.instruction_class import Kind, classifier
-from arenite.host.emulator.timing import DIRECTORY, KINDS, RULES, CycleCount, Timing, _parsed, timing_of
+from arenite.host.emulator.instruction_class import TimingClass, classifier
+from arenite.host.emulator.timing import (
+    DIRECTORY,
+    KINDS,
+    RULES,
+    CycleCount,
+    TimingTable,
+    _parsed,
+    load_timing,
+)
 
 TABLES = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 START = 0x1000
@@ -182,7 +190,7 @@ def test_real_instructions_have_their_class(core: str, tmp_path: Path) -> None:
     lines = [f"vpst\n{text}" if text.startswith("vldrbt") else text for text in lines]
     elf, blocks = assembled(core, lines, tmp_path)
     code = disassemble(elf, core, blocks)
-    timing = timing_of(core)
+    timing = load_timing(core)
     for block, (text, wanted) in zip(blocks, rows, strict=True):
         kind = classifier(core)(code[block][-1])
         name, _, items = wanted.strip().partition(" ")
@@ -195,7 +203,7 @@ def cycles(core: str, *lines: str) -> float:
     """Cycles of a block whose instructions are written as the disassembler writes them."""
     parts = [line.partition(" ") for line in lines]
     block = [Instruction(mnemonic, operands, 4) for mnemonic, _, operands in parts]
-    return timing_of(core).block(block).cycles
+    return load_timing(core).block(block).cycles
 
 
 @pytest.mark.parametrize(
@@ -242,15 +250,15 @@ def test_cycles_of_short_sequences(core: str, lines: tuple[str, ...], expected: 
 
 
 def test_jumps_that_cost_nothing_or_more() -> None:
-    loop = timing_of("cortex-m55")
+    loop = load_timing("cortex-m55")
     assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
     assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
-    assert timing_of("cortex-m0").taken(Instruction("bl", "0x0", 4)) == 3
+    assert load_timing("cortex-m0").taken(Instruction("bl", "0x0", 4)) == 3
 
 
 @pytest.mark.parametrize("core", TABLES)
 def test_every_table_is_whole(core: str) -> None:
-    timing = timing_of(core)
+    timing = load_timing(core)
     assert timing.core == core and timing.summary and 0.3 < timing.plain_cpi < 3
     assert set(timing.rules) <= set(RULES)
     assert timing.never_second <= set(timing.classes)
@@ -269,7 +277,7 @@ def test_every_emulated_core_has_a_table() -> None:
 
 def test_a_core_without_a_table_is_told() -> None:
     with pytest.raises(ProfileError, match="no timing table for the core 'z80'"):
-        timing_of("z80")
+        load_timing("z80")
 
 
 def test_a_class_that_is_not_in_the_table_is_told() -> None:
@@ -293,13 +301,13 @@ def test_a_malformed_table_is_refused(change: dict, said: str) -> None:
     row = {"cycles": 1, "kind": "assumed", "source": "a"}
     whole = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
     whole |= {"classes": {"alu": row}, "rules": {"taken": row}}
-    assert isinstance(_parsed(whole, "c.toml"), Timing)
+    assert isinstance(_parsed(whole, "c.toml"), TimingTable)
     with pytest.raises(ProfileError, match=said):
         _parsed(whole | change, "c.toml")
 
 
 def test_counts_add_up() -> None:
-    one = timing_of("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
+    one = load_timing("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
     total = CycleCount()
     total.add(one, 5)
     assert (total.instructions, total.cycles) == (10, 5 * one.cycles)
@@ -308,7 +316,7 @@ def test_counts_add_up() -> None:
 
 def test_registers_by_their_other_names() -> None:
     kind = classifier("cortex-m4f")(Instruction("add.w", "fp, ip, sl", 4))
-    assert kind == Kind("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
+    assert kind == TimingClass("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
 
 
 def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
@@ -320,5 +328,5 @@ def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
 
 
 def test_other_engines_are_assumed_to_use_vectors_where_there_are_some() -> None:
-    cpi = {core: timing_of(core).other_cpi / timing_of(core).plain_cpi for core in TABLES}
+    cpi = {core: load_timing(core).other_cpi / load_timing(core).plain_cpi for core in TABLES}
     assert {core for core, ratio in cpi.items() if ratio != 1} == {"cortex-m55"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError
-from arenite.host.energy.open import found_power, open_power, open_thermometer
+from arenite.host.energy.open import open_power, open_thermometer, power_candidates
 from arenite.host.energy.sensors import android, android_thermal
 from tests.host.energy.trees import Clock, command
 
@@ -121,7 +121,7 @@ def test_an_answer_stands_for_two_seconds(tmp_path: Path) -> None:
 
 def test_dumpsys_battery_gives_the_mean_by_the_charge_counter(tmp_path: Path) -> None:
     clock, path = Clock(), dumpsys(tmp_path / "bin")
-    assert "dumpsys battery" in [f.name for f in found_power(tmp_path, path=path) if f.open is not None]
+    assert "dumpsys battery" in [f.name for f in power_candidates(tmp_path, path=path) if f.open is not None]
     meter = android.DumpsysBattery(path, clock)
     with pytest.raises(DeviceError, match="not changed yet"):
         meter.read(0.0)
@@ -161,4 +161,4 @@ def test_a_hal_that_is_not_ready_and_a_refusal_are_told(tmp_path: Path) -> None:
 
 def test_a_tree_does_not_ask_this_computers_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", command(tmp_path / "bin", "termux-battery-status", TERMUX))
-    assert "Termux battery" not in [found.name for found in found_power(tmp_path)]
+    assert "Termux battery" not in [found.name for found in power_candidates(tmp_path)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from arenite.converters.fit import ASSUMED_W_PER_HZ
 from arenite.errors import DoesNotFitError, ProfileError, UsageError
 from arenite.host.emulator.profile import Profile
-from arenite.host.emulator.timing import CycleCount, Tally, timing_of
+from arenite.host.emulator.timing import CycleCount, CycleTally, load_timing
 from arenite.host.energy.estimate import HOW_GOOD, estimate_energy
 from arenite.host.energy.estimate_counts import TWINS, twin_of
 from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shares
@@ -34,15 +34,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def counted(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int, float]) -> Profile:
     """A profile with these counts and cycles."""
     count = CycleCount(
-        {name: Tally(*value) for name, value in classes.items()},
-        {name: Tally(*value) for name, value in rules.items()},
+        {name: CycleTally(*value) for name, value in classes.items()},
+        {name: CycleTally(*value) for name, value in rules.items()},
     )
-    return Profile(timing_of(core), (count,))
+    return Profile(load_timing(core), (count,))
 
 
 def test_every_class_of_every_timing_table_has_its_unit() -> None:
     for core in {core for _, core in TWINS.values()}:
-        for name in timing_of(core).classes:
+        for name in load_timing(core).classes:
             assert energy_units_of(core).unit_of(name).value > 0
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy import asked_meter, find_meters
-from arenite.host.energy.asked_meter import AskedMeter
+from arenite.host.energy.asked_meter import MeterChoice
 from arenite.host.energy.meters.ppk2 import Ppk2
 
 
@@ -61,7 +61,7 @@ def _seen(monkeypatch, tmp_path, ports):
 def test_the_only_meter_is_taken(monkeypatch, tmp_path):
     _seen(monkeypatch, tmp_path, [*PPK2, OTHER])
     for name in ("auto", "ppk2"):
-        meter, where = AskedMeter(name, "auto", 3.0).make()
+        meter, where = MeterChoice(name, "auto", 3.0).make()
         assert isinstance(meter, Ppk2)
         assert where == "/dev/ttyACM0"
 
@@ -78,16 +78,16 @@ def test_the_only_meter_is_taken(monkeypatch, tmp_path):
 def test_what_is_not_sure_is_told(monkeypatch, tmp_path, ports, name, sentence):
     _seen(monkeypatch, tmp_path, ports)
     with pytest.raises(UsageError if sentence.startswith("More") else DeviceError) as caught:
-        AskedMeter(name, "auto", 3.0).make()
+        MeterChoice(name, "auto", 3.0).make()
     assert caught.value.problem.startswith(sentence)
 
 
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (AskedMeter("otii", "tcp:127.0.0.1:1", 3.0, own_supply=True), "otii always feeds the board"),
-        (AskedMeter("scpi", "tcp:127.0.0.1:1", 3.0, own_supply=True), "scpi never feeds the board"),
-        (AskedMeter("ppk2", "/dev/null", 3.0, rate_hz=10.0), "The rate of ppk2 cannot be chosen"),
+        (MeterChoice("otii", "tcp:127.0.0.1:1", 3.0, own_supply=True), "otii always feeds the board"),
+        (MeterChoice("scpi", "tcp:127.0.0.1:1", 3.0, own_supply=True), "scpi never feeds the board"),
+        (MeterChoice("ppk2", "/dev/null", 3.0, rate_hz=10.0), "The rate of ppk2 cannot be chosen"),
     ],
 )
 def test_options_that_a_meter_does_not_have(asked, sentence):

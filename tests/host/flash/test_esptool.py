@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import AreniteError, DeviceError, UsageError
-from arenite.host.flash.esp import chip_of, first_slot, partitions, parts
+from arenite.host.flash.esp import chip_of, first_slot, flash_parts, partitions
 from arenite.host.flash.flash import flash, plan
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.flash.esp_rom import EspRom
@@ -118,9 +118,9 @@ def test_without_a_table_the_application_alone_is_written(tmp_path: Path) -> Non
     output = made / ".pio/build/esp32dev"
     for name in ("bootloader.bin", "partitions.bin"):
         (output / name).unlink()
-    assert [(p.address, p.path.name) for p in parts(load_board("esp32dev"), output / "firmware.bin")] == [
-        (0x10000, "firmware.bin")
-    ]
+    assert [
+        (p.address, p.path.name) for p in flash_parts(load_board("esp32dev"), output / "firmware.bin")
+    ] == [(0x10000, "firmware.bin")]
 
 
 def test_images_that_cannot_run_are_refused(tmp_path: Path) -> None:
@@ -129,16 +129,16 @@ def test_images_that_cannot_run_are_refused(tmp_path: Path) -> None:
     image = made / ".pio/build/esp32dev/firmware.bin"
     image.write_bytes(b"\x7fELF")
     with pytest.raises(UsageError, match="no image for an ESP chip"):
-        parts(board, image)
+        flash_parts(board, image)
     image.write_bytes(b"\xe9" * 0x140001)
     with pytest.raises(UsageError, match="its partition holds 1,310,720"):
-        parts(board, image)
+        flash_parts(board, image)
     (image.parent / "partitions.bin").write_bytes(b"\xff" * 64)
     with pytest.raises(UsageError, match="no partition for an application"):
-        parts(board, image)
+        flash_parts(board, image)
     image.unlink()
     with pytest.raises(UsageError, match="does not run a bare ELF"):
-        parts(board, image)
+        flash_parts(board, image)
 
 
 def test_the_otadata_that_starts_the_first_slot() -> None:

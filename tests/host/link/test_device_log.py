@@ -15,9 +15,9 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.cli.main import main
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.flash.build import direct_build
-from arenite.host.link.client import NoHealth
+from arenite.host.link.client import HealthUnavailableError
 from arenite.host.link.device_log import follow
-from arenite.host.link.monitor import Line
+from arenite.host.link.monitor import LogLine
 from arenite.profiles.boards import load_board
 from tests import toy_model
 
@@ -31,7 +31,7 @@ def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return direct_build(write_project(folder, toy_model.sources(), [], BOARD, features=Features(health=True)))
 
 
-def until(lines: list[Line], word: str) -> None:
+def until(lines: list[LogLine], word: str) -> None:
     end = time.monotonic() + 15
     while not any(word in f"{line.event} {line.text}" for line in lines):
         assert time.monotonic() < end, lines
@@ -45,7 +45,7 @@ def reset(machine: RunningEmulator) -> None:
 
 
 def test_the_log_is_followed_through_a_reset(elf: Path) -> None:
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     ended = threading.Event()
     with start(BOARD, elf) as machine:
 
@@ -80,7 +80,7 @@ def test_the_command_asks_once_and_ends(elf: Path, capsys: pytest.CaptureFixture
 
 def test_firmware_without_a_log_says_how_to_get_one(tmp_path: Path) -> None:
     plain = direct_build(write_project(tmp_path / "p", toy_model.sources(), [], BOARD))
-    with start(BOARD, plain) as machine, pytest.raises(NoHealth) as caught:
+    with start(BOARD, plain) as machine, pytest.raises(HealthUnavailableError) as caught:
         list(follow(lambda: machine.port, 115200))
     assert "--health" in f"{caught.value}"
 

@@ -16,7 +16,7 @@ from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf import MonitorClient
 from arenite.host.link.transport import SerialTransport
-from arenite.host.mlperf.feed import CONFIRMED, Feeder
+from arenite.host.mlperf.feed import CONFIRMATIONS, MonitorAnswers
 from arenite.profiles.boards import load_board
 from tests import toy_model
 from tests.host.link.faulty_line import FaultyLine, RandomFaults
@@ -106,7 +106,7 @@ def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host, timeout_s=0.3, infer_timeout_s=0.5)
             client.connect()
-            feeder = Feeder(client)
+            feeder = MonitorAnswers(client)
             for k, (sample, want) in enumerate(zip(asked, wanted, strict=True)):
                 if k == 5:
                     host.write(b"db load 8%db 01")
@@ -135,7 +135,7 @@ class Outputs:
         )
 
 
-@pytest.mark.parametrize("times", [1, CONFIRMED - 1])
+@pytest.mark.parametrize("times", [1, CONFIRMATIONS - 1])
 def test_a_wrong_answer_of_the_line_is_not_believed(firmware: Firmware, times: int) -> None:
     left = [b"ee"] * times  # the same wrong bytes each time
     sample = bytes(range(8, 16))
@@ -145,7 +145,7 @@ def test_a_wrong_answer_of_the_line_is_not_believed(firmware: Firmware, times: i
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
             client.connect()
-            feeder = Feeder(client)
+            feeder = MonitorAnswers(client)
             found = feeder.answer(sample, want)
     assert found is not None and found.outputs == want
     assert feeder.statistics.repeated == times
@@ -157,12 +157,12 @@ def test_a_device_that_computes_otherwise_is_told_so(firmware: Firmware) -> None
     with start(load_board(BOARD), firmware(BOARD, "AT(24)[0] ^= 4;", protocol="mlperf")) as machine:
         client = MonitorClient(machine.transport)
         client.connect()
-        feeder = Feeder(client)
+        feeder = MonitorAnswers(client)
         (want,) = toy_model.expected([sample])
         found = feeder.answer(sample, want)
     assert found is not None
     assert found.outputs == bytes([want[0] ^ 4]) + want[1:]
-    assert feeder.statistics.repeated == CONFIRMED - 1
+    assert feeder.statistics.repeated == CONFIRMATIONS - 1
 
 
 def test_a_line_that_never_says_the_same_leaves_a_sample_missing(firmware: Firmware) -> None:
@@ -173,4 +173,4 @@ def test_a_line_that_never_says_the_same_leaves_a_sample_missing(firmware: Firmw
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
             client.connect()
-            assert Feeder(client).answer(sample, toy_model.expected([sample])[0]) is None
+            assert MonitorAnswers(client).answer(sample, toy_model.expected([sample])[0]) is None

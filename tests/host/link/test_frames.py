@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.host.link import cobs
-from arenite.host.link.frames import MAX_ENCODED, Damaged, FrameDecoder, encode_frame
+from arenite.host.link.frames import MAX_ENCODED, DamagedFrame, FrameDecoder, encode_frame
 
 BYTES = st.binary(max_size=700) | st.lists(st.sampled_from([b"\0", b"a" * 253, b"b" * 254, b"c" * 255])).map(
     b"".join
@@ -55,7 +55,7 @@ def test_a_changed_byte_never_passes(payload: bytes, data: st.DataObject) -> Non
     frame = bytearray(encode_frame(payload))
     at = data.draw(st.integers(1, len(frame) - 2))
     frame[at] ^= data.draw(st.integers(1, 255))
-    whole = [f for f in FrameDecoder().feed(bytes(frame)) if not isinstance(f, Damaged)]
+    whole = [f for f in FrameDecoder().feed(bytes(frame)) if not isinstance(f, DamagedFrame)]
     assert whole == []
 
 
@@ -66,5 +66,5 @@ def test_a_frame_after_noise_arrives(noise: bytes, payload: bytes) -> None:
 
 def test_endless_noise_does_not_fill_memory() -> None:
     decoder = FrameDecoder()
-    assert [type(f) for f in decoder.feed(b"x" * (MAX_ENCODED + 1))] == [Damaged]
+    assert [type(f) for f in decoder.feed(b"x" * (MAX_ENCODED + 1))] == [DamagedFrame]
     assert list(decoder.feed(encode_frame(b"abcd"))) == [b"abcd"]

@@ -20,7 +20,7 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.flash.build import direct_build
 from arenite.host.link import health
-from arenite.host.link.client import DeviceClient, NoHealth, Restarted
+from arenite.host.link.client import DeviceClient, DeviceRestartedError, HealthUnavailableError
 from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.link.transport import SerialTransport
 from arenite.host.prepare import prepare
@@ -117,9 +117,9 @@ def symbol(elf: Path, name: str) -> tuple[int, int]:
     return only["st_value"] & ~1, only["st_size"]
 
 
-def fails(device: DeviceClient, sample: bytes) -> Restarted:
+def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
     device.write_input(0, sample)
-    with pytest.raises(Restarted) as caught:
+    with pytest.raises(DeviceRestartedError) as caught:
         device.infer()
     device.connect(toy_model.HASH)
     return caught.value
@@ -372,7 +372,7 @@ def test_firmware_without_health_says_how_to_get_it(firmware: Callable[..., Path
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
         for asked in (device.health, device.log):
-            with pytest.raises(NoHealth, match="does not tell its health"):
+            with pytest.raises(HealthUnavailableError, match="does not tell its health"):
                 asked()
 
 

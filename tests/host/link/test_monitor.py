@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import DeviceError
-from arenite.host.link.monitor import LONGEST, Line, LineReader, readable, watch
-from arenite.host.link.transport import PortGone
+from arenite.host.link.monitor import MAX_LINE_BYTES, LineReader, LogLine, readable, watch
+from arenite.host.link.transport import PortGoneError
 
 
 class Cable:
@@ -51,9 +51,9 @@ def cable(tmp_path: Path) -> Iterator[Cable]:
     yield Cable(tmp_path / "ttyACM0")
 
 
-def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[Line], list[BaseException]]:
+def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[LogLine], list[BaseException]]:
     """The first ``wanted`` lines, and the error that ended it; both lists grow while the caller goes on."""
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -68,7 +68,7 @@ def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[Line], lis
     return lines, errors
 
 
-def until(lines: list[Line], count: int) -> None:
+def until(lines: list[LogLine], count: int) -> None:
     end = time.monotonic() + 10
     while len(lines) < count:
         assert time.monotonic() < end, lines
@@ -107,7 +107,7 @@ def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
     while not errors:
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert isinstance(errors[0], PortGone) and "went away" in str(errors[0])
+    assert isinstance(errors[0], PortGoneError) and "went away" in str(errors[0])
     assert [line.text for line in lines[1:]] == ["last words"]
 
 
@@ -149,8 +149,8 @@ def test_no_byte_is_lost_however_they_come(parts: list[bytes]) -> None:
 
 
 def test_a_line_without_end_comes_in_parts() -> None:
-    lines = [line.text for line in LineReader().feed(b"x" * (2 * LONGEST + 5) + b"\n")]
-    assert [len(text) for text in lines] == [LONGEST, LONGEST, 5]
+    lines = [line.text for line in LineReader().feed(b"x" * (2 * MAX_LINE_BYTES + 5) + b"\n")]
+    assert [len(text) for text in lines] == [MAX_LINE_BYTES, MAX_LINE_BYTES, 5]
 
 
 def command(*arguments: str) -> list[str]:

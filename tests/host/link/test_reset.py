@@ -14,7 +14,15 @@ import pytest
 
 from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.host.cli.main import main
-from arenite.host.link.reset import KINDS, power_command, recover, reset, shake, socket_of, touch_1200
+from arenite.host.link.reset import (
+    KINDS,
+    apply_reset,
+    power_command,
+    recover_board,
+    reset,
+    socket_of,
+    touch_1200,
+)
 from arenite.host.link.usb import UsbDevice
 from arenite.profiles.attached import RESETS
 from arenite.profiles.boards import all_boards, load_board
@@ -53,7 +61,7 @@ def esp_after(changes: list[tuple[str, object]]) -> list[str]:
 @pytest.mark.parametrize("kind", ["esp", "usb-jtag"])
 def test_an_esp_board_is_held_in_reset_and_then_starts_its_program(kind: str) -> None:
     lines = Recorder()
-    shake(lines, kind)  # type: ignore[arg-type]
+    apply_reset(lines, kind)  # type: ignore[arg-type]
     state = esp_after(lines.changes)
     # Through reset, and out of it with the boot pin high: the program starts, not the ROM loader.
     assert "reset" in state and state[-1] == "run"
@@ -65,17 +73,17 @@ def test_an_esp_board_is_held_in_reset_and_then_starts_its_program(kind: str) ->
 @pytest.mark.parametrize("kind", ["dtr", "rts"])
 def test_a_line_is_pulsed_and_left_asserted(kind: str) -> None:
     lines = Recorder()
-    shake(lines, kind)  # type: ignore[arg-type]
+    apply_reset(lines, kind)  # type: ignore[arg-type]
     assert {name for name, _ in lines.changes} == {kind}
     assert [value for _, value in lines.changes] == [False, True, False, True]
 
 
 def test_a_break_is_long_enough_for_a_probe() -> None:
     lines = Recorder()
-    shake(lines, "break")  # type: ignore[arg-type]
+    apply_reset(lines, "break")  # type: ignore[arg-type]
     assert lines.changes == [("break", 0.25)]
     with pytest.raises(UsageError, match="no reset 'kick'"):
-        shake(lines, "kick")  # type: ignore[arg-type]
+        apply_reset(lines, "kick")  # type: ignore[arg-type]
 
 
 def test_every_reset_of_a_profile_is_known() -> None:
@@ -171,16 +179,16 @@ def test_a_board_that_hangs_is_recovered_by_the_first_way_that_works(
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")
     tree.link_port("ttyACM0", os.ttyname(far))
     port = str(tree.root / "dev/ttyACM0")
-    assert recover(load_board("nucleo_l4r5zi"), port, tree.root) == "break"
+    assert recover_board(load_board("nucleo_l4r5zi"), port, tree.root) == "break"
     said = tmp_path / "said"
     tool = tmp_path / "uhubctl"
     tool.write_text(f'#!/bin/sh\necho "$@" > {said}\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert recover(load_board("esp32dev"), port, tree.root) == "power"
+    assert recover_board(load_board("esp32dev"), port, tree.root) == "power"
     assert said.read_text().split()[:4] == ["--location", "1-1", "--ports", "4"]
     tool.write_text("#!/bin/sh\nexit 1\n")
-    assert recover(load_board("esp32dev"), port, tree.root) is None
+    assert recover_board(load_board("esp32dev"), port, tree.root) is None
     os.close(near)
     os.close(far)
 

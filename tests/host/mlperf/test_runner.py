@@ -16,10 +16,10 @@ import pytest
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, random_samples
 from arenite.host.cli.main import main
-from arenite.host.mlperf.asked import Asked
+from arenite.host.mlperf.asked import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import task_named
 from arenite.host.prepare import Prepared, prepare
@@ -62,7 +62,7 @@ def kill_emulators() -> int:
 def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
     ready, samples = model_and_samples(tmp_path, 12, 3)
     board, task = load_board(BOARD), task_named("kws01")
-    asked = Asked(task, "accuracy", samples, results=tmp_path / "r", journals=tmp_path / "j")
+    asked = MlperfConfig(task, "accuracy", samples, results=tmp_path / "r", journals=tmp_path / "j")
     kills: list[int] = []
 
     def killer(step: str, done: int, total: int) -> None:
@@ -112,9 +112,9 @@ def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
 def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
     ready, samples = model_and_samples(tmp_path, 2, 0)
     board = load_board(BOARD)
-    asked = Asked(task_named("kws01"), "performance", samples, results=tmp_path / "r")
+    asked = MlperfConfig(task_named("kws01"), "performance", samples, results=tmp_path / "r")
     result = run_mlperf(ready, board, asked, lambda *_: None)
-    other = bench(ready, board, samples, Options(cycles=False), lambda *_: None)
+    other = bench(ready, board, samples, BenchConfig(cycles=False), lambda *_: None)
     counted, judge = (r["inference"]["instructions"] for r in (result, other))
     # Beside the layers, a window has the loop around each inference.
     assert judge["min"] <= counted["min"] and counted["max"] <= judge["max"] + 200
@@ -214,6 +214,6 @@ def test_what_cannot_be_run_is_said(
 )
 def test_labels_are_one_class_number_each(tmp_path: Path, labels: np.ndarray | None, said: str) -> None:
     ready, samples = model_and_samples(tmp_path, 2, 0)
-    asked = Asked(task_named("kws01"), "accuracy", replace(samples, labels=labels))
+    asked = MlperfConfig(task_named("kws01"), "accuracy", replace(samples, labels=labels))
     with pytest.raises(UsageError, match=said):
         run_mlperf(ready, load_board(BOARD), asked, lambda *_: None)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from arenite.host.bench.store.changes import Rules
+from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.bench.store.history import series_of
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.rows import BuildMode
 from arenite.host.bench.store.store import Store
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.history_page import history_page
-from arenite.host.report.trend_svg import Dot, trend_svg
+from arenite.host.report.trend_svg import TrendPoint, trend_svg
 from tests.host.bench.results import result, timed
 from tests.host.camera.dashboard.browser import BROWSER, Browser
 
@@ -112,11 +112,11 @@ def history(folder: Path) -> str:
         for k in range(6):
             grown = 4000 + (100 if k == 5 else 0)
             found = result(inference__instructions={"p50": 20000 + 10 * k}, memory__arena=grown)
-            store.add(found, Mode(), "random", None)
-            store.add(timed(1000 + k, 1010), Mode("ram"), "random", None)
-        series = series_of(store.runs(results=False), Rules())
+            store.add(found, BuildMode(), "random", None)
+            store.add(timed(1000 + k, 1010), BuildMode("ram"), "random", None)
+        series = series_of(store.runs(results=False), RegressionRules())
         latest = [store.run(s.points[-1].run.id) for s in series]
-    return history_page(str(path), series, latest, Rules())
+    return history_page(str(path), series, latest, RegressionRules())
 
 
 def test_history_draws_trends_and_names_regressions(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_history_draws_trends_and_names_regressions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [[5.0], [0.0, 0.0], [1, 1_000_000], [0.9, 0.91, 0.905], [3e9, 3.0001e9]])
 def test_any_values_can_be_drawn(values: list[float]) -> None:
     root = ET.fromstring(
-        trend_svg("a < b & c", [Dot(str(k), v, "<said>", k == 1) for k, v in enumerate(values)])
+        trend_svg("a < b & c", [TrendPoint(str(k), v, "<said>", k == 1) for k, v in enumerate(values)])
     )
     heights = [float(c.get("cy", "")) for c in root.findall("{http://www.w3.org/2000/svg}circle")]
     order = sorted(range(len(values)), key=lambda k: values[k])

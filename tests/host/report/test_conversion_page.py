@@ -17,7 +17,7 @@ from arenite.converters.importers.tflite import parse
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
 from arenite.host.attachments import Attachments
-from arenite.host.conversion.request import Request
+from arenite.host.conversion.request import ConversionRequest
 from arenite.host.convert import Conversion, convert, fits
 from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
@@ -75,9 +75,9 @@ def data(folder: Path, count: int = 300) -> Path:
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def request_(tmp_path: Path) -> ConversionRequest:
     (tmp_path / "trained.tflite").write_bytes(trained.classifier())
-    return Request(
+    return ConversionRequest(
         str(tmp_path / "trained.tflite"),
         calibration=data(tmp_path),
         calibration_samples=100,
@@ -85,7 +85,7 @@ def request_(tmp_path: Path) -> Request:
     )
 
 
-def test_the_figures_are_those_of_the_conversion(request_: Request, tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_conversion(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained.samples(100, 12, gain=np.full(100, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
     labels = tuple(f"voice {c}" for c in "abcdefgh")
@@ -128,7 +128,7 @@ def test_the_graph_shows_every_operator_and_skip_connections(tmp_path: Path) -> 
     (tmp_path / "residual.tflite").write_bytes(to_flatbuffer(model))
     samples = np.stack([s[0][0] for s in float_models.samples_for(model, 30).inputs])
     np.savez(tmp_path / "x.npz", x=samples)
-    made = convert(Request(str(tmp_path / "residual.tflite"), calibration=tmp_path / "x.npz"))
+    made = convert(ConversionRequest(str(tmp_path / "residual.tflite"), calibration=tmp_path / "x.npz"))
     html = conversion_page(made, [])
     picture = html[html.index('class="ar-graph"') :].partition("</svg>")[0]
     assert made.prepared is not None
@@ -155,7 +155,7 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
     x, y = trained.samples(60, 5)
     np.savez(tmp_path / "<i>.npz", x=x, y=y, **{"slice_<u>": np.array(["<script>", "b"])[y % 2]})
     made = convert(
-        Request(
+        ConversionRequest(
             str(source),
             attachments=Attachments(labels=tuple(f"<h1>{k}" for k in range(8))),
             calibration=tmp_path / "<i>.npz",
@@ -167,18 +167,18 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
 
 
 def test_a_quantised_source_has_a_page(tmp_path: Path) -> None:
-    text = page_of(convert(Request(str(save(classifier(), tmp_path / "int8.tflite"))))).text
+    text = page_of(convert(ConversionRequest(str(save(classifier(), tmp_path / "int8.tflite"))))).text
     assert "tflite-quantised model, quantised already" in text and "CONV_2D" in text
     assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
 
 
-def test_an_image_for_hosts_has_a_page(request_: Request) -> None:
+def test_an_image_for_hosts_has_a_page(request_: ConversionRequest) -> None:
     text = page_of(convert(replace(request_, boards=(), recipe="float16"))).text
     assert "recipe float16" in text and "float16" in text and "The arena over time" not in text
 
 
 def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
-    request_: Request, tmp_path: Path
+    request_: ConversionRequest, tmp_path: Path
 ) -> None:
     x, y = trained.samples(80, 5)
     np.savez(tmp_path / "targets.npz", x=x, y=np.eye(8, dtype=np.float32)[y] + 0.01)
@@ -201,7 +201,7 @@ def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
 
 
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
-def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: Request) -> None:
+def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionRequest) -> None:
     asked = replace(request_, search=SearchOptions(trials=3))
     made = convert(replace(asked, budget=parse_budget("flash=100k,drop=2%")))
     assert made.calibrated is not None and made.calibrated.search is not None
@@ -221,7 +221,7 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: Request) -> N
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
-    width: int, request_: Request, tmp_path: Path
+    width: int, request_: ConversionRequest, tmp_path: Path
 ) -> None:
     """With long names, on a telephone and on a desk; wide tables and pictures scroll for themselves."""
     long = "a_recorder_of_the_upper_floor_" * 8

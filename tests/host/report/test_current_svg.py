@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from arenite.host.energy.described import describe
+from arenite.host.energy.described import recording_record
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.trace import Trace
 from arenite.host.energy.meters.windows import find_windows
@@ -64,7 +64,7 @@ def test_a_gap_is_no_line():
 
 def test_the_page_has_the_figures_and_nothing_from_elsewhere():
     result = _result()
-    said = describe(result, load_board("nucleo_l4r5zi"), None, notes=("a <note>",))
+    said = recording_record(result, load_board("nucleo_l4r5zi"), None, notes=("a <note>",))
     page = current_page(said, result, "model <1>.tflite")
     assert f"{said['energy_uj_per_inference']['median']:.4g} µJ" in page
     assert "a &lt;note&gt;" in page and "model &lt;1&gt;" in page

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.host.bench.run import Options, bench
+from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.store.store import Store
 from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
@@ -68,7 +68,7 @@ def test_four_boards_at_once(tmp_path: Path) -> None:
             assert result["board"]["name"] == board and result["model"]["path"] == str(path)
             assert (result["samples"]["count"], result["samples"]["bit_exact"]) == (3, 3)
             alone = bench(
-                ready, load_board(board), samples_of(ready, 3), Options(cycles=False), lambda *_: None
+                ready, load_board(board), samples_of(ready, 3), BenchConfig(cycles=False), lambda *_: None
             )
             assert_same(result, alone)
     assert len({c["result"]["inference"]["instructions"]["p50"] for c in cells.values()}) >= 7

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import AreniteError, UsageError
-from arenite.host.bench.matrix.plan import Plan, read_plan
+from arenite.host.bench.matrix.plan import MatrixPlan, read_plan
 from arenite.host.report.boards_page import cell_entry
 
 BOARDS = 'boards = ["qemu_mps2_an386", "qemu_riscv32"]\n'
 
 
-def plan_of(folder: Path, content: str) -> Plan:
+def plan_of(folder: Path, content: str) -> MatrixPlan:
     for name in ("a.tflite", "b.tflite", "x.npz", "z.npz"):
         (folder / name).write_bytes(name.encode())
     (folder / "bench.toml").write_text(content)

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from arenite.host.bench.store.changes import Rules, changes, layer_changes
+from arenite.host.bench.store.changes import RegressionRules, changes, layer_changes
 from arenite.host.bench.store.history import BEST, named_run, series_of
-from arenite.host.bench.store.rows import Mode, Run
+from arenite.host.bench.store.rows import BuildMode, StoredRun
 from arenite.host.bench.store.store import Store
 from tests.host.bench.results import result, timed
 
 
-def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[Run]:
+def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[StoredRun]:
     with Store(folder / "s.sqlite") as store:
         for each in results:
-            store.add(each, Mode(), data, None)
+            store.add(each, BuildMode(), data, None)
         return store.runs()
 
 
@@ -58,7 +58,7 @@ def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dic
 )
 def test_rules(tmp_path: Path, old: dict[str, Any], new: dict[str, Any], flagged: set[str]) -> None:
     first, second = runs(tmp_path, old, new)
-    found = changes([first], second, Rules())
+    found = changes([first], second, RegressionRules())
     assert {c.figure for c in found if c.rule is not None} == flagged
     assert all(c.against == first.id for c in found)
 
@@ -67,7 +67,7 @@ def test_a_measured_energy_is_not_compared_with_an_estimate(tmp_path: Path) -> N
     first, second = runs(
         tmp_path, result(energy=energy(100, 99, 101, "estimated")), result(energy=energy(200, 199, 201))
     )
-    assert "energy_uj" not in {c.figure for c in changes([first], second, Rules())}
+    assert "energy_uj" not in {c.figure for c in changes([first], second, RegressionRules())}
 
 
 def test_what_depends_on_data_is_compared_on_the_same_data(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_what_depends_on_data_is_compared_on_the_same_data(tmp_path: Path) -> No
         inference__instructions={"p50": 99999},
     )
     first, second, third = runs(tmp_path, result(), other, result(memory__stack=501))
-    found = {c.figure: c for c in changes([first], second, Rules())}
+    found = {c.figure: c for c in changes([first], second, RegressionRules())}
     assert {"instructions", "accuracy", "bit_exact"}.isdisjoint(found) and "arena" in found
     # Each figure has the latest run that it can be compared with.
-    found = {c.figure: c for c in changes([first, second], third, Rules())}
+    found = {c.figure: c for c in changes([first, second], third, RegressionRules())}
     assert (found["instructions"].against, found["arena"].against) == (first.id, second.id)
     assert found["stack"].rule is not None
 
@@ -90,19 +90,22 @@ def test_limits_can_be_set(tmp_path: Path) -> None:
     first, second = runs(
         tmp_path, result(), result(memory__arena=4100, inference__instructions={"p50": 20500})
     )
-    assert not [c for c in changes([first], second, Rules(bytes=100, instructions=0.03)) if c.rule]
-    assert len([c for c in changes([first], second, Rules(bytes=99, instructions=0.02)) if c.rule]) == 2
+    assert not [c for c in changes([first], second, RegressionRules(bytes=100, instructions=0.03)) if c.rule]
+    assert (
+        len([c for c in changes([first], second, RegressionRules(bytes=99, instructions=0.02)) if c.rule])
+        == 2
+    )
 
 
 def test_what_creeps_in_is_found_against_the_best(tmp_path: Path) -> None:
     steps = [result(inference__instructions={"p50": 20000 + 80 * k}) for k in range(4)]
     found = runs(tmp_path, *steps)
-    (series,) = series_of(found, Rules())
+    (series,) = series_of(found, RegressionRules())
     assert [len(p.regressions) for p in series.points] == [0, 0, 0, 0]
-    (series,) = series_of(found, Rules(), against=BEST)
+    (series,) = series_of(found, RegressionRules(), against=BEST)
     assert [len(p.regressions) for p in series.points] == [0, 0, 1, 1]
     assert series.points[-1].regressions[0].against == 1
-    (series,) = series_of(found, Rules(), last=2)
+    (series,) = series_of(found, RegressionRules(), last=2)
     assert [p.run.id for p in series.points] == [3, 4]
     assert series.points[0].changes  # against the run that is not shown
 
@@ -110,9 +113,9 @@ def test_what_creeps_in_is_found_against_the_best(tmp_path: Path) -> None:
 def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         for board in ("a", "b"):
-            for mode in (Mode(), Mode("ram")):
+            for mode in (BuildMode(), BuildMode("ram")):
                 store.add(result(board__name=board), mode, "random", None)
-        found = series_of(store.runs(), Rules())
+        found = series_of(store.runs(), RegressionRules())
     assert [(s.board, s.mode) for s in found] == [
         ("a", "{}"),
         ("a", '{"optimise": "ram"}'),

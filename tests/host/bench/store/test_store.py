@@ -14,8 +14,8 @@ from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import Revision, revision
 from arenite.host.bench.store.record import keep_result
-from arenite.host.bench.store.rows import Mode, mode_words
-from arenite.host.bench.store.schema import APPLICATION, STEPS, VERSION
+from arenite.host.bench.store.rows import BuildMode, describe_mode
+from arenite.host.bench.store.schema import APPLICATION, MIGRATIONS, VERSION
 from arenite.host.bench.store.store import Store
 from tests.host.bench.results import result
 
@@ -25,11 +25,13 @@ MADE = Revision("/src/net", "c0ffee", True)
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     given = result(samples__accuracy=0.75)
     with Store(tmp_path / "new" / "s.sqlite") as store:
-        number = store.add(given, Mode("ram", stream_input=True), "people.npz", MADE, matrix="m", cell="c")
+        number = store.add(
+            given, BuildMode("ram", stream_input=True), "people.npz", MADE, matrix="m", cell="c"
+        )
         run = store.run(number)
     assert run.result == given
     assert (run.model, run.board, run.data) == ("net", "qemu_mps2_an386", "people.npz")
-    assert mode_words(run.mode) == "ram, stream-input"
+    assert describe_mode(run.mode) == "ram, stream-input"
     f = run.figures
     assert (f["revision"], f["dirty"], f["repository"]) == ("c0ffee", 1, "/src/net")
     assert (f["instructions"], f["accuracy"], f["ram_total"], f["compiler"]) == (
@@ -51,7 +53,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
 def test_runs_are_chosen(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         for board in ("a", "b", "a"):
-            store.add(result(board__name=board), Mode(), "random", None)
+            store.add(result(board__name=board), BuildMode(), "random", None)
         assert [r.id for r in store.runs(board="a")] == [1, 3]
         assert [r.id for r in store.runs(board="a", model="other")] == []
         with pytest.raises(UsageError, match="has no run 9"):
@@ -104,7 +106,7 @@ def test_a_torn_store_is_named_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         for _ in range(30):
-            store.add(result(), Mode(), "random", None)
+            store.add(result(), BuildMode(), "random", None)
     whole = path.read_bytes()
     assert len(whole) > 3 * 4096
     torn = whole[:8192] + b"\x55" * (len(whole) - 8192)
@@ -133,7 +135,7 @@ def test_a_store_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
     """With what is in it."""
     path = tmp_path / "s"
     with sqlite3.connect(path) as plain:
-        plain.executescript(STEPS[0])
+        plain.executescript(MIGRATIONS[0])
         plain.execute(
             "INSERT INTO runs (time, version, model, model_path, model_sha256, board, core, mode, data, samples,"
             " bit_exact, missing, arena, host, result)"
@@ -142,7 +144,7 @@ def test_a_store_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
         plain.execute(f"PRAGMA application_id = {APPLICATION}")
         plain.execute("PRAGMA user_version = 1")
     with Store(path) as store:
-        store.add(result(), Mode(), "random", None)
+        store.add(result(), BuildMode(), "random", None)
         old, new = store.runs()
     assert (old.figures["arena"], old.figures["energy_p25_uj"], new.figures["arena"]) == (77, None, 4000)
     with sqlite3.connect(path) as plain:
@@ -151,7 +153,7 @@ def test_a_store_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
 
 def test_columns_alone(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
-        store.add(result(), Mode(), "random", None)
+        store.add(result(), BuildMode(), "random", None)
         (run,) = store.runs(results=False)
         assert run.result == {} and run.figures == store.run(1).figures
 
@@ -165,7 +167,7 @@ def test_history_makes_no_store(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     said: list[str] = []
-    given = (result(), Mode(), "random", tmp_path / "net.tflite")
+    given = (result(), BuildMode(), "random", tmp_path / "net.tflite")
     assert keep_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
     assert len(said) == 1 and "not kept" in said[0] and "s.sqlite" in said[0]
     assert keep_result(*given, tmp_path / "s.sqlite", said.append) == 1

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.logger_project import SENSORS, Wiring, logger_files, write_logger
+from arenite.host.energy.logger_project import SENSORS, LoggerWiring, logger_files, write_logger
 from arenite.host.energy.meters.ina_logger import InaLogger
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.windows import find_windows
@@ -35,7 +35,7 @@ def loggers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for name in (*SENSORS, "other"):
         folder = tmp_path_factory.mktemp(name)
-        wiring = Wiring(shunt_ohm=OHM, mark_pins=("3", "7"), address=0x41 if name == "other" else 0x40)
+        wiring = LoggerWiring(shunt_ohm=OHM, mark_pins=("3", "7"), address=0x41 if name == "other" else 0x40)
         write_logger(folder, "ina226" if name == "other" else name, load_board("nucleo_f411re"), wiring)
         made[name] = folder / "logger"
         sources = (folder / "src" / "main.cpp", DEVICE / "core.cpp")
@@ -153,7 +153,7 @@ def test_it_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None
     """Against declarations alone: no Arduino core can be had here."""
     if shutil.which("arm-none-eabi-g++") is None:
         pytest.skip("no arm-none-eabi-g++ here")
-    write_logger(tmp_path, chip, load_board("pico"), Wiring(mark_pins=("2",)))
+    write_logger(tmp_path, chip, load_board("pico"), LoggerWiring(mark_pins=("2",)))
     command = ["arm-none-eabi-g++", *FLAGS, f"-mcpu={cpu}", "-mthumb", "-Os", "-fno-exceptions", "-fno-rtti"]
     includes = [f"-I{DEVICE}", f"-I{DEVICE / 'bare'}", f"-I{tmp_path / 'src'}"]
     out = tmp_path / "logger.o"
@@ -170,9 +170,9 @@ def test_every_board_with_an_arduino_core_gets_a_project(tmp_path: Path) -> None
     for board in all_boards():
         if board.platformio is None or board.platformio.framework != "arduino":
             with pytest.raises(UsageError, match=r"is emulated|has no Arduino core"):
-                logger_files("ina226", board, Wiring())
+                logger_files("ina226", board, LoggerWiring())
             continue
-        files = logger_files("ina226", board, Wiring(mark_pins=("D2", "PA_1"), shunt_ohm=0.01))
+        files = logger_files("ina226", board, LoggerWiring(mark_pins=("D2", "PA_1"), shunt_ohm=0.01))
         assert f"board = {board.platformio.board}\n" in files["platformio.ini"]
         assert "#define METER_SHUNT_UOHM 10000\n" in files["src/config.h"]
         assert "#define METER_MARK_PINS D2, PA_1 " in files["src/config.h"]
@@ -180,7 +180,7 @@ def test_every_board_with_an_arduino_core_gets_a_project(tmp_path: Path) -> None
 
 def test_platformio_takes_the_project(tmp_path: Path) -> None:
     """It parses and lints; the vendor's platform cannot be had here."""
-    write_logger(tmp_path, "ina226", load_board("nucleo_f411re"), Wiring())
+    write_logger(tmp_path, "ina226", load_board("nucleo_f411re"), LoggerWiring())
     pio = Path(sys.executable).with_name("pio")
     command = [str(pio), "project", "config", "-d", str(tmp_path), "--json-output"]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -203,11 +203,11 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
 )
 def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        Wiring(**wrong)  # type: ignore[arg-type]
+        LoggerWiring(**wrong)  # type: ignore[arg-type]
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="thesis"):
-        write_logger(tmp_path, "ina226", load_board("pico"), Wiring())
+        write_logger(tmp_path, "ina226", load_board("pico"), LoggerWiring())
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]

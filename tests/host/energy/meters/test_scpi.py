@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.meters.line import open_line
+from arenite.host.energy.meters.line import open_connection
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.scpi import ScpiMeter
 from arenite.host.energy.meters.scpi_polled import Scpi, ScpiPolled
@@ -89,7 +89,7 @@ def test_addresses_are_known_with_and_without_a_prefix():
     with _Simple() as sim:
         host = sim.where.removeprefix("tcp:")
         for where in (sim.where, host, f"socket://{host}"):
-            line = open_line(where)
+            line = open_connection(where)
             line.write(b"*IDN?\n")
             assert line.read(2.0).startswith(b"Some,Thing")
             line.close()
@@ -97,6 +97,6 @@ def test_addresses_are_known_with_and_without_a_prefix():
 
 def test_addresses_that_cannot_be():
     with pytest.raises(UsageError, match="no address"):
-        open_line("tcp:host:port")
+        open_connection("tcp:host:port")
     with pytest.raises(DeviceError, match="Nothing answers"):
-        open_line("tcp:127.0.0.1:1")
+        open_connection("tcp:127.0.0.1:1")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.meters.activity import Window
+from arenite.host.energy.meters.activity import InferenceWindow
 from arenite.host.energy.meters.alignment import align
 from arenite.host.energy.meters.result import measure
 from arenite.host.energy.meters.trace import Trace
-from arenite.host.energy.meters.windows import GPIO, SERIAL, WAVEFORM, Windows, find_windows
+from arenite.host.energy.meters.windows import GPIO, SERIAL, WAVEFORM, InferenceWindows, find_windows
 from tests.host.energy.meters import waveform
 
 
@@ -135,11 +135,11 @@ def test_the_result_keeps_the_contract_and_its_uncertainty():
 def test_a_window_in_a_gap_is_left_out_and_counted():
     times = np.concatenate([np.arange(0, 1, 1e-3), np.arange(2, 3, 1e-3)])
     trace = Trace(times, np.ones(2000), 3.0, 1000.0)
-    result = measure(trace, Windows((Window(0.2, 0.4), Window(0.9, 2.1)), GPIO))
+    result = measure(trace, InferenceWindows((InferenceWindow(0.2, 0.4), InferenceWindow(0.9, 2.1)), GPIO))
     assert (len(result.energy_uj), result.left_out) == (1, 1)
     assert result.standard_error_uj is None
     with pytest.raises(DeviceError, match="enough samples"):
-        measure(trace, Windows((Window(1.2, 1.4),), GPIO))
+        measure(trace, InferenceWindows((InferenceWindow(1.2, 1.4),), GPIO))
 
 
 def test_what_cannot_be_found_is_said():
@@ -154,7 +154,7 @@ def test_what_cannot_be_found_is_said():
     with pytest.raises(DeviceError, match="never shows 5 inferences"):
         find_windows(sampled(truth, marks=False), expected=5, duration_s=0.03)
     with pytest.raises(DeviceError, match="0 samples"):
-        measure(Trace(np.empty(0), np.empty(0), 3.0, 1000.0), Windows((), GPIO))
+        measure(Trace(np.empty(0), np.empty(0), 3.0, 1000.0), InferenceWindows((), GPIO))
 
 
 def _regular(rate=20_000.0, seconds=6.0):
