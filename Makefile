@@ -6,6 +6,7 @@
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
+C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'benchmarks/**/*.c')
 PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks setup.py
 
 setup:
@@ -40,13 +41,13 @@ lint: setup
 	$(PYTHON) -m ruff check $(PY_DIRS)
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
 	$(PYTHON) -m mypy
-	.venv/bin/clang-format --dry-run --Werror firmware/engine/*.[ch] firmware/boards/*.[ch] firmware/processing/*.[ch] firmware/duty/*.c firmware/meter/*.cpp host/emulator/plugin/*.[ch] benchmarks/camera/*.c
+	.venv/bin/clang-format --dry-run --Werror $(C_FILES)
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
-	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/average_pool_2d_s8.c \
-	    --inline-suppr -I firmware/engine -I firmware/boards \
+	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/pool/average_pool_2d_s8.c \
+	    --inline-suppr $(addprefix -I ,$(sort $(dir $(shell git ls-files 'firmware/**/*.h')))) \
 	    firmware/engine firmware/boards firmware/duty
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
-	    -I firmware/processing firmware/processing
+	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c
 
 # Figures of the README and of docs/performance.md: all models, all emulated boards.
 bench: setup
@@ -57,7 +58,7 @@ fuzz: setup
 	$(PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
 	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000
 	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps3_an547 --cases 1000
-	$(PYTHON) -m tests.fuzz.reader --cases 100000 --seed 0
+	$(PYTHON) -m tests.fuzz.hostile_files --cases 100000 --seed 0
 
 # Stored code sizes that `arenite fit` adds up; run after any change to C sources or compiler flags.
 sizes: setup
@@ -69,7 +70,7 @@ docs: setup
 	$(PYTHON) -m arenite.host.report.zoo_doc
 	$(PYTHON) -m arenite.host.report.training_doc
 	$(PYTHON) -m arenite.firmware.generator.operators_doc
-	$(PYTHON) -m arenite.host.bench.tflm_doc
+	$(PYTHON) -m arenite.host.bench.tflm.document
 
 clean:
 	rm -rf .venv .cache out .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,7 +1,7 @@
 """The C sources of pre- and postprocessing become a library for the host; the rest is in pyproject.toml.
 
-The library is a plain shared library that ctypes loads. Without a C compiler the installation goes on without it, and the
-NumPy code, which gives the same bytes, takes its place.
+The library is a plain shared library that ctypes loads. Without a C compiler the installation goes on without it,
+and the NumPy code, which gives the same bytes, takes its place.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ HEADERS = sorted(FOLDER.rglob("*.h"), key=lambda path: path.name)
 
 
 def digest() -> str:
-    """Return the hash of the sources, as ``arenite.converters.processing.native`` computes it."""
+    """Return the hash of the sources, as ``arenite.converters.processing.native.library`` computes it."""
     made = hashlib.sha256()
     for path in sorted([*SOURCES, *HEADERS], key=lambda path: path.name):
         made.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -1,7 +1,7 @@
 """Folders of C sources and headers, addressed by base name.
 
-Kernels lie in a folder for each family, but generated projects hold them in one flat folder, and an ``#include`` names a
-header by its base name alone. Base names are therefore unique in a tree.
+Kernels lie in a folder for each family, but generated projects hold them in one flat folder, and an ``#include`` names
+a header by its base name alone. Base names are therefore unique in a tree.
 """
 
 from __future__ import annotations

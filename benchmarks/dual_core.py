@@ -19,8 +19,8 @@ from arenite.files import write_atomic
 from arenite.firmware.generator.features import Features
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
-from arenite.host.prepare import prepare
-from arenite.host.report.generated import DOCS, markdown_table, with_section
+from arenite.host.build.prepare import prepare
+from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
 from arenite.profiles.boards import load_board
 
 BOARD = "qemu_riscv32_smp2"

@@ -14,7 +14,7 @@ import numpy as np
 from arenite.errors import ToolError, UsageError
 from arenite.files import replace_file
 from arenite.models.manifest import SampleSet, manifest
-from arenite.models.members import package_members
+from arenite.models.package_members import package_members
 from arenite.models.zoo import zoo_entries, zoo_entry
 
 DEMO_MODEL = "image_classification"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory, replace_file
-from arenite.models.archives import read_member
+from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import ZooEntry, manifest
-from arenite.models.pictures import by_name, cached_model_path
+from arenite.models.picture_models import by_name, cached_model_path
 
 __all__ = ["cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import ProfileTable, profile_names, profile_path, read_profile
+from arenite.profiles.profile_tables import ProfileTable, profile_names, profile_path, read_profile
 
 BATTERY_DIRECTORY = Path(__file__).parent / "batteries"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from arenite.profiles.attached import UploadTargets, UsbConnection
+from arenite.profiles.connections import UploadTargets, UsbConnection
 
 CORES = (
     "cortex-m0",

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from arenite.errors import ProfileError
-from arenite.profiles.attached import UploadTargets, UsbConnection, parse_targets, parse_usb
 from arenite.profiles.board import (
     ACCESS_CYCLES,
     CORES,
@@ -33,8 +32,9 @@ from arenite.profiles.board import (
     SecondCore,
     Uart,
 )
-from arenite.profiles.fields import BoardTable
-from arenite.profiles.tables import profile_names, read_profile
+from arenite.profiles.board_fields import BoardTable
+from arenite.profiles.connections import UploadTargets, UsbConnection, parse_targets, parse_usb
+from arenite.profiles.profile_tables import profile_names, read_profile
 
 __all__ = ["Board", "all_boards", "board_names", "load_board", "parse_board"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
-from arenite.profiles.tables import ProfileTable, profile_names, profile_path, read_profile
+from arenite.profiles.profile_tables import ProfileTable, profile_names, profile_path, read_profile
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"
 

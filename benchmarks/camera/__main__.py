@@ -20,12 +20,13 @@ from typing import Any
 
 from arenite.errors import AreniteError
 from arenite.files import write_atomic
-from arenite.host.report.generated import DOCS, with_section
-from benchmarks.camera import answers, cold, compare, steady
+from arenite.host.report.generated_tables import DOCS, with_section
+from benchmarks.camera import answer_agreement, cold_start, frame_jitter
+from benchmarks.camera import comparison as compare
 from benchmarks.camera.cases import cases
 from benchmarks.camera.governor_rows import governor_rows
 from benchmarks.camera.pictures import LARGE_RING
-from benchmarks.camera.recorded import compare_with_recording
+from benchmarks.camera.recording import compare_with_recording
 from benchmarks.camera.rows import (
     Row,
     answer_rows,
@@ -37,8 +38,8 @@ from benchmarks.camera.rows import (
     stage_text,
     steady_row,
 )
+from benchmarks.camera.store_rows import store_row
 from benchmarks.camera.tables import machine_text, stages_table, targets_table
-from benchmarks.camera.written_rows import store_row
 
 OUT = Path("out/camera").resolve()
 PARTS = ("naive", "recorded", "mediapipe", "written", "steady", "cold", "governor", "answers")
@@ -120,17 +121,17 @@ def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
         rows += [store_row(case) for case in chosen.values()]
     if tell("steady"):
         rows += [
-            steady_row(steady.measure_jitter(face, 2 * frames, None)),
-            steady_row(steady.measure_jitter(face, frames, 30.0)),
+            steady_row(frame_jitter.measure_jitter(face, 2 * frames, None)),
+            steady_row(frame_jitter.measure_jitter(face, frames, 30.0)),
         ]
     if tell("cold"):
-        rows.append(cold_row("from Python", cold.shortest(str(face.path), COLD_RUNS)))
-        rows.append(cold_row("`arenite camera`", cold.command_line(str(face.path), COLD_RUNS)))
+        rows.append(cold_row("from Python", cold_start.shortest(str(face.path), COLD_RUNS)))
+        rows.append(cold_row("`arenite camera`", cold_start.command_line(str(face.path), COLD_RUNS)))
     if tell("governor"):
         rows += governor_rows()
     if tell("answers"):
         for case in chosen.values():
-            agreed = answers.agreement(case)
+            agreed = answer_agreement.agreement(case)
             rows += answer_rows(case.title, agreed)
             for line in agreed.unlike:
                 print(f"  {case.title}: {line}", file=sys.stderr)

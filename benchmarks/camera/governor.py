@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arenite.host.energy.open import open_power, open_thermometer
-from arenite.host.energy.plant import FrameWork, SimulatedDevice
-from arenite.host.governor.base import Lever, Limits, Observation
+from arenite.host.energy.power_sources import open_power, open_thermometer
+from arenite.host.energy.simulated_device import FrameWork, SimulatedDevice
 from arenite.host.governor.governor import Governor
+from arenite.host.governor.interface import Lever, Limits, Observation
 from arenite.host.governor.levers import CpufreqLever, DevfreqLever, StepLever, fps_lever
 from arenite.profiles.hosts import HostProfile, load_host
 

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from arenite.models.manifest import manifest
-from arenite.models.members import package_members
+from arenite.models.package_members import package_members
 
 WIDTH, HEIGHT = 1280, 720
 #: Buffers of a V4L2 camera, and so many that they are larger than a level 3 cache: 44 MB.

@@ -1,8 +1,9 @@
 """Preprocessing alone, by format and model: ``python -m benchmarks.camera.preprocess``.
 
 Frames of 1280x720 in a ring of ``RING`` buffers, which is more than the caches next to the core hold, as with a camera;
-one thread. ``FramePreprocessor`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write) take turns of
-``FRAMES_PER_TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one object on standard output.
+one thread. ``FramePreprocessor`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write)
+take turns of ``FRAMES_PER_TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one
+object on standard output.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.colour import planes_of
-from arenite.converters.processing.spec import Preprocessing
-from arenite.host.camera.feed import FramePreprocessor
-from arenite.host.camera.frame import Format, Frame
+from arenite.converters.processing.image.pixel_formats import planes_of
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.runtimes.base import TensorMemory
-from arenite.models.pictures import picture_models
+from arenite.models.picture_models import picture_models
 
 WIDTH, HEIGHT, RING = 1280, 720, 6
 FRAMES_PER_TURN = 20  # frames

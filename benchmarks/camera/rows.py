@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.camera.answers import FLOAT, PILLOW, AnswerAgreement
-from benchmarks.camera.cold import ColdStart
-from benchmarks.camera.compare import LoopComparison, PeerComparison
-from benchmarks.camera.steady import FrameJitter
+from benchmarks.camera.answer_agreement import FLOAT, PILLOW, AnswerAgreement
+from benchmarks.camera.cold_start import ColdStart
+from benchmarks.camera.comparison import LoopComparison, PeerComparison
+from benchmarks.camera.frame_jitter import FrameJitter
 
 PEER_SPEEDUP = 1.5
 MAX_JITTER_RATIO = 1.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arenite.host.report.generated import markdown_table
+from arenite.host.report.generated_tables import markdown_table
 from benchmarks.camera.rows import Row
 
 _VERDICT = {True: "met", False: "**missed**", None: ""}

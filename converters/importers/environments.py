@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from arenite.converters.importers.install import install
-from arenite.converters.importers.locks import file_lock
+from arenite.converters.importers.pip_install import install
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory
+from arenite.locks import file_lock
 
 _STAMP = "complete.json"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.graph import Model
-from arenite.converters.importers import kinds
+from arenite.converters.graph.model import Model
+from arenite.converters.importers import source_kinds
 from arenite.converters.importers.agreement import Agreement
-from arenite.converters.importers.kinds import source_kind
 from arenite.converters.importers.modernize import has_quantized_operators
-from arenite.converters.importers.tflite import parse
+from arenite.converters.importers.source_kinds import source_kind
+from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 
 __all__ = ["Agreement", "ImportOptions", "ImportedModel", "import_source", "parse_shapes", "source_kind"]
@@ -77,10 +77,10 @@ def import_source(
     options = options or ImportOptions()
     kind = source_kind(source)
     if kind.startswith("tflite"):
-        from arenite.converters.importers.from_tflite import import_tflite
+        from arenite.converters.importers.tflite import import_tflite
 
         return import_tflite(source, kind, inputs)
-    from arenite.converters.importers.frameworks import import_framework
+    from arenite.converters.importers.framework_process import import_framework
 
     return import_framework(source, kind, inputs, options)
 
@@ -107,7 +107,7 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 def source_sha256(source: str, kind: str) -> str:
     """SHA-256 of a file, or of the names and bytes of a folder's files in order; "" for a factory, which is code."""
-    if kind == kinds.TORCH_FACTORY:
+    if kind == source_kinds.TORCH_FACTORY:
         return ""
     path = Path(source)
     digest = hashlib.sha256()

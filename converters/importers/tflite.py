@@ -1,267 +1,44 @@
-"""Read a TFLite flatbuffer into a ``Model``.
-
-``verify.decode`` checks the bytes and turns them into plain tables; the modules beside this one check what the
-tables mean and mend what old converters left. Every error is a ``ModelError`` that names the table and the field.
-"""
+"""TensorFlow Lite files: quantised ones as they are, all others with float32 weights."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+import hashlib
+from collections.abc import Sequence
 
-from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
-from arenite.converters.importers.operators import operator, operator_names
-from arenite.converters.importers.order import check_interface, execution_order
-from arenite.converters.importers.outside import ExternalData
-from arenite.converters.importers.report import Repairs, count_of, malformed, op_at, quoted, unsupported
-from arenite.converters.importers.tensors import Constants, empty_constant, tensor
-from arenite.converters.importers.verify import MAX_FILE_BYTES, decode
-from arenite.errors import ModelError
+import numpy as np
 
-#: The schema version of every TFLite file since 2017.
-_VERSION = 3
-
-#: The name that TensorFlow gives to a model's only entry point.
-DEFAULT_SIGNATURE = "serving_default"
+from arenite.converters.graph.model import Model
+from arenite.converters.importers import source_kinds
+from arenite.converters.importers.agreement import Agreement, agreement
+from arenite.converters.importers.litert_runs import batch_notes, litert_version, random_inputs, run_litert
+from arenite.converters.importers.modernize import to_float32
+from arenite.converters.importers.sources import ImportedModel, Inputs
+from arenite.converters.tflite.reader import parse, read_bytes
+from arenite.converters.tflite.writer import to_flatbuffer
 
 
-def load(path: str | Path) -> Model:
-    """Read the file at ``path``; ``ModelError`` names the file when it is missing or malformed."""
-    return parse(read_bytes(path), str(path))
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a model file; ``ModelError`` when it cannot be read or is larger than any flatbuffer."""
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise ModelError(
-            f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.", "Check the path."
-        ) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ModelError(f"{path} is larger than 2 GiB.", "Use a smaller or a quantised model.")
-    return data
-
-
-def parse(data: bytes, path: str = "") -> Model:
-    """Read a flatbuffer held in memory. ``path``, when given, opens the error's sentence.
-
-    The result holds what ``graph.py`` promises of its types; what had to be mended for that is in ``repairs``. Raises
-    ``ModelError``, or ``UnsupportedModelError`` for what is well-formed but outside Arenite; never anything else.
-    """
-    try:
-        return _model(bytes(data))
-    except ModelError as error:
-        if path:
-            raise type(error)(f"{path}: {error.problem}", error.hint) from error
-        raise
-    except (
-        struct.error,
-        ValueError,
-        IndexError,
-        KeyError,
-        TypeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        # The checks above are meant to be complete; this keeps a gap in them from reaching the user as a traceback.
-        raise ModelError(
-            f"{path + ': ' if path else ''}The model is malformed in a way that has no check of its own "
-            f"({type(error).__name__}: {error}).",
-            "Convert the model again; please report the file.",
-        ) from error
-
-
-def _model(data: bytes) -> Model:
-    root = decode(data)
-    if root["version"] != _VERSION:
-        raise malformed("Model", "version", f"is {root['version']}, expected {_VERSION}")
-    if root["external_buffers"] or root["external_buffer_groups"]:
-        raise unsupported(
-            "Model", "external_buffers", "weights in other files are not supported", "Save it in one file."
-        )
-    if not root["subgraphs"]:
-        raise malformed("Model", "subgraphs", "is empty: the model has no graph")
-    repairs = Repairs()
-    outside = ExternalData(memoryview(data))
-    buffers = [_buffer(i, b, outside) for i, b in enumerate(root["buffers"] or [])]
-    constants = Constants(buffers)
-    codes = root["operator_codes"] or []
-    names = operator_names(codes, repairs)
-    subgraphs = tuple(
-        _subgraph(i, g, constants, codes, names, outside, repairs) for i, g in enumerate(root["subgraphs"])
-    )
-    _check_calls(subgraphs)
-    return Model(
-        subgraphs=subgraphs,
-        description=root["description"] or "",
-        metadata=_metadata(root["metadata"] or [], buffers, repairs),
-        signatures=_signatures(root["signature_defs"] or [], subgraphs, repairs),
-        repairs=repairs.sentences(),
+def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
+    """The file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
+    data = read_bytes(path)
+    digest = hashlib.sha256(data).hexdigest()
+    version = {"ai-edge-litert": litert_version()}
+    if kind == source_kinds.TFLITE_QUANTISED:
+        return ImportedModel(kind, data, digest, None, {}, ())
+    model = parse(data, path)
+    floats, notes = to_float32(model)
+    flatbuffer = to_flatbuffer(floats)
+    compared = None
+    if kind != source_kinds.TFLITE_FLOAT32:
+        compared = _compare(data, flatbuffer, model, inputs, version["ai-edge-litert"])
+    return ImportedModel(
+        kind, flatbuffer, digest, compared, version, (*model.repairs, *notes, *batch_notes(model))
     )
 
 
-def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:
-    if table["data"] is not None:
-        return table["data"]
-    return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
-
-
-def _subgraph(
-    index: int,
-    table: dict[str, Any],
-    constants: Constants,
-    codes: list[dict[str, Any]],
-    names: list[str],
-    outside: ExternalData,
-    repairs: Repairs,
-) -> Subgraph:
-    tensors = [tensor(index, i, t, constants, repairs) for i, t in enumerate(table["tensors"] or [])]
-    inputs: tuple[int, ...] = table["inputs"] or ()
-    outputs: tuple[int, ...] = table["outputs"] or ()
-    check_interface(index, tensors, inputs, outputs)
-    ops = [
-        operator(index, i, o, codes, names, len(tensors), outside)
-        for i, o in enumerate(table["operators"] or [])
-    ]
-    tensors = _with_empty_constants(tensors, ops, inputs)
-    ordered = execution_order(index, tensors, ops, inputs, outputs, repairs)
-    return Subgraph(table["name"] or "", tuple(tensors), ordered, inputs, outputs)
-
-
-def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[int, ...]) -> list[Tensor]:
-    """A constant with a dimension of 0 has an empty buffer, like a computed tensor: it is the one that nobody makes."""
-    if all(t.elements for t in tensors):
-        return tensors
-    computed_tensors = set(inputs).union(*(op.outputs for op in ops))
-    return [
-        replace(t, data=empty_constant(t))
-        if not (t.elements or t.is_constant or t.is_variable or t.index in computed_tensors)
-        else t
-        for t in tensors
-    ]
-
-
-def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """The subgraphs that ``op`` names, with the option's field."""
-    for key, value in op.options.items():
-        if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
-            yield key, value
-        elif key == "branch_subgraph_indices":
-            yield from ((key, v) for v in value or ())
-
-
-def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
-    """Subgraphs that operators name exist, and none runs itself, directly or through others."""
-    calls: list[set[int]] = []
-    for i, g in enumerate(subgraphs):
-        calls.append(set())
-        for op in g.ops:
-            for field, target in _called(op):
-                if not 0 <= target < len(subgraphs):
-                    raise malformed(
-                        op_at(i, op.index, op.name),
-                        f"builtin_options.{field}",
-                        f"is {target}, but the model has {count_of(len(subgraphs), 'subgraph')}",
-                    )
-                calls[i].add(target)
-    callers = [0] * len(subgraphs)
-    for targets in calls:
-        for target in targets:
-            callers[target] += 1
-    free = [i for i, count in enumerate(callers) if count == 0]
-    checked = 0
-    while free:
-        checked += 1
-        for target in calls[free.pop()]:
-            callers[target] -= 1
-            if callers[target] == 0:
-                free.append(target)
-    if checked < len(subgraphs):
-        looped = next(i for i, count in enumerate(callers) if count)
-        raise malformed(f"Subgraph {looped}", "operators", "the subgraph is called from within itself")
-
-
-def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs: Repairs) -> dict[str, bytes]:
-    out: dict[str, bytes] = {}
-    copies: dict[int, bytes] = {}  # entries may share a buffer
-    for i, entry in enumerate(entries):
-        name, index = entry["name"] or "", entry["buffer"]
-        if index >= len(buffers):
-            raise malformed(
-                f"Metadata entry {i} {quoted(name)}",
-                "buffer",
-                f"is {index}, but the model has {count_of(len(buffers), 'buffer')}",
-            )
-        if name in out:
-            repairs.add(
-                "metadata",
-                quoted(name),
-                lambda n, first: (
-                    f"{count_of(n, 'metadata entry')} with a name used before (first: {first}) is left out."
-                ),
-            )
-            continue
-        if index not in copies:
-            copies[index] = bytes(buffers[index])
-        out[name] = copies[index]
-    return out
-
-
-def _signatures(
-    entries: list[dict[str, Any]], subgraphs: tuple[Subgraph, ...], repairs: Repairs
-) -> tuple[Signature, ...]:
-    out = []
-    keys: set[str] = set()
-    for i, entry in enumerate(entries):
-        key, subgraph = entry["signature_key"], entry["subgraph_index"]
-        place = f"Signature {i}" + (f" {quoted(key)}" if key else "")
-        if not key or key in keys:
-            raise malformed(place, "signature_key", "is given twice" if key else "is missing")
-        keys.add(key)
-        if subgraph >= len(subgraphs):
-            raise malformed(
-                place,
-                "subgraph_index",
-                f"is {subgraph}, but the model has {count_of(len(subgraphs), 'subgraph')}",
-            )
-        tensors = len(subgraphs[subgraph].tensors)
-        inputs = _pairs(place, "inputs", entry["inputs"] or [], tensors)
-        outputs = _pairs(place, "outputs", entry["outputs"] or [], tensors)
-        out.append(Signature(key, subgraph, inputs, outputs))
-    if not out:
-        out.append(_default_signature(subgraphs[0]))
-        repairs.add(
-            "signature",
-            "",
-            lambda n, first: (
-                f"The model had no signature; '{DEFAULT_SIGNATURE}' names its inputs and outputs."
-            ),
-        )
-    return tuple(out)
-
-
-def _pairs(place: str, field: str, maps: list[dict[str, Any]], tensors: int) -> tuple[tuple[str, int], ...]:
-    for position, m in enumerate(maps):
-        if m["tensor_index"] >= tensors:
-            raise malformed(
-                place,
-                f"{field}[{position}].tensor_index",
-                f"is {m['tensor_index']}, but the subgraph has {count_of(tensors, 'tensor')}",
-            )
-    return tuple((m["name"] or "", m["tensor_index"]) for m in maps)
-
-
-def _default_signature(g: Subgraph) -> Signature:
-    def named(indices: tuple[int, ...], otherwise: str) -> tuple[tuple[str, int], ...]:
-        pairs: dict[str, int] = {}
-        for position, index in enumerate(indices):
-            name = g.tensors[index].name or f"{otherwise}_{position}"
-            pairs[name if name not in pairs else f"{name}:{position}"] = index
-        return tuple(pairs.items())
-
-    return Signature(DEFAULT_SIGNATURE, 0, named(g.inputs, "input"), named(g.outputs, "output"))
+def _compare(
+    before: bytes, after: bytes, model: Model, inputs: Inputs | None, version: str
+) -> Agreement | None:
+    given: Sequence[Sequence[np.ndarray]] = inputs(model) if callable(inputs) else inputs or ()
+    samples = [*random_inputs(model), *given]
+    pairs = zip(run_litert(before, samples), run_litert(after, samples), strict=True)
+    return agreement(pairs, f"ai-edge-litert {version}")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.graph import Model, Subgraph
-from arenite.converters.passes.channels.choose import select_channels
-from arenite.converters.passes.channels.links import find_channel_groups
+from arenite.converters.graph.model import Model, Subgraph
+from arenite.converters.passes.channels.channel_groups import find_channel_groups
 from arenite.converters.passes.channels.prove import prove
 from arenite.converters.passes.channels.rewrite import rewrite
+from arenite.converters.passes.channels.select_channels import select_channels
 from arenite.converters.passes.intervals import analyze_intervals
+from arenite.converters.passes.pass_report import LayerChange, PassReport, layer_macs
 from arenite.converters.passes.prune import compact
-from arenite.converters.passes.report import LayerChange, PassReport, layer_macs
 
 #: Channels that kernels read at a time.
 MULTIPLE = 4

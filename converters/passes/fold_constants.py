@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES, Model, Op, Subgraph, Tensor
-from arenite.converters.passes.evaluate import EvaluationError, evaluate
+from arenite.converters.graph.model import DTYPES, Model, Op, Subgraph, Tensor
+from arenite.converters.graph.shapes import infer
+from arenite.converters.passes.evaluate_constants import EvaluationError, evaluate
 from arenite.converters.passes.prune import EFFECTS, compact, live_ops
-from arenite.converters.shapes import infer
 from arenite.errors import UnsupportedModelError
 
 #: Operators whose value depends on the shape of their input only.

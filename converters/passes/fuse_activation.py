@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range
 from arenite.converters.passes.intervals.bounds import is_quantized
 from arenite.converters.passes.intervals.elementwise import LIMITS, quantized_limits
-from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import producers, reader_counts, with_ops
-from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1, activation_range
+from arenite.converters.passes.pass_report import PassReport
+from arenite.converters.passes.producers import producers, reader_counts, with_ops
 
 #: Operators whose last step is a clamp to the fused activation.
 _CLAMPING = (

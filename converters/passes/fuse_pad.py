@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.graph import Model, Op, Subgraph
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import SAME, VALID, conv_padding
 from arenite.converters.passes.intervals.bounds import is_quantized
-from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import producers, reader_counts, with_ops
-from arenite.converters.quant import SAME, VALID, conv_padding
+from arenite.converters.passes.pass_report import PassReport
+from arenite.converters.passes.producers import producers, reader_counts, with_ops
 
 
 def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
+from arenite.converters.passes.pass_report import PassReport
+from arenite.converters.passes.producers import producers, with_ops
 from arenite.converters.passes.prune import live_ops
-from arenite.converters.passes.report import PassReport
-from arenite.converters.passes.uses import producers, with_ops
 
 
 def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:

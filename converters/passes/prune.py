@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.graph import Model, Op, Signature, Subgraph, Tensor
-from arenite.converters.tflm_plan import NAME as TFLM_PLAN
+from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
+from arenite.converters.tflite.offline_plan import NAME as TFLM_PLAN
 
 #: Operators that act on something besides their outputs; a custom operator may.
 EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "CALL", "HASHTABLE_IMPORT"})

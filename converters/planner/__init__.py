@@ -7,7 +7,7 @@ with what made it.
 # The submodule ``plan`` is imported before the function of that name, which thereby is what ``planner.plan`` means.
 from arenite.converters.planner.plan import Plan, SearchStatistics  # isort: skip
 from arenite.converters.planner.checker import check, find_violations
-from arenite.converters.planner.make import plan
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.planner.plan_arena import plan
+from arenite.converters.planner.requirements import OpRequirements
 
 __all__ = ["OpRequirements", "Plan", "SearchStatistics", "check", "find_violations", "plan"]

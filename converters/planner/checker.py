@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 
-from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph
+from arenite.converters.planner.memory_split_checker import find_split_violations
 from arenite.converters.planner.plan import Plan
-from arenite.converters.planner.split_checker import find_split_violations
+from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
 from arenite.errors import PlanError
 

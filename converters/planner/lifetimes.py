@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph, Tensor
 from arenite.converters.planner.precedence import predecessors, variable_views
+from arenite.converters.planner.requirements import OpRequirements
 from arenite.errors import PlanError
 
 

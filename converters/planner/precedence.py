@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from arenite.converters.graph import Subgraph
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.requirements import OpRequirements
 
 #: Operators that touch state which is not one of their tensors: they keep their order towards all others that do.
 _BARRIERS = frozenset({"CALL_ONCE"})

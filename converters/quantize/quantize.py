@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
 from arenite.converters.importers.modernize import has_quantized_operators
-from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize import lstm
-from arenite.converters.quantize.assign import FLOAT, TypeAssignment, assign_types
-from arenite.converters.quantize.bias_correction import corrected_biases
-from arenite.converters.quantize.emit import emit_quantized_graph
-from arenite.converters.quantize.equalize_layers import EqualizedModel, equalize_layers
-from arenite.converters.quantize.figures import LayerFigures, layer_figures
-from arenite.converters.quantize.layer_weights import layer_weights
-from arenite.converters.quantize.observe import Observations, observe
-from arenite.converters.quantize.recipe import Recipe
-from arenite.converters.quantize.rules import WEIGHTS
-from arenite.converters.quantize.trained_ranges import trained_ranges
-from arenite.converters.quantize.weights import QuantizedWeights
+from arenite.converters.quantize.calibration.observations import Observations, observe
+from arenite.converters.quantize.calibration.trained_ranges import trained_ranges
+from arenite.converters.quantize.graph import lstm
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.quantize.graph.type_assignment import FLOAT, TypeAssignment, assign_types
+from arenite.converters.quantize.layer_figures import LayerFigures, layer_figures
+from arenite.converters.quantize.quantized_graph import emit_quantized_graph
+from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.weights.bias_correction import corrected_biases
+from arenite.converters.quantize.weights.equalize import EqualizedModel, equalize_layers
+from arenite.converters.quantize.weights.integer_weights import QuantizedWeights
+from arenite.converters.quantize.weights.layer_weights import layer_weights
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import UsageError
 
 

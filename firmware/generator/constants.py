@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arenite.firmware.generator.lower.base import Expr
+from arenite.firmware.generator.lower.core.lowering import Expr
 
 C_TYPES = {
     "int8": "int8_t",

@@ -16,8 +16,8 @@ from pathlib import Path
 from arenite.converters.passes.fold_constants import SHAPE_ONLY
 from arenite.files import write_atomic
 from arenite.firmware.generator.lower import LOWERINGS
-from arenite.firmware.generator.lower.float_only import FloatOnly
-from arenite.firmware.generator.lower.variant import kernels_of
+from arenite.firmware.generator.lower.core.variant import kernels_of
+from arenite.firmware.generator.lower.elementwise.float_only import FloatOnly
 from arenite.firmware.sources import ENGINE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"

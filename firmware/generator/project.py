@@ -16,8 +16,8 @@ from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
-from arenite.firmware.generator.monitor import MONITORS
-from arenite.firmware.generator.tree import MANIFEST, write_folder
+from arenite.firmware.generator.mlperf_monitor import MONITORS
+from arenite.firmware.generator.output_folder import MANIFEST, write_folder
 from arenite.firmware.platformio.frameworks import build_commands, framework_files
 from arenite.firmware.sources import BOARDS, ENGINE
 from arenite.profiles.board import Board, MemoryRegion

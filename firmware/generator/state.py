@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
 from arenite.errors import UnsupportedModelError
 

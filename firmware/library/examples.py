@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.firmware.generator.generate import Generated
-from arenite.firmware.generator.header import C_TYPES, io_names
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_header import C_TYPES, io_names
 from arenite.firmware.library.manifests import Library, zephyr_option
 
 

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
-from arenite.converters.processing import native_structs as structs
-from arenite.converters.processing.audio_plan import AudioPlan, plan_audio
-from arenite.converters.processing.colour import buffer_bytes, planes_of
-from arenite.converters.processing.fields import record_error
-from arenite.converters.processing.image_plan import ImagePlan, source_plan
-from arenite.converters.processing.post_plan import PostPlan, plan_post
-from arenite.converters.processing.spec import KEY as PRE_KEY
-from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_image import ImageSource
-from arenite.converters.processing.steps_post import KEY as POST_KEY
-from arenite.converters.processing.steps_post import Postprocessing
-from arenite.firmware.generator.generate import Generated
-from arenite.firmware.library.processing_post import write_post
-from arenite.firmware.library.processing_text import ProcessingWriter, struct
+from arenite.converters.graph.model import Tensor
+from arenite.converters.processing.audio.plan import AudioPlan, plan_audio
+from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of
+from arenite.converters.processing.image.plan import ImagePlan, source_plan
+from arenite.converters.processing.image.steps import ImageSource
+from arenite.converters.processing.native import structs
+from arenite.converters.processing.post.plan import PostPlan, plan_post
+from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.preprocessing import KEY as PRE_KEY
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.record_fields import record_error
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.library.postprocessing import write_post
+from arenite.firmware.library.processing_writer import ProcessingWriter, struct
 
 
 @dataclass(frozen=True)

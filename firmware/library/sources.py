@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.firmware.generator.emit import arena_bytes
-from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_source import arena_bytes
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.shared_arena import SharedArena
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from arenite.firmware.platformio.environments import arduino_environment, own_environments
-from arenite.firmware.platformio.seed import offline_package_files
+from arenite.firmware.platformio.offline_packages import offline_package_files
 from arenite.profiles.board import Board, MemoryRegion
 from arenite.profiles.boards import all_boards
 

@@ -4,8 +4,8 @@ A kernel loads its inputs in proportion to their bytes (``per_input``: it goes o
 bytes under its windows (``per_window``: a 3 x 3 convolution that looks at each byte nine times), or, where it comes
 back for each output channel, to its products (``per_mac``). It stores its output in proportion to the output's bytes
 (``per_output``). The coefficients in ``profiles/accesses.json`` were fitted to accesses counted by the emulator
-(``python -m benchmarks.fit_accesses``). Weights and scratch are not counted: they do not move. An estimate, never a
-measurement.
+(``python -m benchmarks.estimates.fit_accesses``). Weights and scratch are not counted: they do not move. An
+estimate, never a measurement.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from arenite.converters.graph import Op, Subgraph
-from arenite.converters.planner.split import AccessCounts
-from arenite.firmware.generator.generate import Generated
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.memory_split import AccessCounts
+from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.sizes.targets import SIZES
 
 PATH = SIZES.parent / "accesses.json"

@@ -25,7 +25,7 @@ from arenite.c_sources import SourceTree
 from arenite.files import write_atomic
 from arenite.firmware.boards import cores
 from arenite.firmware.generator.project import write_project
-from arenite.firmware.sizes.objects import ObjectSet, read_objects
+from arenite.firmware.sizes.object_files import ObjectSet, read_objects
 from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, SizeTarget
 from arenite.firmware.sources import BOARDS, ENGINE
 

@@ -2,7 +2,8 @@
 
 instructions of a layer = per_mac * MACs + per_output * output elements + per_call. The coefficients in
 ``profiles/timing.json`` were fitted to instructions measured on the emulated boards (``python -m
-benchmarks.fit_timing``). An estimate, never a measurement: it knows nothing of padding, caches or flash wait states.
+benchmarks.estimates.fit_timing``). An estimate, never a measurement: it knows nothing of padding, caches or flash
+wait states.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 from arenite.firmware.boards.cores import optimise_flags
-from arenite.firmware.generator.generate import Generated
-from arenite.firmware.generator.lower.base import KernelCall
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.lower.core.lowering import KernelCall
 from arenite.firmware.sizes.targets import SIZES
 
 PATH = SIZES.parent / "timing.json"

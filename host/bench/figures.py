@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arenite.host.bench.feeding import RunResult, board_samples
-from arenite.host.bench.judging import VerificationResult
+from arenite.host.bench.devices.run_samples import RunResult, board_samples
+from arenite.host.bench.verification import VerificationResult
 from arenite.profiles.boards import Board
 
 

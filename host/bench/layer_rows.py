@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.bench.drivers import DeviceMeasurement
+from arenite.host.bench.devices.measure import DeviceMeasurement
+from arenite.host.build.project import Project
 from arenite.host.emulator.profile import Profile
-from arenite.host.project import Project
 
 
 def tier_of(kernel: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.elu_table import replace_elu_by_table
+from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
 from arenite.errors import ModelError
 
 

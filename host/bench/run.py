@@ -17,30 +17,30 @@ from typing import Any
 from arenite.errors import AreniteError, UsageError
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
 from arenite.host.bench import cycles, two_cores
-from arenite.host.bench.drivers import (
+from arenite.host.bench.build_facts import build_facts, compiler_of, read_facts
+from arenite.host.bench.devices.measure import (
     DeviceMeasurement,
     Progress,
     collect_measurement,
     measure,
     measure_mlperf,
 )
-from arenite.host.bench.elf import ElfSizes, read_elf
-from arenite.host.bench.facts import build_facts, compiler_of, read_facts
-from arenite.host.bench.feeding import SINGLE_BOARD, RunConfig, run_samples
+from arenite.host.bench.devices.run_samples import SINGLE_BOARD, RunConfig, run_samples
 from arenite.host.bench.figures import board_rows, durations, instructions_of
-from arenite.host.bench.judging import OutputVerifier, sample_figures, verify_all
 from arenite.host.bench.layer_rows import layer_rows
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples
+from arenite.host.bench.size_check import store_run_memory
+from arenite.host.bench.verification import OutputVerifier, sample_figures, verify_all
+from arenite.host.build.elf_sizes import ElfSizes, read_elf
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import Project, arena_regions, generate_project
+from arenite.host.build.segments import describe_segments
 from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
-from arenite.host.evidence import store_run_memory
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
-from arenite.host.prepare import Prepared
-from arenite.host.project import Project, arena_regions, generate_project
-from arenite.host.report.segments import describe_segments
 from arenite.profiles.boards import Board
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
-from arenite.converters.processing.files import preprocess_file, suffixes
-from arenite.converters.quantize.data_files import evenly_spread_indices
-from arenite.converters.quantize.data_folders import classes_of
+from arenite.converters.graph.model import Tensor
+from arenite.converters.processing.media_files import preprocess_file, suffixes
+from arenite.converters.quantize.dataset.sample_files import evenly_spread_indices
+from arenite.converters.quantize.dataset.sample_folders import classes_of
 from arenite.errors import UsageError
-from arenite.host.attachments import LABELS, recorded_preprocessing
 from arenite.host.bench.samples import Samples
+from arenite.host.build.attachments import LABELS, recorded_preprocessing
 
 
 def file_samples(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES, Tensor
+from arenite.converters.graph.model import DTYPES, Tensor
 from arenite.errors import UsageError
 
 SEED = 0

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from arenite.firmware.generator.generate import Generated, Layer
-from arenite.firmware.generator.needs import split_for
+from arenite.firmware.generator.generated_model import Generated, Layer
+from arenite.firmware.generator.operator_needs import split_for
 from arenite.firmware.sizes.timing import layer_instructions
+from arenite.host.build.project import Project
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount
-from arenite.host.project import Project
 
 #: What instructions that the emulated board's counter tells are where two cores run.
 BOTH_CORES = "Instructions are those of both cores together; two_cores has the critical path."

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from arenite.errors import AreniteError
-from arenite.host.camera.frame import Format
-from arenite.host.camera.loop import Loop
+from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.options import CameraOptions
+from arenite.host.camera.serving.loop import Loop
 from arenite.host.camera.sources.base import Source
 from arenite.host.camera.supervisor import Instruments
-from arenite.host.energy.open import open_power, open_thermometer
-from arenite.host.governor.base import Lever
+from arenite.host.energy.power_sources import open_power, open_thermometer
 from arenite.host.governor.governor import Governor
+from arenite.host.governor.interface import Lever
 from arenite.host.governor.levers import CpufreqLever, DevfreqLever, fps_lever, rest_lever
 from arenite.profiles.hosts import HostProfile, detect_host, load_host
 

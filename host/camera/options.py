@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arenite.host.camera.frame import CropWindow
-from arenite.host.governor.base import Limits
+from arenite.host.camera.frames.frame import CropWindow
+from arenite.host.governor.interface import Limits
 
 
 @dataclass(frozen=True)

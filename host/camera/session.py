@@ -9,21 +9,21 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from arenite.errors import UsageError
-from arenite.host.camera.busy import BusyTime
-from arenite.host.camera.frame import Format
-from arenite.host.camera.loop import Loop
+from arenite.host.camera.budget_check import check_budget
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.frames.served_frame import ServedFrame, Sink
+from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.options import CameraOptions
-from arenite.host.camera.served import ServedFrame, Sink
-from arenite.host.camera.servers import ModelServers
+from arenite.host.camera.server_setup import ModelServers
+from arenite.host.camera.serving.loop import Loop
+from arenite.host.camera.serving.warm_up import warm_up
 from arenite.host.camera.sources.base import Source
-from arenite.host.camera.sources.open import open_source
+from arenite.host.camera.sources.factory import open_source
 from arenite.host.camera.summary import since_start_ms, summary
 from arenite.host.camera.supervisor import Instruments, StateListener, Supervisor
-from arenite.host.camera.verdict import check_budget
-from arenite.host.camera.warm import warm_up
 
 if TYPE_CHECKING:
-    from arenite.host.camera.soak import Soak
+    from arenite.host.camera.observe.soak import Soak
 
 #: Overlapping pays when computing takes a good part of the time between two frames; handing over costs some 50 µs.
 OVERLAP_SHARE, MIN_OVERLAP_S = 0.6, 0.002
@@ -74,7 +74,7 @@ class CameraSession:
         self._make_steady()
         self.notes += self.servers.notes
         if any(getattr(server, "code", "") == "numpy" for server in self.servers.warm):
-            from arenite.converters.processing import native
+            from arenite.converters.processing.native import library as native
 
             self.notes.append(
                 f"Preprocessing runs in NumPy, some 100 times slower than in C. {native.unavailable_reason()}"
@@ -110,7 +110,7 @@ class CameraSession:
         ]
         if single:
             return made[0]
-        from arenite.host.camera.several import CameraGroup
+        from arenite.host.camera.several.camera_group import CameraGroup
 
         return CameraGroup(made, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
 
@@ -125,7 +125,7 @@ class CameraSession:
     def _sufficient_size(self) -> tuple[int, int] | None:
         """Width and height that suffice for every model's input, where all see whole frames: JPEG need not be decoded
         any larger."""
-        from arenite.host.camera.model_guess import sides
+        from arenite.host.camera.model.tensor_heuristics import sides
 
         models = self.servers.models
         if (
@@ -159,26 +159,26 @@ class CameraSession:
         return invoke_s > OVERLAP_SHARE / fps
 
     def _pin(self, text: str) -> None:
-        from arenite.host.camera.budget import parse_processors
-        from arenite.host.camera.realtime import pin
+        from arenite.host.camera.option_parsing import parse_processors
+        from arenite.host.camera.serving.realtime import pin
 
         self._note_refusal(pin(parse_processors(text)))
 
     def _make_steady(self) -> None:
         options = self.options
         if options.lock_memory:
-            from arenite.host.camera.realtime import lock_memory
+            from arenite.host.camera.serving.realtime import lock_memory
 
             self._note_refusal(lock_memory())
         if options.realtime is not None:
-            from arenite.host.camera.realtime import raise_priority
+            from arenite.host.camera.serving.realtime import raise_priority
 
             self._note_refusal(raise_priority(options.realtime))
 
     def _on_thread_start(self) -> None:
         """The priority is a thread's own. What is not granted was told of the first one."""
         if self.options.realtime is not None:
-            from arenite.host.camera.realtime import raise_priority
+            from arenite.host.camera.serving.realtime import raise_priority
 
             raise_priority(self.options.realtime)
 
@@ -194,11 +194,11 @@ class CameraSession:
             )
         motion = cache = None
         if options.motion:
-            from arenite.host.camera.motion import MotionGate
+            from arenite.host.camera.serving.motion import MotionGate
 
             motion = MotionGate
         if options.cache:
-            from arenite.host.camera.cache import ResultCache
+            from arenite.host.camera.serving.result_cache import ResultCache
 
             cache = ResultCache()
         late = options.limits.latency_ms
@@ -241,13 +241,13 @@ class CameraSession:
 
             add(MqttSink(options.mqtt, report=self.report))
         if options.timeline is not None:
-            from arenite.host.camera.timeline import Timeline
+            from arenite.host.camera.observe.timeline import Timeline
 
             title = f"arenite camera, {self.model.name}"
             add(Timeline(options.timeline, title=title, report=self.report))
         if options.dashboard is not None:
-            from arenite.host.camera.budget import parse_address
             from arenite.host.camera.dashboard.server import Dashboard
+            from arenite.host.camera.option_parsing import parse_address
 
             host, port = parse_address(options.dashboard)
             title = f"{self.model.name} on {self.source.name}"
@@ -339,7 +339,7 @@ class CameraSession:
         minutes = self.options.soak
         if minutes is None:
             return None
-        from arenite.host.camera.soak import Soak
+        from arenite.host.camera.observe.soak import Soak
 
         made = Soak(self.loop.statistics, minutes, self.options.root)
         self.loop.duration_s = made.seconds
@@ -348,8 +348,8 @@ class CameraSession:
 
     def _scenario(self, name: str) -> dict[str, Any]:
         """Instead of the loop: the same server, asked as the scenario does."""
-        from arenite.host.camera.library import collect_frames
-        from arenite.host.camera.scenarios.run import run_scenario
+        from arenite.host.camera.scenarios.sample_library import collect_frames
+        from arenite.host.camera.scenarios.scenario_runs import run_scenario
 
         options = self.options
         unused = ("output", "callback", "mqtt", "timeline", "motion", "cache", "frames")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from arenite.host.camera.loop import Loop
-    from arenite.host.camera.model import CameraModel
+    from arenite.host.camera.model.camera_model import CameraModel
+    from arenite.host.camera.serving.loop import Loop
     from arenite.host.camera.supervisor import Supervisor
 
 SCHEMA = "arenite.camera/1"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arenite.errors import UsageError
-from arenite.host.camera.budget import parse_budget, parse_window
+from arenite.host.camera.option_parsing import parse_budget, parse_window
 from arenite.host.camera.options import CameraOptions
-from arenite.host.governor.base import Limits
+from arenite.host.governor.interface import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,7 +188,7 @@ def camera(
         else:
             made = _watched(session)
     if as_json:
-        from arenite.host.cli.output import print_json
+        from arenite.host.report.console import print_json
 
         print_json(made)
     else:
@@ -230,8 +230,8 @@ def _watched(session: CameraSession) -> dict[str, Any]:
     """With a line on the terminal that tells how it goes."""
     from rich.live import Live
 
-    from arenite.host.cli.output import stderr
     from arenite.host.report.camera_tables import live_line
+    from arenite.host.report.console import stderr
 
     with Live(console=stderr, refresh_per_second=4, transient=True) as live:
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.fit import FitVerdict
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples
-from arenite.host.cli.bench import show_bench
-from arenite.host.cli.fit import show_fits
+from arenite.host.build.fit import verdicts
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.pareto import builds, describe
+from arenite.host.build.prepare import prepare
+from arenite.host.cli.bench.bench import show_bench
+from arenite.host.cli.firmware.fit import show_fits
 from arenite.host.cli.options import optimise_option
-from arenite.host.cli.output import note, show
 from arenite.host.cli.progress import Steps
-from arenite.host.fit import verdicts
-from arenite.host.pareto import builds, describe
-from arenite.host.prepare import prepare
 from arenite.host.report.arena_svg import arena_svg
-from arenite.host.report.page import bench_page
+from arenite.host.report.bench_page import bench_page
+from arenite.host.report.console import note, show
 from arenite.host.report.pareto_svg import pareto_svg
 from arenite.models import zoo
 from arenite.models.samples import DEMO_MODEL, save_samples

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import click
 
-from arenite.host.cli.output import print_json, show, table
+from arenite.host.report.console import print_json, show, table
 
 #: Command, the Debian package that has it, and what it is for.
 TOOLS = (
@@ -77,7 +77,7 @@ def doctor(as_json: bool) -> int:
 
 def _uploaders() -> list[dict]:
     """Every tool that a board can be flashed with, and for how many boards it is offered."""
-    from arenite.host.flash.tools import ANY_BOARD_UPLOADERS, UPLOADERS
+    from arenite.host.flash.choose_uploader import ANY_BOARD_UPLOADERS, UPLOADERS
     from arenite.profiles.boards import all_boards
 
     boards = all_boards()
@@ -91,7 +91,7 @@ def _uploaders() -> list[dict]:
 
 def _meters() -> list[dict]:
     """Meters by their USB ids, and an Otii's server."""
-    from arenite.host.energy.find_meters import find_meters
+    from arenite.host.energy.meter_discovery import find_meters
 
     return [
         {"name": m.name, "port": m.where, "what": m.what, "serial": m.serial, "sure": m.sure}
@@ -101,9 +101,9 @@ def _meters() -> list[dict]:
 
 def _camera() -> dict:
     """Cameras, runtimes, and sensors of power and temperature."""
-    from arenite.host.camera.runtimes.open import available
-    from arenite.host.camera.sources.v4l2_find import list_cameras
-    from arenite.host.energy.open import sources
+    from arenite.host.camera.runtimes.factory import available
+    from arenite.host.camera.sources.v4l2_discovery import list_cameras
+    from arenite.host.energy.power_sources import sources
 
     return {
         "cameras": [{"name": str(each)} for each in list_cameras()],
@@ -124,7 +124,7 @@ def _tool(name: str, package: str, use: str) -> dict:
 
 def _processing() -> dict:
     """The C library of pre- and postprocessing: without it NumPy gives the same bytes."""
-    from arenite.converters.processing import native
+    from arenite.converters.processing.native import library as native
 
     there = native.library() is not None
     return {

@@ -12,30 +12,30 @@ import click
 
 from arenite.errors import AreniteError, UsageError
 
-#: Subcommand to the module that defines it (as a click command of the same name) and its help line.
+#: Each command with the module that defines it (as a click command of the same name) and its help line.
 COMMANDS = {
-    "convert": "Plan a model and write it as an image.",
-    "inspect": "Show a model's operators, tensors and arena.",
-    "fit": "Tell whether models fit boards, to the byte.",
-    "pareto": "Show RAM, flash and speed of every way to build a model.",
-    "firmware": "Generate the C firmware of a model as a PlatformIO project.",
-    "library": "Write models as C sources for a program of your own.",
-    "build": "Build a generated project.",
-    "flash": "Put a built project on its board.",
-    "monitor": "Show what a device says on its serial port.",
-    "reset": "Start a board again from outside.",
-    "skew": "Compare an image's preprocessing with the training pipeline's code.",
-    "camera": "Serve a camera to a model within a power, temperature and latency budget.",
-    "bench": "Generate, build, flash, feed and measure a model on a board.",
-    "energy": "Measure, or estimate, the energy of one inference on a board.",
-    "mlperf": "Run a model as an MLPerf Tiny benchmark, by its rules.",
-    "duty": "Predict queueing, average power and battery life of a device that sleeps.",
-    "meter": "List meters, record a trace, make the firmware of an INA logger.",
-    "train": "Train one of the project's own architectures on data from packages.",
-    "zoo": "List and fetch trained models.",
-    "boards": "List the known boards.",
-    "demo": "Bench a zoo model on an emulated Cortex-M4 and write a report.",
-    "doctor": "Check the tools that Arenite uses.",
+    "convert": ("model.convert", "Plan a model and write it as an image."),
+    "inspect": ("model.inspect", "Show a model's operators, tensors and arena."),
+    "fit": ("firmware.fit", "Tell whether models fit boards, to the byte."),
+    "pareto": ("firmware.pareto", "Show RAM, flash and speed of every way to build a model."),
+    "firmware": ("firmware.firmware", "Generate the C firmware of a model as a PlatformIO project."),
+    "library": ("firmware.library", "Write models as C sources for a program of your own."),
+    "build": ("firmware.build", "Build a generated project."),
+    "flash": ("board.flash", "Put a built project on its board."),
+    "monitor": ("board.monitor", "Show what a device says on its serial port."),
+    "reset": ("board.reset", "Start a board again from outside."),
+    "skew": ("model.skew", "Compare an image's preprocessing with the training pipeline's code."),
+    "camera": ("camera", "Serve a camera to a model within a power, temperature and latency budget."),
+    "bench": ("bench.bench", "Generate, build, flash, feed and measure a model on a board."),
+    "energy": ("energy.energy", "Measure, or estimate, the energy of one inference on a board."),
+    "mlperf": ("mlperf", "Run a model as an MLPerf Tiny benchmark, by its rules."),
+    "duty": ("energy.duty", "Predict queueing, average power and battery life of a device that sleeps."),
+    "meter": ("energy.meter", "List meters, record a trace, make the firmware of an INA logger."),
+    "train": ("model.train", "Train one of the project's own architectures on data from packages."),
+    "zoo": ("model.zoo", "List and fetch trained models."),
+    "boards": ("board.boards", "List the known boards."),
+    "demo": ("demo", "Bench a zoo model on an emulated Cortex-M4 and write a report."),
+    "doctor": ("doctor", "Check the tools that Arenite uses."),
 }
 
 EXIT_BUG = 4
@@ -48,12 +48,12 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"arenite.host.cli.{name}")
+        module = importlib.import_module(f"arenite.host.cli.{COMMANDS[name][0]}")
         return getattr(module, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

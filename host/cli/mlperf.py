@@ -12,15 +12,15 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.host.bench.samples import load_samples, random_samples
-from arenite.host.cli.energy_text import microjoules, watts
-from arenite.host.cli.meter_options import POSITIVE, make_meter, meter_options
+from arenite.host.build.prepare import prepare
+from arenite.host.cli.energy.energy_tables import microjoules, watts
+from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options
 from arenite.host.cli.options import mark_option, no_passes_option, optimise_option
-from arenite.host.cli.output import note, print_json, show, table
 from arenite.host.cli.progress import Steps
-from arenite.host.mlperf.asked import MlperfConfig
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import MODES, TASKS, WINDOW_S, task_named
-from arenite.host.prepare import prepare
+from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.boards import load_board
 
 

@@ -19,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arenite.host.bench.told import LINES_MODE, PROGRESS_PREFIX
-from arenite.host.cli.output import stderr
+from arenite.host.bench.progress_lines import LINES_MODE, PROGRESS_PREFIX
+from arenite.host.report.console import stderr
 
 _TITLES = {"build": "building", "run": "running on", "check": "checking against LiteRT"}
 

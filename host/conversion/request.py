@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arenite.converters.importers.sources import ImportOptions
-from arenite.converters.quantize.data import MINIMUM
-from arenite.converters.quantize.metrics import check_metric
+from arenite.converters.quantize.dataset.dataset import MINIMUM
+from arenite.converters.quantize.scoring.metrics import check_metric
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions as SearchOptions
 from arenite.errors import UsageError
-from arenite.host.attachments import Attachments
+from arenite.host.build.attachments import Attachments
 from arenite.profiles.boards import Board
 
 #: What is done, how much of it is done, and how much there is (0: not known).

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.graph import Model
-from arenite.converters.processing.files import preprocess_file
-from arenite.converters.quantize.data import Dataset, load_dataset
+from arenite.converters.graph.model import Model
+from arenite.converters.processing.media_files import preprocess_file
+from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
 from arenite.errors import UsageError
 from arenite.host.conversion.request import ConversionRequest
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.importers.sources import ImportedModel
-from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.check_range import check_range
-from arenite.converters.quantize.data import Dataset
-from arenite.converters.quantize.metrics import MetricDrop, Score, largest_drops, metric_drop
-from arenite.converters.quantize.run_model import run_dataset
-from arenite.converters.quantize.score import ignored_labels_note, score_outputs
+from arenite.converters.quantize.checks.sample_range import check_range
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.scoring.metrics import MetricDrop, Score, largest_drops, metric_drop
+from arenite.converters.quantize.scoring.model_runner import run_dataset
+from arenite.converters.quantize.scoring.score import ignored_labels_note, score_outputs
+from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.host.conversion.request import ConversionRequest
 

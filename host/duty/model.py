@@ -10,10 +10,10 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
 from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents, positive
-from arenite.host.duty.figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places
-from arenite.host.duty.finite import finite_queue
-from arenite.host.duty.periodic import periodic, replay
-from arenite.host.duty.queueing import unlimited_queue
+from arenite.host.duty.finite_queue import finite_queue
+from arenite.host.duty.periodic_events import periodic, replay
+from arenite.host.duty.poisson_queue import unlimited_queue
+from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places
 from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.batteries import Battery, load_battery
 

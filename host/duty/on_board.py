@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from arenite.errors import DeviceError, DoesNotFitError, UsageError
 from arenite.firmware.sources import BOARDS
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import generate_project
 from arenite.host.duty.events import Floats
-from arenite.host.duty.figures import Sleep
+from arenite.host.duty.queue_figures import Sleep
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import build
 from arenite.host.link.transport import Transport
-from arenite.host.prepare import Prepared
-from arenite.host.project import generate_project
 from arenite.profiles.boards import Board
 
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF

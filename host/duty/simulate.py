@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from arenite.host.duty.events import Events, Floats
-from arenite.host.duty.figures import PERCENTILES, Sleep
+from arenite.host.duty.queue_figures import PERCENTILES, Sleep
 from arenite.host.duty.service import ServiceTimes
 
 _BATCHES = 20

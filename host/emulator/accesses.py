@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arenite.errors import ToolError
 from arenite.files import cache_directory
-from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.generated_model import Generated
 from arenite.host.emulator.block_counts import compiled_plugin, plugin_arguments
 from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start

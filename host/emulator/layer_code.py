@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import ToolError
-from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.generated_model import Generated
 
 _HALF = re.compile(r"layer_\d+_second")
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, ToolError
 from arenite.host.bench.samples import Samples
+from arenite.host.build.fit import choose
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.prepare import Prepared
 from arenite.host.energy.estimate_counts import InstructionCounts, Progress, count_instructions, does_not_fit
 from arenite.host.energy.estimate_units import ClassShare, EnergyBounds, PerCycle, joules, per_cycle, shares
-from arenite.host.fit import choose
-from arenite.host.prepare import Prepared
 from arenite.profiles.boards import Board
-from arenite.profiles.energy import EnergyUnits, energy_units_of
+from arenite.profiles.instruction_energy import EnergyUnits, energy_units_of
 
 SCHEMA = "arenite.energy/1"
-#: See docs/energy-estimates.md, which ``benchmarks/energy_estimates.py`` writes.
+#: See docs/energy-estimates.md, which ``benchmarks/estimates/energy.py`` writes.
 HOW_GOOD = (
     "An estimate of the chip alone. Published measurements lie between 0.7 and 2.1 times such figures where the data "
     "sheet's current is known, and 0.1 to 1.7 times where it is assumed (docs/energy-estimates.md). A meter tells."

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.converters.fit import FitVerdict
 from arenite.errors import DoesNotFitError, UsageError
-from arenite.host.bench.drivers import measure
+from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.build.fit import choose
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import generate_project
 from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.profile import Profile, profile
-from arenite.host.fit import choose
 from arenite.host.flash.build import build
-from arenite.host.prepare import Prepared
-from arenite.host.project import generate_project
 from arenite.profiles.boards import Board, load_board
 
 #: Core to the emulated board that counts for it, and the core whose instruction set and timing it counts with.

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from arenite.converters.fit import ASSUMED_W_PER_HZ
+from arenite.host.build.fit_verdict import ASSUMED_W_PER_HZ
 from arenite.host.emulator.profile import Profile
 from arenite.profiles.boards import Board
-from arenite.profiles.energy import PLAIN, STALL, EnergyCoefficient, EnergyUnits
+from arenite.profiles.instruction_energy import PLAIN, STALL, EnergyCoefficient, EnergyUnits
 
 Bound = Literal["value", "low", "high"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.host.energy.files import children, read_number, read_text
+from arenite.host.energy.sysfs import children, read_number, read_text
 
 #: Cooling devices that cost no speed.
 IGNORED_COOLING_DEVICES = (

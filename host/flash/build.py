@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
-from arenite.firmware.generator.tree import MANIFEST
+from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.platformio.frameworks import build_commands
 from arenite.profiles.boards import load_board
 

@@ -15,8 +15,8 @@ from arenite.errors import UsageError
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.bootloader import in_bootloader
 from arenite.host.flash.build import read_manifest
-from arenite.host.flash.image import read_program
-from arenite.host.flash.tools import UPLOADERS, choose, refuse_unused
+from arenite.host.flash.choose_uploader import UPLOADERS, choose, refuse_unused
+from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator
 from arenite.host.flash.verify import COMES_BACK_S, DeviceNotBackError, Identity, ask_again, compare, identify

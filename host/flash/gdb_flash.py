@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from arenite.host.flash.elf_image import Segment
 from arenite.host.flash.gdb_remote import GdbRemote, escaped, unescaped
-from arenite.host.flash.image import Segment
 
 
 @dataclass(frozen=True)

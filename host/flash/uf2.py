@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from arenite.host.flash.image import Segment
+from arenite.host.flash.elf_image import Segment
 
 BLOCK = 512
 PAYLOAD = 256  # what every bootloader takes: a page of the RP2040, whole rows of the SAM chips

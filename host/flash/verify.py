@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arenite.errors import AreniteError, DeviceError
-from arenite.firmware.generator.monitor import MONITORS
+from arenite.firmware.generator.mlperf_monitor import MONITORS
 from arenite.host.link.client import DeviceClient
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport, Transport
 
 _HASH_BYTES = 8  # of the image's SHA-256, as HELLO tells it

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import AreniteError
-from arenite.host.governor.base import Action, Lever, Limits, Observation
-from arenite.host.governor.choices import SettingSelector
-from arenite.host.governor.costs import LatencyModel, PowerModel, SettingSpace
-from arenite.host.governor.plan import OperatingPoint, PlanBounds, Planner, Setting
-from arenite.host.governor.targets import PowerTargets
-from arenite.host.governor.thermal import ThermalForecast
-from arenite.host.governor.watch import SensorHistory
+from arenite.host.governor.cost_model import LatencyModel, PowerModel, SettingSpace
+from arenite.host.governor.interface import Action, Lever, Limits, Observation
+from arenite.host.governor.planner import OperatingPoint, PlanBounds, Planner, Setting
+from arenite.host.governor.power_targets import PowerTargets
+from arenite.host.governor.sensor_history import SensorHistory
+from arenite.host.governor.setting_selector import SettingSelector
+from arenite.host.governor.thermal_model import ThermalForecast
 
 #: Seconds without a move before a better setting is tried; doubles up to the second when it is taken back.
 HOLD_S, MAX_HOLD_S = 6.0, 240.0

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.files import children, read_number, read_text
-from arenite.host.governor.base import Lever
+from arenite.host.energy.sysfs import children, read_number, read_text
+from arenite.host.governor.interface import Lever
 
 Label = float | int | str
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from arenite.errors import DeviceError
 from arenite.host.link.client import DeviceClient, HealthUnavailableError
 from arenite.host.link.health import Health
-from arenite.host.link.monitor import LogLine, read_with_reconnect
+from arenite.host.link.line_log import LogLine, read_with_reconnect
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 
 POLL_S = 1.0

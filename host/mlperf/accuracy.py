@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
+from arenite.converters.graph.model import Tensor
 from arenite.errors import DeviceError
-from arenite.firmware.generator.generate import Generated
-from arenite.host.bench.drivers import Progress, output_tensors, split_outputs
+from arenite.firmware.generator.generated_model import Generated
+from arenite.host.bench.devices.journal import Journal
+from arenite.host.bench.devices.measure import Progress, output_tensors, split_outputs
+from arenite.host.bench.devices.monitor_answers import MonitorAnswers
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.resume import Journal
 from arenite.host.bench.run import open_device
 from arenite.host.bench.samples import accuracy
-from arenite.host.link.mlperf import MonitorClient
-from arenite.host.mlperf.asked import MlperfConfig
-from arenite.host.mlperf.feed import MonitorAnswers
+from arenite.host.build.project import Project
+from arenite.host.link.mlperf_monitor import MonitorClient
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
-from arenite.host.project import Project
 
 #: So many samples missing in a row, and the rest is not asked for: the line is of no use.
 GIVE_UP = 5

@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import DeviceError
-from arenite.host.bench.drivers import Progress
+from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
-from arenite.host.energy.meters.activity import InferenceWindow
-from arenite.host.energy.meters.alignment import align
+from arenite.host.build.project import Project
 from arenite.host.energy.meters.base import Meter
-from arenite.host.energy.meters.marks import falling_edges
-from arenite.host.energy.meters.result import EnergyResult, measure
 from arenite.host.energy.meters.trace import Trace
-from arenite.host.energy.meters.windows import InferenceWindows
+from arenite.host.energy.windows.activity import InferenceWindow
+from arenite.host.energy.windows.alignment import align
+from arenite.host.energy.windows.find import InferenceWindows
+from arenite.host.energy.windows.marks import falling_edges
+from arenite.host.energy.windows.result import EnergyResult, measure
 from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.energy_folder import write_energy
 from arenite.host.mlperf.energy_monitor import WARM_UP, EnergyMonitor, TimedRun
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
-from arenite.host.project import Project
 
 EDGES, LINES = "falling edges", "serial timestamps"
 #: Recorded before and after each window.

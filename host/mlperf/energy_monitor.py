@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from arenite.errors import DeviceError
-from arenite.host.link.mlperf import READY, MonitorClient
+from arenite.host.link.mlperf_monitor import READY, MonitorClient
 
 #: Inferences before the timed ones.
 WARM_UP = 10

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import DeviceError
-from arenite.host.bench.drivers import Progress
+from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.build.project import Project
+from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import emulated_lines, performance_lines, stamped, write_results
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
-from arenite.host.project import Project
 
 WARM_UP = 10
 #: A window is planned this much longer than the rule, because inferences differ a little in time.

@@ -13,20 +13,20 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.files import cache_directory
 from arenite.firmware.generator.features import ENERGY, Features
-from arenite.firmware.generator.generate import Generated
-from arenite.host.bench.drivers import Progress
+from arenite.firmware.generator.generated_model import Generated
+from arenite.host.bench.devices.journal import Journal, data_hash, project_hash
+from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
-from arenite.host.bench.resume import Journal, data_hash, project_hash
 from arenite.host.bench.run import open_device, project_folder
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import generate_project
 from arenite.host.flash.build import build
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.mlperf.accuracy import run_accuracy
-from arenite.host.mlperf.asked import MlperfConfig
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.energy import run_energy
 from arenite.host.mlperf.energy_monitor import EnergyMonitor
 from arenite.host.mlperf.performance import run_performance
-from arenite.host.prepare import Prepared
-from arenite.host.project import generate_project
 from arenite.profiles.boards import Board
 
 

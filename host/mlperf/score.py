@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
+from arenite.converters.graph.model import Tensor
 from arenite.errors import UsageError
 
 

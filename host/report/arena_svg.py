@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from arenite.converters.graph import Subgraph
-from arenite.converters.planner.bound import live_bytes
+from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.lifetimes import (
     ArenaRequirements,
     arena_requirements,
     lifetimes,
     value_lifetimes,
 )
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.planner.lower_bound import live_bytes
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.precedence import handle_names
+from arenite.converters.planner.requirements import OpRequirements
 
 #: kind -> (legend, light fill, dark fill)
 _KINDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.host.report.generated_tables import DOCS, markdown_table, run
 from arenite.profiles.board import Board, MemoryRegion
 from arenite.profiles.boards import all_boards
 

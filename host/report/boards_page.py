@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from arenite.host.bench.store.rows import BuildMode, describe_mode
+from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.host.report.html_parts import (
     RawCell,
     cards,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arenite.host.cli.output import show, table
+from arenite.host.report.console import show, table
 
 _STAGE_TITLES = {"total": "all stages", "age": "capture to answer"}
 

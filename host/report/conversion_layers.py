@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from arenite.converters.quantize.coverage import TensorCoverage, short_name
-from arenite.converters.quantize.layer_errors import LayerError
+from arenite.converters.quantize.checks.coverage import TensorCoverage, short_name
 from arenite.converters.quantize.quantize import LayerFigures
-from arenite.converters.quantize.sensitivity import Sensitivity
+from arenite.converters.quantize.sensitivity.layer_errors import LayerError
+from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.html_parts import (
     RawCell,

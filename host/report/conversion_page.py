@@ -6,13 +6,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from arenite.converters.fit import FitVerdict
-from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.recipe_toml import to_toml
-from arenite.host.attachments import LABELS, MADE_FROM
-from arenite.host.conversion.calibrated import QuantizationResult
-from arenite.host.convert import Conversion
+from arenite.converters.quantize.recipes.recipe_toml import to_toml
+from arenite.converters.tflite.reader import parse
+from arenite.host.build.attachments import LABELS, MADE_FROM
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.segments import describe_segments, segment_sentences
+from arenite.host.conversion.convert import Conversion
+from arenite.host.conversion.quantization import QuantizationResult
 from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.bench_page import fits_table, passes_section
 from arenite.host.report.conversion_layers import (
     coverage_section,
     error_section,
@@ -23,8 +25,6 @@ from arenite.host.report.conversion_scores import field_section, lost_text, scor
 from arenite.host.report.conversion_search import search_section
 from arenite.host.report.graph_svg import graph_svg
 from arenite.host.report.html_parts import cards, document, listed, name_cell, row, table, text
-from arenite.host.report.page import fits_table, passes_section
-from arenite.host.report.segments import describe_segments, segment_sentences
 
 #: A longer graph is folded away until it is asked for.
 _LONG = 40

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.converters.quantize.check_data import FieldReport
-from arenite.converters.quantize.metrics import METRICS, MetricDrop, Score
+from arenite.converters.quantize.checks.field_data import FieldReport
+from arenite.converters.quantize.scoring.metrics import METRICS, MetricDrop, Score
 from arenite.host.conversion.scores import Scores
 from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
 

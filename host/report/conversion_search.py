@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.quantize.search.outcome import TrialOutcome
-from arenite.converters.quantize.search.run import SearchResult, label
+from arenite.converters.quantize.search.recipe_search import SearchResult, label
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.front_svg import front_svg
 from arenite.host.report.html_parts import RawCell, head, name_cell, row, table, text

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.fit import FitVerdict
-from arenite.host.cli.output import table
-from arenite.host.conversion.calibrated import QuantizationResult
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.shrink import ShrinkReport
+from arenite.host.conversion.convert import Conversion
+from arenite.host.conversion.quantization import QuantizationResult
 from arenite.host.conversion.scores import Scores
-from arenite.host.convert import Conversion
+from arenite.host.report.console import table
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
-from arenite.host.shrink import ShrinkReport
 
 #: Rows of a table of tensors or classes; the report page has all of them.
 _ROWS = 8
@@ -141,7 +141,7 @@ def _calibrated_tables(c: QuantizationResult) -> list[object]:
 
 
 def _search_tables(c: QuantizationResult) -> list[object]:
-    from arenite.converters.quantize.search.run import label
+    from arenite.converters.quantize.search.recipe_search import label
 
     assert c.search is not None
     s = c.search

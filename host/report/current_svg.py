@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.energy.meters.activity import InferenceWindow
-from arenite.host.energy.meters.result import EnergyResult
 from arenite.host.energy.meters.trace import Trace
+from arenite.host.energy.windows.activity import InferenceWindow
+from arenite.host.energy.windows.result import EnergyResult
 from arenite.host.report.html_parts import cards, document, listed, text
 from arenite.host.report.pareto_svg import ticks
 

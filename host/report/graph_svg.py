@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.host.report.html_parts import text
 
 _ROW, _BOX, _WIDE, _TOP, _LANE = 48, 32, 250, 14, 14

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arenite.host.bench.store.changes import TITLES, RegressionRules
 from arenite.host.bench.store.history import RunSeries
-from arenite.host.bench.store.rows import StoredRun, describe_mode
+from arenite.host.bench.store.run_rows import StoredRun, describe_mode
 from arenite.host.report.boards_page import Entry, comparison
 from arenite.host.report.html_parts import RawCell, document, head, name_cell, number_cell, row, table, text
 from arenite.host.report.trend_svg import TrendPoint, trend_svg

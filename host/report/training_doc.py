@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.host.report.generated_tables import DOCS, markdown_table, run
 from arenite.models.manifest import manifest
-from arenite.models.training.recorded import training_records
+from arenite.models.training.training_records import training_records
 
 PAGE = DOCS / "training.md"
 

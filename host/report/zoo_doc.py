@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from arenite.host.report.generated import DOCS, markdown_table, run
+from arenite.host.report.generated_tables import DOCS, markdown_table, run
 from arenite.models.manifest import ZooEntry, manifest
-from arenite.models.pictures import picture_models
+from arenite.models.picture_models import picture_models
 from arenite.models.zoo import zoo_entries
 
 PAGE = DOCS / "zoo.md"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.models.datasets import digits, keywords, mnist, motions, scenes
-from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
-from arenite.models.datasets.own import own_data
+from arenite.models.datasets.training_data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
+from arenite.models.datasets.user_data import own_data
 
 DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
     "digits": digits.digits,

@@ -15,14 +15,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arenite.converters.processing.run import preprocess_samples
-from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
+from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
+from arenite.converters.processing.preprocess import preprocess_samples
+from arenite.converters.processing.preprocessing import Preprocessing
 from arenite.files import cache_directory, replace_file
 from arenite.models.datasets import speech
-from arenite.models.datasets.bar import progress_bar
-from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
-from arenite.models.datasets.unsized import reject_resolution
+from arenite.models.datasets.fixed_size import reject_resolution
+from arenite.models.datasets.progress_bar import progress_bar
+from arenite.models.datasets.training_data import CLASSIFY, TrainingData, TrainingSettings
 
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 LABELS = (*COMMANDS, "unknown", "silence")

@@ -7,10 +7,10 @@ import struct
 import numpy as np
 
 from arenite.errors import ToolError
-from arenite.models.datasets.data import CLASSIFY, TrainingData, TrainingSettings
 from arenite.models.datasets.pictures import resize_images
+from arenite.models.datasets.training_data import CLASSIFY, TrainingData, TrainingSettings
 from arenite.models.manifest import manifest
-from arenite.models.members import package_members
+from arenite.models.package_members import package_members
 
 
 def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:

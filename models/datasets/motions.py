@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.errors import ToolError
-from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData, TrainingSettings
-from arenite.models.datasets.unsized import reject_resolution
+from arenite.models.datasets.fixed_size import reject_resolution
+from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData, TrainingSettings
 from arenite.models.manifest import manifest
-from arenite.models.members import package_members
+from arenite.models.package_members import package_members
 
 LABELS = ("Standing", "Running", "Walking", "Badminton")
 STEPS, CHANNELS = 100, 6

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.models.datasets.data import DETECT, TrainingData, TrainingSettings
 from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.pictures import SIDES, resize_image
+from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 
 #: Sides of an object as a share of the scene's, and how many a scene has at most.
 MIN_OBJECT_SHARE, MAX_OBJECT_SHARE, MAX_OBJECTS = 0.3, 0.5, 3

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.models.architectures.anchors import anchors, decode, encode, overlap
 from arenite.models.architectures.network import Network
-from arenite.models.datasets.data import TrainingData
+from arenite.models.datasets.training_data import TrainingData
 
 #: An anchor learns an object that it overlaps at least so much; between the two it learns neither object nor none.
 POSITIVE, NEGATIVE = 0.45, 0.35
@@ -66,7 +66,8 @@ def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> n
 def mean_average_precision(
     network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
 ) -> tuple[float, list[float]]:
-    """The mean over classes of the area under precision and recall, and each class's, at an overlap of ``CORRECT_OVERLAP``."""
+    """The mean over classes of the area under precision and recall, and each class's, at an overlap of
+    ``CORRECT_OVERLAP``."""
     around = anchors(network.input_shape)
     found = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
     per_class = [average_precision(found, data.y_test, c) for c in range(network.classes)]

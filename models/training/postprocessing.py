@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arenite.converters.processing.steps_post import Boxes, Mse, Nms, Postprocessing, TopK
+from arenite.converters.processing.post.postprocessing import Boxes, Mse, Nms, Postprocessing, TopK
 from arenite.models.architectures.anchors import SCALES, anchors
 from arenite.models.architectures.network import Network
-from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT, TrainingData
+from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData
 from arenite.models.training.detection import MAX_BOX_OVERLAP, MAX_DETECTIONS
 
 #: Boxes of less probability are not shown.

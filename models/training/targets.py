@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.models.architectures.network import Network
-from arenite.models.datasets.data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
+from arenite.models.datasets.training_data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 
 #: Architectures for other tasks than classifying.
 _TASKS = {"autoencoder": RECONSTRUCT, "detector": DETECT}

@@ -23,9 +23,9 @@ from arenite.errors import AreniteError, ToolError
 from arenite.models import zoo
 from benchmarks.camera.cases import SHARED
 from benchmarks.camera.pictures import pictures
-from tests.arm64.checks import Check, Run, feeds, models
+from tests.arm64.arm64_root import run
+from tests.arm64.comparison import Check, Run, feeds, models
 from tests.arm64.machine import Machine, machine
-from tests.arm64.root import run
 
 INSIDE = Path(__file__).parent / "inside.py"
 #: Every so many of the benchmark's frames.

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.arm64.packages import libraries, own_wheel, unpack
-from tests.arm64.root import CPU, arm64_root, cache, run
+from tests.arm64.arm64_packages import libraries, own_wheel, unpack
+from tests.arm64.arm64_root import CPU, arm64_root, cache, run
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from tests.arm64.checks import Check, Run, feeds, models, same_answer
-from tests.arm64.root import missing_tools
+from tests.arm64.arm64_root import missing_tools
+from tests.arm64.comparison import Check, Run, feeds, models, same_answer
 
 
 class _RecordedRun(Run):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES, Model, Op, Quantization, Signature, Subgraph, Tensor
-from arenite.converters.importers.verify import defaults_of
+from arenite.converters.graph.model import DTYPES, Model, Op, Quantization, Signature, Subgraph, Tensor
+from arenite.converters.tflite.verifier import defaults_of
 
 
 class Net:

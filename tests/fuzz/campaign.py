@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model
-from tests.fuzz.builder import GraphBuilder
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.writer import to_flatbuffer
 from tests.fuzz.cases import ALONE, load_all
-from tests.fuzz.compare import FUZZ_TARGETS, compare
-from tests.fuzz.shrink import minimize
+from tests.fuzz.comparison import FUZZ_TARGETS, compare
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.fuzz.shrinking import minimize
 
 T = TypeVar("T")
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import DTYPES, Model
+from arenite.converters.graph.model import DTYPES, Model
+from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.firmware.generator.generate import Generated
+from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sources import ENGINE
-from arenite.host.bench.native import combined_source
+from arenite.host.bench.native_model import combined_source
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
@@ -32,7 +32,7 @@ from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
-from tests.fuzz.compare import Mismatch, lower, mismatch_of, random_input
+from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
 #: Graphs that are made before they are shared out to batches.
 _GRAPHS_PER_FIRMWARE = 500

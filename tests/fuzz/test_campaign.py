@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from arenite.converters.importers.tflite import load
-from arenite.firmware.generator.lower.base import KernelCall, LowerContext
-from arenite.firmware.generator.lower.reduce import Mean
+from arenite.converters.tflite.reader import load
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.reduce.reduce import Mean
 from tests.fuzz.__main__ import main
 from tests.fuzz.campaign import Batch, Result, Worker, run_batch
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
-from tests.fuzz.compare import compare, mismatch_of
+from tests.fuzz.comparison import compare, mismatch_of
 from tests.fuzz.emulated import batches, compare_emulated
 
 SEED = 2026

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.importers import order, quantization, tensors
-from tests.fuzz import reader
+from arenite.converters.tflite import operator_order, quantization, tensors
+from tests.fuzz import hostile_files
 
-POOL = reader.seeds()
+POOL = hostile_files.seeds()
 
 
 @pytest.mark.parametrize("through", ["reader", "writer", "firmware"])
 def test_no_mutant_breaks_a_rule(through: str) -> None:
     cases = {"reader": 6000, "writer": 2000, "firmware": 1200}[through]
-    report = reader.run(POOL, cases, seed=7, through=through)
+    report = hostile_files.run(POOL, cases, seed=7, through=through)
     assert report.broken == []
     assert report.refused + report.accepted == cases
     # Neither all refused at the door nor nearly all harmless; and many checks, not one, do the refusing.
@@ -25,12 +25,14 @@ def test_no_mutant_breaks_a_rule(through: str) -> None:
 
 
 def test_a_case_is_the_same_everywhere() -> None:
-    assert reader.mutate(random.Random("7:1"), POOL) == reader.mutate(random.Random("7:1"), POOL)
+    assert hostile_files.mutate(random.Random("7:1"), POOL) == hostile_files.mutate(
+        random.Random("7:1"), POOL
+    )
 
 
 def test_a_missing_check_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(quantization, "_check_scale", lambda *_: None)
-    report = reader.run(POOL, 2000, seed=7, crashes=tmp_path)
+    report = hostile_files.run(POOL, 2000, seed=7, crashes=tmp_path)
     assert any("scales" in problem for problem in report.broken)
     assert len(list(tmp_path.glob("*.tflite"))) > 0
 
@@ -39,12 +41,12 @@ def test_a_crash_in_the_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(order, "_cycle", broken)
-    report = reader.run(POOL, 4000, seed=7)
+    monkeypatch.setattr(operator_order, "_cycle", broken)
+    report = hostile_files.run(POOL, 4000, seed=7)
     assert any("ZeroDivisionError" in problem for problem in report.broken)
 
 
 def test_a_gap_behind_the_last_resort_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors, "PACKED_BITS", {})
-    report = reader.run(POOL, 4000, seed=7)
+    report = hostile_files.run(POOL, 4000, seed=7)
     assert any("no check of its own" in problem for problem in report.broken)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from arenite.converters.importers import tflite
+from arenite.converters.tflite import reader
 from arenite.errors import ToolError, UsageError
 from arenite.models import samples, zoo
 from arenite.models.manifest import ZooEntry
@@ -63,7 +63,7 @@ def test_file_has_the_recorded_size_and_is_a_model(item: ZooEntry) -> None:
     "item", [item for item in ENTRIES if item.precision == "int8"], ids=lambda item: item.name
 )
 def test_quantised_models_are_read_by_the_importer(item: ZooEntry) -> None:
-    model = tflite.load(_fetched(item.name))
+    model = reader.load(_fetched(item.name))
     operators = model.subgraphs[0].ops
     assert operators
     kernels = [tensor for tensor in model.subgraphs[0].tensors if tensor.data is not None]

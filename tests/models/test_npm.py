@@ -16,8 +16,8 @@ import pytest
 from arenite.errors import ToolError
 from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, Package
-from arenite.models.members import package_members
 from arenite.models.npm import registry, tarball_url
+from arenite.models.package_members import package_members
 
 FILES = {"package/a.bin": b"first" * 99, "package/b.bin": b"second"}
 

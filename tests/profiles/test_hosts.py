@@ -8,7 +8,7 @@ import pytest
 
 from arenite.errors import ProfileError
 from arenite.profiles.hosts import HOST_DIRECTORY, detect_host, host_names, load_host, parse_host
-from tests.host.energy.trees import put
+from tests.host.energy.sysfs_trees import put
 
 WANTED = {"jetson_nano", "jetson_orin_nano", "jetson_agx_orin", "raspberry_pi_4", "raspberry_pi_5", "phone", "laptop",
           "generic_x86"}  # fmt: skip

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from arenite.errors import ProfileError
-from arenite.host.energy.find_meters import PPK2, ST_SERIAL
+from arenite.host.energy.meter_discovery import PPK2, ST_SERIAL
 from arenite.host.energy.meters.ina_chip import CHIPS
 from arenite.host.energy.meters.open import METERS
 from arenite.profiles.meters import METER_DIRECTORY, load_meter, meter_names, parse_meter

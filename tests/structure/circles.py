@@ -2,8 +2,8 @@
 
     python -m tests.structure.circles
 
-Every import counts: one inside a function and one for types alone as well. In C a header and the source of the same name
-are one unit, and an ``#include`` of either leads to the unit.  The exit code is 1 when there is a circle.
+Every import counts: one inside a function and one for types alone as well. In C a header and the source of the same
+name are one unit, and an ``#include`` of either leads to the unit.  The exit code is 1 when there is a circle.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tests.vm.machine import python, run
 
 def main(commands: list[str]) -> int:
     try:
-        ended = run(python("-m", "tests.vm.inside", *commands))
+        ended = run(python("-m", "tests.vm.guest_checks", *commands))
     except AreniteError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -18,7 +18,7 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.flash import flash
-from arenite.host.link.monitor import LogLine, watch
+from arenite.host.link.line_log import LogLine, watch
 from arenite.host.link.ports import find_port, resolve_port
 from arenite.host.link.reset import reset, touch_1200
 from arenite.host.link.transport import SerialTransport
@@ -28,8 +28,8 @@ from tests import toy_model
 from tests.host.flash.projects import built
 from tests.host.flash.uf2_bootloader import read_uf2
 from tests.vm.acm_board import AcmBoard
-from tests.vm.gadget import BOARD_END, Gadget, fat_image, run
-from tests.vm.reading import check
+from tests.vm.frame_checks import check
+from tests.vm.usb_gadget import BOARD_END, Gadget, fat_image, run
 
 SERIAL = "066AFF515055657867"
 

@@ -9,7 +9,7 @@ from arenite.host.camera.sources import v4l2_api
 from arenite.host.camera.sources.v4l2 import V4l2Camera
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
-from tests.vm.reading import check, every_format, take
+from tests.vm.frame_checks import check, every_format, take
 
 
 @check

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from tests.vm import vivid
-from tests.vm.reading import check, wait_for
+from tests.vm.frame_checks import check, wait_for
 
 #: An emulated processor takes a tenth of a second for this model, and several for the first answer.
 COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--model", "visual_wake_words", "--json"]

@@ -10,7 +10,7 @@ import numpy as np
 from arenite.host.camera.sources.v4l2 import V4l2Camera
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from tests.vm import vivid
-from tests.vm.reading import check, take, vars_of
+from tests.vm.frame_checks import check, take, vars_of
 
 
 @check

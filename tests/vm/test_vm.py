@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import ToolError
-from tests.vm.inside import CHECKS
+from tests.vm.guest_checks import CHECKS
 from tests.vm.kernel import missing_tools
 from tests.vm.machine import python, run
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 def results() -> dict[str, dict[str, Any]]:
     """Of one machine, by the name of the check. Where the kernel cannot be had, that is a failure: it was asked for."""
     try:
-        ended = run(python("-m", "tests.vm.inside"))
+        ended = run(python("-m", "tests.vm.guest_checks"))
     except ToolError as error:
         pytest.fail(f"{error} (missing: {missing_tools()})")
     try:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.passes.intervals import Bounds, analyze_intervals
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 

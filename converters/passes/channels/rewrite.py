@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.graph import Op, Quantization, Subgraph, Tensor
-from arenite.converters.passes.channels.choose import contribution
-from arenite.converters.passes.channels.links import BINARY
+from arenite.converters.graph.model import Op, Quantization, Subgraph, Tensor
+from arenite.converters.passes.channels.channel_groups import BINARY
+from arenite.converters.passes.channels.select_channels import contribution
 from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 

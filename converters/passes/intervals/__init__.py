@@ -1,6 +1,6 @@
 """Interval analysis: what values can each channel of each int8 tensor take, over all inputs of the model?"""
 
-from arenite.converters.passes.intervals.analyse import analyze_intervals
+from arenite.converters.passes.intervals.analyze import analyze_intervals
 from arenite.converters.passes.intervals.bounds import Bounds
 
 __all__ = ["Bounds", "analyze_intervals"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
-from arenite.converters.quant import INTEGER_RANGE
+from arenite.converters.graph.model import Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 
 LOW, HIGH = INTEGER_RANGE["int8"]
 

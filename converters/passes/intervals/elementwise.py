@@ -7,11 +7,8 @@ import math
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
-from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channels_of, is_quantized
-from arenite.converters.passes.intervals.rescale import fits, multipliers
-from arenite.converters.passes.intervals.rule import BoundsContext, rule
-from arenite.converters.quant import (
+from arenite.converters.graph.model import Tensor
+from arenite.converters.graph.quantized_arithmetic import (
     NONE,
     RELU,
     RELU6,
@@ -20,6 +17,9 @@ from arenite.converters.quant import (
     round_half_away,
     round_twice,
 )
+from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channels_of, is_quantized
+from arenite.converters.passes.intervals.rescale import fits, multipliers
+from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 #: Headroom that ADD gives int8 inputs, in bits.
 _ADD_SHIFT = 20

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
 from arenite.converters.passes.intervals.bounds import Bounds, is_analyzed, is_quantized
-from arenite.converters.quant import activation_range, conv_padding
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 

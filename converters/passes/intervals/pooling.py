@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from arenite.converters.graph.quantized_arithmetic import activation_range, quantize_multiplier, round_twice
 from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, is_quantized
 from arenite.converters.passes.intervals.rescale import fits
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
-from arenite.converters.quant import activation_range, quantize_multiplier, round_twice
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.quant import quantize_multiplier
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 
 
 def multipliers(reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.passes.intervals.bounds import Bounds
 
 

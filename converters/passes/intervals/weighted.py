@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from arenite.converters.graph.quantized_arithmetic import round_twice
 from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import WEIGHTED, layer_of
 from arenite.converters.passes.intervals.rescale import fits, multipliers, round_once
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
-from arenite.converters.quant import round_twice
 
 
 @rule(*WEIGHTED)

@@ -1,8 +1,9 @@
 """An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
 
-Nothing here is shared with the planner but the plan and what operators add_violation of their rows. Every byte of the map has
-the name of what was written there last. The schedule is executed as the firmware does it: each stage keeps count of the
-rows that it has computed, finds the rows that it reads by that count, and each of these must be there, all its bytes.
+Nothing here is shared with the planner but the plan and what operators state about their rows. Every byte of
+the map has the name of what was written there last. The schedule is executed as the firmware does it: each stage
+keeps count of the rows that it has computed, finds the rows that it reads by that count, and each of these must be
+there, all its bytes.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES, PACKED_BITS, Op, Subgraph
-from arenite.converters.planner.needs import OpRequirements
+from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowRequirements, state_layout
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.streaming.row_requirements import (
+    MAX_INPUTS,
+    MAX_STAGES,
+    RowRequirements,
+    state_layout,
+)
 
 #: More than this is no plan for a microcontroller.
 _MAX_ARENA = 1 << 26

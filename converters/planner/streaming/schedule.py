@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from arenite.converters.graph import Subgraph, Tensor
-from arenite.converters.planner.needs import OpRequirements
-from arenite.converters.planner.streaming.needs import MAX_INPUTS, MAX_STAGES, RowRequirements
+from arenite.converters.graph.model import Subgraph, Tensor
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.streaming.row_requirements import MAX_INPUTS, MAX_STAGES, RowRequirements
 
 
 def height(tensor: Tensor) -> int:

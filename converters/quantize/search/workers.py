@@ -14,8 +14,8 @@ from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
-from arenite.converters.quantize.search.evaluate import SearchTask, evaluate_recipe
 from arenite.converters.quantize.search.outcome import TrialOutcome
+from arenite.converters.quantize.search.trial import SearchTask, evaluate_recipe
 from arenite.errors import ToolError, UsageError
 
 #: Seconds after which a silent cluster counts as absent.
@@ -166,7 +166,7 @@ class DaskWorkers:
 def _version_there() -> str:
     from importlib.metadata import version
 
-    import arenite.converters.quantize.search.evaluate  # noqa: F401  (a worker must be able to run it)
+    import arenite.converters.quantize.search.trial  # noqa: F401  (a worker must be able to run it)
 
     return version("arenite")
 

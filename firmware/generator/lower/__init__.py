@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from arenite.firmware.generator.lower.base import LOWERINGS
+from arenite.firmware.generator.lower.core.lowering import LOWERINGS
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)

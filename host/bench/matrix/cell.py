@@ -12,7 +12,7 @@ from typing import Any
 
 from arenite.firmware.sizes.measure import digest
 from arenite.host.bench.store.origin import version
-from arenite.host.bench.store.rows import BuildMode, describe_mode
+from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.profiles.boards import Board
 
 

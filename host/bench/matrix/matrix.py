@@ -9,7 +9,7 @@ from typing import Any
 
 from arenite.host.bench.matrix.plan import MatrixPlan
 from arenite.host.bench.matrix.run import CellState, run_cells, worst_exit_code
-from arenite.host.bench.store.rows import StoredRun
+from arenite.host.bench.store.run_rows import StoredRun
 from arenite.host.bench.store.store import Store
 
 

@@ -18,7 +18,7 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.bench.matrix.cell import Cell
-from arenite.host.bench.store.rows import BuildMode
+from arenite.host.bench.store.run_rows import BuildMode
 from arenite.profiles.boards import Board, load_board
 
 _MODES = ("optimise", "protocol", "passes", "stream_input", "mark", "cores", "health", "fast_ram")

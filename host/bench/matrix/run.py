@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from arenite.host.bench.matrix.cell import Cell
+from arenite.host.bench.progress_lines import LINES_MODE, PROGRESS_PREFIX
 from arenite.host.bench.store.record import CELL, MATRIX
-from arenite.host.bench.told import LINES_MODE, PROGRESS_PREFIX
 
 #: A cell that is asked to stop gets so long to keep what it has.
 STOP_S = 10.0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from arenite.host.bench.store.rows import StoredRun
+from arenite.host.bench.store.run_rows import StoredRun
 
 #: Instructions that a count may differ by from run to run: the timer may start anywhere within one of its ticks.
 TICK = 2

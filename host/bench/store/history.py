@@ -10,7 +10,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.bench.store.changes import FIGURES, Change, RegressionRules, changes
-from arenite.host.bench.store.rows import FIGURE_PATHS, StoredRun, value_at
+from arenite.host.bench.store.run_rows import FIGURE_PATHS, StoredRun, value_at
 from arenite.host.bench.store.store import Store
 
 PREVIOUS, BEST = "previous", "best"

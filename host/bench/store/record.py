@@ -10,7 +10,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import revision
-from arenite.host.bench.store.rows import BuildMode
+from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.bench.store.store import Store
 
 #: In the environment of a bench that is a cell of a matrix: the matrix, and the cell.

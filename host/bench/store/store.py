@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from arenite.errors import UsageError
 from arenite.host.bench.store.origin import Revision
-from arenite.host.bench.store.rows import (
+from arenite.host.bench.store.run_rows import (
     FIGURE_PATHS,
     LAYER_COLUMNS,
     BuildMode,

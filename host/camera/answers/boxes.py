@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from arenite.converters.processing.post_plan_boxes import BoxesPlan
-from arenite.host.camera.answers.base import Answer, Box
-from arenite.host.camera.answers.compiled import PreparedCall
-from arenite.host.camera.answers.places import FrameMapping
+from arenite.converters.processing.post.detector_plan import BoxesPlan
+from arenite.host.camera.answers.answer import Answer, Box
+from arenite.host.camera.answers.frame_mapping import FrameMapping
+from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import key_to_real
 
 _ONE = 1.0 / 65536

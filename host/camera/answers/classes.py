@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from arenite.converters.processing.post_plan import TopKPlan
-from arenite.host.camera.answers.base import Answer, Class
-from arenite.host.camera.answers.compiled import PreparedCall
+from arenite.converters.processing.post.plan import TopKPlan
+from arenite.host.camera.answers.answer import Answer, Class
+from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import key_to_real
 from arenite.host.camera.runtimes.base import TensorMemory
 

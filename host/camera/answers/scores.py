@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from arenite.host.camera.answers.base import Answer
+from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.runtimes.base import TensorMemory
 
 #: Of an output that nothing describes, so many values are handed on.

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from arenite.host.camera.dashboard.bounded import BoundedTcpServer
-from arenite.host.camera.metrics_text import CONTENT_TYPE
+from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
+from arenite.host.camera.observe.prometheus_text import CONTENT_TYPE
 
 _JSON = "application/json; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"

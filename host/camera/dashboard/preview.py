@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
 
 WIDTH = 480
 #: Between two pictures.
@@ -132,9 +132,9 @@ class PreviewScaler:
     """Frames of one format as RGB, at most ``width`` wide."""
 
     def __init__(self, format: Format, width: int = WIDTH) -> None:
-        from arenite.converters.processing.spec import ImageSource, Preprocessing
-        from arenite.converters.processing.steps_image import Resize
-        from arenite.host.camera.feed import FramePreprocessor
+        from arenite.converters.processing.image.steps import Resize
+        from arenite.converters.processing.preprocessing import ImageSource, Preprocessing
+        from arenite.host.camera.frames.preprocessor import FramePreprocessor
         from arenite.host.camera.runtimes.base import TensorMemory
 
         self.format = format

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from arenite.errors import UsageError
 from arenite.host.camera.dashboard.access import Access
-from arenite.host.camera.dashboard.history import FIELDS, History
 from arenite.host.camera.dashboard.preview import Preview
-from arenite.host.camera.frame import Frame
-from arenite.host.camera.metrics import Metrics
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.observe.history import FIELDS, History
+from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
 
 if TYPE_CHECKING:
-    from arenite.host.camera.dashboard.bounded import BoundedTcpServer
+    from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
 
 #: Without news from the loop for so long, ``/healthz`` says so.
 STALLED_S = 10.0
@@ -92,7 +92,7 @@ class Dashboard:
 
     def start(self) -> str:
         """Listen; returns ``url``. Raises ``UsageError`` when the address is taken or not ours."""
-        from arenite.host.camera.dashboard.bounded import BoundedTcpServer
+        from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
         from arenite.host.camera.dashboard.handler import Handler
 
         try:

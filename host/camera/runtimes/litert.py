@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from arenite.errors import ModelError, UsageError
-from arenite.host.camera.runtimes import library as lite
+from arenite.host.camera.runtimes import litert_library as lite
 from arenite.host.camera.runtimes import litert_options
 from arenite.host.camera.runtimes.base import TensorSlot
-from arenite.host.camera.runtimes.buffers import SignatureTensor, SlotBuffers, signature_tensor
-from arenite.host.camera.runtimes.library import Handle, LiteRtError, Size
-from arenite.host.camera.runtimes.memory import allocated_bytes, mapped_bytes, parse_shape
+from arenite.host.camera.runtimes.litert_buffers import SignatureTensor, SlotBuffers, signature_tensor
+from arenite.host.camera.runtimes.litert_library import Handle, LiteRtError, Size
+from arenite.host.camera.runtimes.process_memory import allocated_bytes, mapped_bytes, parse_shape
 
 _NAMES = {"litert-cpu": lite.CPU, "litert-gpu": lite.GPU | lite.CPU, "litert-npu": lite.NPU | lite.CPU}
 _NOTHING_TO_FREE = lite.OpaqueDeleter(lambda _: None)

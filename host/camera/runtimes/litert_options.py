@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from arenite.errors import UsageError
-from arenite.host.camera.runtimes import library as lite
-from arenite.host.camera.runtimes.library import Handle
+from arenite.host.camera.runtimes import litert_library as lite
+from arenite.host.camera.runtimes.litert_library import Handle
 
 
 def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
-from arenite.host.camera.runtimes.memory import aligned_bytes, allocated_bytes, parse_shape
+from arenite.host.camera.runtimes.process_memory import aligned_bytes, allocated_bytes, parse_shape
 
 #: Runtime name to the providers in the order in which operators are offered to them.
 PROVIDERS = {

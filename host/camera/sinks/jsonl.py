@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Frame
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from arenite.errors import DeviceError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 
 
 class SourceLost(DeviceError):

@@ -6,7 +6,7 @@ import time
 from typing import Protocol
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import SourceCounters
 
 

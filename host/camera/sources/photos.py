@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.errors import ToolError, UsageError
-from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.paint import PIXELS, encode, resize_bilinear, synthetic_format
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.sources.pixel_encoding import PIXELS, encode, resize_bilinear, synthetic_format
 
 #: Frames that one shot lasts.
 SHOT = 60
@@ -142,9 +142,9 @@ def _file(
 
 def _photographs() -> list[np.ndarray]:
     """uint8 [height, width, 3] each. Raises ``ToolError`` without network, ``UsageError`` without a decoder."""
-    from arenite.host.camera.sources.decode import decode_picture
+    from arenite.host.camera.sources.picture_decoder import decode_picture
     from arenite.models.manifest import manifest
-    from arenite.models.members import package_members
+    from arenite.models.package_members import package_members
 
     files = package_members(manifest().pictures["photos"], "pictures")
     made = [

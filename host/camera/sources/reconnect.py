@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from arenite.errors import AreniteError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import Source, SourceCounters, SourceLost
 
 #: Seconds until the first try, and at most between two; each wait is twice the last one, give or take a quarter.

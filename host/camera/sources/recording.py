@@ -6,12 +6,12 @@ import mmap
 
 import numpy as np
 
-from arenite.converters.processing.colour import planes_of
+from arenite.converters.processing.image.pixel_formats import planes_of
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceCounters
 from arenite.host.camera.sources.paced import FrameClock
-from arenite.host.camera.sources.raw_files import RawVideo, read_raw_video
+from arenite.host.camera.sources.raw_video import RawVideo, read_raw_video
 
 
 class Recording:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from arenite.host.camera.frame import Format
-from arenite.host.camera.sources.paint import encode, synthetic_format
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.sources.pixel_encoding import encode, synthetic_format
 
 #: Pictures that are made once and then shown in turn. Each has memory of its own, as a camera's buffers have.
 PICTURES = 8

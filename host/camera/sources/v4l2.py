@@ -14,10 +14,10 @@ from contextlib import suppress
 from fcntl import ioctl
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import SourceCounters, SourceLost
-from arenite.host.camera.sources.mjpeg import MjpegDecoder
-from arenite.host.camera.sources.thin import FrameDecimator
+from arenite.host.camera.sources.frame_decimator import FrameDecimator
+from arenite.host.camera.sources.mjpeg_decoder import MjpegDecoder
 from arenite.host.camera.sources.v4l2_api import (
     API,
     EVENT_SOURCE_CHANGE,
@@ -26,8 +26,8 @@ from arenite.host.camera.sources.v4l2_api import (
     SOURCE_CHANGE_RESOLUTION,
 )
 from arenite.host.camera.sources.v4l2_buffers import V4l2Buffers
+from arenite.host.camera.sources.v4l2_discovery import stable_name
 from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
-from arenite.host.camera.sources.v4l2_find import stable_name
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_format, set_interval
 

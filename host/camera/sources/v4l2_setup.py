@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from fractions import Fraction
 
-from arenite.converters.processing.colour import planes_of
+from arenite.converters.processing.image.pixel_formats import planes_of
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format
+from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.v4l2_api import (
     API,

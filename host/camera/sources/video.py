@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceCounters, SourceLost
-from arenite.host.camera.sources.memory import BufferPool
+from arenite.host.camera.sources.buffer_pool import BufferPool
 from arenite.host.camera.sources.paced import FrameClock
 
 #: Of a stream: to connect, and to wait for a picture.

@@ -21,7 +21,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.meters.arrivals import steady_rate
+from arenite.host.energy.meters.arrival_rate import steady_rate
 from arenite.host.energy.meters.trace import Trace, join
 from arenite.host.link.transport import Transport
 

@@ -99,6 +99,7 @@ def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
     identity_value = int.from_bytes(raw, "big")
     if identity_value & mask != expected:
         raise DeviceError(
-            f"{where} is no {chip.name.upper()}: register {register:#04x} says {identity_value:#06x}, not {expected:#06x}.",
+            f"{where} is not an {chip.name.upper()}: "
+            f"register {register:#04x} reads {identity_value:#06x}, expected {expected:#06x}.",
             "Is the address right, and is it another chip of the family?",
         )

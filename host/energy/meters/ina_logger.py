@@ -19,8 +19,8 @@ import numpy as np
 
 from arenite.errors import DeviceError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
+from arenite.host.energy.meters.connection import TextLines, open_connection
 from arenite.host.energy.meters.ina_chip import CHIPS
-from arenite.host.energy.meters.line import TextLines, open_connection
 from arenite.host.energy.meters.trace import Trace, empty
 
 _LINE = re.compile(rb"^(S,(\d+),(\d+),(-?\d+),(\d+),(\d+))\*([0-9A-Fa-f]{2})$")

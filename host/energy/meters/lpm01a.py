@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
-from arenite.host.energy.meters.line import TextLines, drain, open_connection
+from arenite.host.energy.meters.connection import TextLines, drain, open_connection
 from arenite.host.energy.meters.lpm01a_samples import AsciiDecoder, BinaryDecoder
 from arenite.host.energy.meters.trace import Trace
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
-from arenite.host.energy.meters.line import open_connection
+from arenite.host.energy.meters.connection import open_connection
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.link.transport import Transport
 

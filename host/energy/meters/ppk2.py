@@ -13,7 +13,7 @@ from typing import Any
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Decoder, StreamMeter
-from arenite.host.energy.meters.line import drain, open_connection
+from arenite.host.energy.meters.connection import drain, open_connection
 from arenite.host.energy.meters.ppk2_samples import RATE_HZ, Calibration, Ppk2Decoder
 from arenite.host.energy.meters.trace import Trace
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
-from arenite.host.energy.meters.line import TextLines, open_connection
+from arenite.host.energy.meters.connection import TextLines, open_connection
 from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 from arenite.host.link.transport import Transport
 

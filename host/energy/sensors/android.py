@@ -18,9 +18,9 @@ from typing import Any
 
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import plausible
-from arenite.host.energy.found import DEVICE, PowerSource
+from arenite.host.energy.power_source import DEVICE, PowerSource
 from arenite.host.energy.sensors.battery import amperes
+from arenite.host.energy.sysfs import plausible
 
 TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
 #: An answer stands this long: the commands cost more than what they tell changes.

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, plausible, read_number, read_text, sensor_lost
-from arenite.host.energy.found import DEVICE, PowerSource
+from arenite.host.energy.power_source import DEVICE, PowerSource
+from arenite.host.energy.sysfs import children, plausible, read_number, read_text, sensor_lost
 
 #: A device that runs the loop draws more than 20 mA: a smaller "µA" figure is in mA.
 MIN_MICROAMPERES = 20_000

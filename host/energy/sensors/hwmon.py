@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, numbered, plausible, read_number, read_text, sensor_lost
-from arenite.host.energy.found import DEVICE, PACKAGE, PART, PowerSource
+from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
+from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
 #: What a chip's figure covers when no label says it.
 WHOLE_DEVICE_CHIPS = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, numbered, plausible, read_number, read_text, sensor_lost
-from arenite.host.energy.found import DEVICE, PART, PowerSource
+from arenite.host.energy.power_source import DEVICE, PART, PowerSource
+from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
 #: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
-from arenite.host.energy.files import children, forbidden, plausible, read_number, read_text, sensor_lost
-from arenite.host.energy.found import DEVICE, PACKAGE, PART, PowerSource
+from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
+from arenite.host.energy.sysfs import children, forbidden, plausible, read_number, read_text, sensor_lost
 
 #: Shorter than this the counter's own step (1 ms) shows: the last figure stands.
 MIN_INTERVAL_S = 0.02

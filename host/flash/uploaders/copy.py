@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.flash.drives import Drive, drive_at, find_drives, put
-from arenite.host.flash.image import raw_image, read_program
+from arenite.host.flash.elf_image import raw_image, read_program
 from arenite.host.flash.upload import Upload
 
 DETAILS = "DETAILS.TXT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.errors import UsageError
 from arenite.host.flash.bootloader import enter
-from arenite.host.flash.image import raw_image, read_program
+from arenite.host.flash.elf_image import raw_image, read_program
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 

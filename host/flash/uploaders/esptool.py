@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.host.flash.esp import chip_of, flash_parts
+from arenite.host.flash.esp_layout import chip_of, flash_parts
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, installed, program
 
 

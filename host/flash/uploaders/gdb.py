@@ -14,9 +14,9 @@ from pathlib import Path
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.emulator.machine import RunningEmulator, command_line, start_empty
+from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.flash.gdb_flash import flash_regions, write_flash
 from arenite.host.flash.gdb_remote import GdbRemote, crc32
-from arenite.host.flash.image import Program, read_program
 from arenite.host.flash.upload import Upload
 
 #: How servers are told to reset, the first that works: QEMU's word, then OpenOCD's and pyOCD's, then J-Link's.

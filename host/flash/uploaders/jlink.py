@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
-from arenite.host.flash.image import read_program
+from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 

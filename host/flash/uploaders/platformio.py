@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from arenite.host.flash.image import read_program
+from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 

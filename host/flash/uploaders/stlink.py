@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.host.flash.image import raw_image, read_program
+from arenite.host.flash.elf_image import raw_image, read_program
 from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 

@@ -9,10 +9,10 @@ from arenite.errors import DeviceError, UsageError
 from arenite.files import write_atomic
 from arenite.host.flash.bootloader import enter
 from arenite.host.flash.drives import Drive, drive_at, find_drives, put, wait_gone
-from arenite.host.flash.image import Program, Segment, read_program
+from arenite.host.flash.elf_image import Program, Segment, read_program
 from arenite.host.flash.uf2 import make_uf2
 from arenite.host.flash.upload import Upload
-from arenite.profiles.attached import Uf2Bootloader
+from arenite.profiles.connections import Uf2Bootloader
 
 INFO = "INFO_UF2.TXT"
 COMES_S, GOES_S = 10.0, 30.0

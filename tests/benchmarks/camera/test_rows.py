@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from arenite.host.report.generated import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, with_section
 from benchmarks.camera.__main__ import GROUPS, main, sections
-from benchmarks.camera.answers import FLOAT, PILLOW, AnswerAgreement
+from benchmarks.camera.answer_agreement import FLOAT, PILLOW, AnswerAgreement
+from benchmarks.camera.arenite_loop import LoopTimes
 from benchmarks.camera.cases import Case
-from benchmarks.camera.cold import ColdStart
-from benchmarks.camera.compare import LoopComparison, PeerComparison
-from benchmarks.camera.ours import LoopTimes
+from benchmarks.camera.cold_start import ColdStart
+from benchmarks.camera.comparison import LoopComparison, PeerComparison
+from benchmarks.camera.frame_jitter import FrameJitter
 from benchmarks.camera.rows import (
     answer_rows,
     cold_row,
@@ -23,7 +24,6 @@ from benchmarks.camera.rows import (
     stage_text,
     steady_row,
 )
-from benchmarks.camera.steady import FrameJitter
 
 CASE = Case("x", "a model", Path("x.tflite"), "classes", 0.35, 6.0)
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from arenite.converters.importers.environments import environment
-from arenite.converters.importers.frameworks import FrameworkProcess
-from arenite.converters.importers.locks import file_lock
-from arenite.converters.importers.runs import run_litert
+from arenite.converters.importers.framework_process import FrameworkProcess
+from arenite.converters.importers.litert_runs import run_litert
 from arenite.converters.importers.sources import ImportedModel
 from arenite.errors import AreniteError
+from arenite.locks import file_lock
 
 MAKERS = Path(__file__).parent / "makers"
 

@@ -19,8 +19,8 @@ from arenite.converters.importers.environments import (
     specs,
     versions,
 )
-from arenite.converters.importers.locks import file_lock
 from arenite.errors import ToolError, UsageError
+from arenite.locks import file_lock
 
 #: Small, of pure Python, and not in Arenite's own environment's dependencies by that version.
 _SMALL = EnvironmentSpec("small", ("six",), ("six==1.16.0",))
@@ -150,7 +150,7 @@ def test_a_lock_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "import sys, time, pathlib\n"
-            "from arenite.converters.importers.locks import locked\n"
+            "from arenite.locks import locked\n"
             "with locked(pathlib.Path(sys.argv[1])):\n"
             "    print('held', flush=True)\n"
             "    time.sleep(60)\n",

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
 from arenite.converters.importers.agreement import agreement
-from arenite.converters.importers.runs import run_litert
+from arenite.converters.importers.litert_runs import run_litert
 from arenite.converters.importers.sources import import_source, parse_shapes, source_kind, source_sha256
-from arenite.converters.importers.tflite import parse
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, UsageError
-from tests.converters.importers.test_modernise import float_net
+from tests.converters.importers.test_modernize import float_net
 from tests.converters.small_models import Net, conv_net
-from tests.shared import shared_model
+from tests.development_models import shared_model
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.graph import Model
-from arenite.converters.importers.frameworks import FrameworkProcess
+from arenite.converters.graph.model import Model
+from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.sources import ImportOptions
-from arenite.converters.importers.tflite import parse
+from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import Made, once
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.graph import Model
-from arenite.converters.image import to_flatbuffer
-from arenite.converters.importers.tflite import parse
-from arenite.converters.load import load_any
+from arenite.converters.graph.model import Model
+from arenite.converters.graph.quantized_arithmetic import VALID
+from arenite.converters.importers.load import load_any
 from arenite.converters.passes.constant_channels import constant_channels
 from arenite.converters.passes.fold_constants import fold_constants
-from arenite.converters.passes.report import layer_macs
-from arenite.converters.quant import VALID
-from arenite.firmware.generator.needs import check_supported
-from tests.converters.passes.layers import add, conv, dense, quant, shapes
-from tests.converters.passes.planted import assert_same, planted_model
-from tests.fuzz.builder import GraphBuilder
-from tests.shared import shared_model
+from arenite.converters.passes.pass_report import layer_macs
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.converters.tflite.reader import parse
+from arenite.firmware.generator.operator_needs import check_supported
+from tests.converters.passes.constant_channel_models import assert_same, planted_model
+from tests.converters.passes.layer_models import add, conv, dense, quant, shapes
+from tests.development_models import shared_model
+from tests.fuzz.graph_builder import GraphBuilder
 
 RNG = np.random.default_rng(5)
 #: A bias at which a ReLU never opens, one at which the output is always 127, and one that gives zero point + 5.

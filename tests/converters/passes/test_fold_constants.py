@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.converters.graph import DTYPES, Model, Quantization
-from arenite.converters.image import to_flatbuffer
-from arenite.converters.importers.tflite import parse
-from arenite.converters.passes import evaluate as evaluate_module
-from arenite.converters.passes.evaluate import EvaluationError, evaluate
+from arenite.converters.graph.model import DTYPES, Model, Quantization
+from arenite.converters.passes import evaluate_constants as evaluate_module
+from arenite.converters.passes.evaluate_constants import EvaluationError, evaluate
 from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.converters.tflite.reader import parse
 from arenite.errors import UnsupportedModelError
 from arenite.host.bench.reference import Reference
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import ALONE, load_all
-from tests.fuzz.compare import compare, random_input
+from tests.fuzz.comparison import compare, random_input
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 def keras_reshape(b: GraphBuilder, x: int, tail: tuple[int, ...]) -> int:

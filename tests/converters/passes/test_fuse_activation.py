@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
+from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, RELU_N1_TO_1
 from arenite.converters.passes.fuse_activation import fuse_activation
-from arenite.converters.quant import NONE, RELU, RELU6, RELU_N1_TO_1
-from arenite.firmware.generator.needs import check_supported
-from tests.converters.passes.layers import add, conv, quant
-from tests.converters.passes.planted import assert_same
-from tests.fuzz.builder import GraphBuilder
+from arenite.firmware.generator.operator_needs import check_supported
+from tests.converters.passes.constant_channel_models import assert_same
+from tests.converters.passes.layer_models import add, conv, quant
+from tests.fuzz.graph_builder import GraphBuilder
 
 RNG = np.random.default_rng(9)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
 from arenite.converters.passes.merge_reshapes import merge_reshapes
-from tests.converters.passes.layers import dense, quant
-from tests.converters.passes.planted import assert_same
-from tests.fuzz.builder import GraphBuilder
+from tests.converters.passes.constant_channel_models import assert_same
+from tests.converters.passes.layer_models import dense, quant
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 def chain(shapes: list[tuple[int, ...]]) -> tuple[GraphBuilder, list[int]]:

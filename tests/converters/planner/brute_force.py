@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
-from arenite.converters.graph import Subgraph
+from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.lifetimes import Buffer
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.planner import OpRequirements
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.planner import OpRequirements, Plan, check, find_violations, plan
 from arenite.errors import PlanError
-from tests.converters.planner.machine import apart, outcome, reference
+from tests.converters.planner.arena_machine import apart, outcome, reference
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from arenite.firmware.generator.target import Target
-from arenite.host.prepare import prepare
-from tests.shared import SHARED
+from arenite.host.build.prepare import prepare
+from tests.development_models import SHARED
 
 BASELINE = SHARED / "baseline.json"
 

@@ -6,13 +6,15 @@ import re
 import tomllib
 from pathlib import Path
 
-from arenite.converters.processing import spec, steps_audio, steps_post
-from arenite.converters.processing.audio_plan import plan_audio
-from arenite.converters.processing.image_plan import source_plan
-from arenite.converters.processing.spec import Preprocessing
-from arenite.converters.processing.steps_audio import AudioSource
-from arenite.converters.processing.steps_image import CONVENTIONS, FORMATS
-from arenite.converters.processing.steps_post import Postprocessing
+from arenite.converters.processing import preprocessing as spec
+from arenite.converters.processing.audio import steps
+from arenite.converters.processing.audio.plan import plan_audio
+from arenite.converters.processing.audio.steps import AudioSource
+from arenite.converters.processing.image.plan import source_plan
+from arenite.converters.processing.image.steps import CONVENTIONS, FORMATS
+from arenite.converters.processing.post import postprocessing as steps_post
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.preprocessing import Preprocessing
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "processing.md").read_text("utf-8")
 
@@ -33,7 +35,7 @@ def test_the_examples_are_right() -> None:
 
 
 def test_every_step_and_convention_is_there() -> None:
-    for kind in (*spec._IMAGE, *steps_audio.STEPS, *spec._LAST, *steps_post.STEP_CLASSES.values()):
+    for kind in (*spec._IMAGE, *steps.STEPS, *spec._LAST, *steps_post.STEP_CLASSES.values()):
         assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
     for name in (*CONVENTIONS, *FORMATS):
         assert f"`{name}`" in TEXT

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.small_models import Net
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.importers.tflite import parse
-from arenite.converters.quantize.bias_correction import quantize_input
-from arenite.converters.quantize.observe import observe
+from arenite.converters.quantize.calibration.observations import observe
 from arenite.converters.quantize.quantize import quantize
-from arenite.converters.quantize.recipe import LayerRule, load_recipe
-from arenite.converters.quantize.run_float import run_outputs
-from arenite.converters.quantize.weights import sqnr_db
-from arenite.firmware.generator.needs import check_supported
+from arenite.converters.quantize.recipes.recipe import LayerRule, load_recipe
+from arenite.converters.quantize.weights.bias_correction import quantize_input
+from arenite.converters.quantize.weights.integer_weights import sqnr_db
+from arenite.converters.tflite.litert.interpreter import run_outputs
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
 from tests.converters.quantize.test_quantize import run
 

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model, Subgraph
-from arenite.converters.importers.tflite import parse
-from arenite.converters.int4 import int8_weights, unpack_int4_weights
-from arenite.converters.quantize.assign import activation_quantization
-from arenite.converters.quantize.bias_correction import quantize_input
-from arenite.converters.quantize.observe import observe
+from arenite.converters.graph.model import Model, Subgraph
+from arenite.converters.quantize.calibration.observations import observe
+from arenite.converters.quantize.graph.type_assignment import activation_quantization
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
-from arenite.converters.quantize.recipe import LayerRule, Recipe, load_recipe, shipped_recipes
-from arenite.converters.quantize.run_float import run_outputs
-from arenite.converters.quantize.weights import sqnr_db
+from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe, load_recipe, shipped_recipes
+from arenite.converters.quantize.weights.bias_correction import quantize_input
+from arenite.converters.quantize.weights.integer_weights import sqnr_db
+from arenite.converters.tflite.int4 import int8_weights, unpack_int4_weights
+from arenite.converters.tflite.litert.interpreter import run_outputs
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import UsageError
-from arenite.firmware.generator.needs import check_supported
+from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
 

@@ -7,16 +7,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
 from arenite.converters.importers.modernize import to_float32
-from arenite.converters.importers.tflite import load, parse
-from arenite.converters.quantize.observe import Observations, observe
+from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.quantize import quantize
-from arenite.converters.quantize.recipe import load_recipe
-from arenite.firmware.generator.needs import check_supported
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.tflite.reader import load, parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import Samples, samples_for
 from tests.converters.quantize.test_quantize import run
-from tests.shared import SHARED, shared_model
+from tests.development_models import SHARED, shared_model
 
 #: Every fifth sample calibrates, the others count.
 _EVERY = 5

@@ -8,7 +8,7 @@ import pytest
 
 from arenite.firmware.generator.target import Target
 from tests.fuzz.campaign import random_model
-from tests.fuzz.compare import compare, lower
+from tests.fuzz.comparison import compare, lower
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "LOGISTIC")
 #: With no barrier everything that can be cut is cut, however small.

@@ -13,12 +13,13 @@ from elftools.elf.sections import SymbolTableSection
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
-from arenite.firmware.generator.emit import GUARD_BYTES
+from arenite.firmware.generator.model_source import GUARD_BYTES
 from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.build.prepare import prepare
 from arenite.host.emulator.machine import start
-from arenite.host.prepare import prepare
 from arenite.profiles.boards import Board, load_board
-from tests.firmware.library.made import (
+from tests.development_models import shared_model
+from tests.firmware.library.libraries import (
     BOARDS,
     STAND_INS,
     ModelTurns,
@@ -28,7 +29,6 @@ from tests.firmware.library.made import (
     three_models,
     write_library_of,
 )
-from tests.shared import shared_model
 
 TURNS = 3
 

@@ -21,9 +21,9 @@ import pytest
 
 from arenite.firmware.boards import cores
 from arenite.firmware.generator.target import Target
+from arenite.host.build.prepare import Prepared
 from arenite.host.link.transport import SerialTransport
-from arenite.host.prepare import Prepared
-from tests.firmware.library.made import (
+from tests.firmware.library.libraries import (
     ARDUINO,
     ModelTurns,
     flags,

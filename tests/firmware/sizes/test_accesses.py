@@ -18,9 +18,9 @@ from arenite.firmware.sizes.accesses import (
     rates_of,
     work_of,
 )
-from arenite.host.prepare import prepare
-from benchmarks.fit_accesses import solve
-from tests.host.bench.graphs import classifier, counter, save
+from arenite.host.build.prepare import prepare
+from benchmarks.estimates.fit_accesses import solve
+from tests.host.small_graphs import classifier, counter, save
 
 
 def test_work_is_bytes_windows_and_products(tmp_path: Path) -> None:

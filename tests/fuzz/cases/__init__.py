@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 
-from tests.fuzz.builder import GraphBuilder
+from tests.fuzz.graph_builder import GraphBuilder
 
 CASES: dict[str, Callable[[GraphBuilder], None]] = {}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("BATCH_MATMUL")

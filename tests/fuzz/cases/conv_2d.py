@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import Quantization
-from arenite.firmware.generator.quant import conv_padding
-from tests.fuzz.builder import GraphBuilder, f32
+from arenite.converters.graph.model import Quantization
+from arenite.firmware.generator.requant.quant import conv_padding
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:

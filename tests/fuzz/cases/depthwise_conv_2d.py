@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import (
     bias_for,
@@ -16,6 +15,7 @@ from tests.fuzz.cases.conv_2d import (
     weights_quant,
     window,
 )
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("DEPTHWISE_CONV_2D")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.graph import Quantization, Tensor
-from arenite.firmware.generator.lower.broadcast import broadcast_shape, walk
-from tests.fuzz.builder import GraphBuilder, f32
+from arenite.converters.graph.model import Quantization, Tensor
+from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_shape, walk
 from tests.fuzz.cases import case
-from tests.fuzz.compare import random_input
+from tests.fuzz.comparison import random_input
+from tests.fuzz.graph_builder import GraphBuilder, f32
 
 RANKS = (0, 1, 2, 3, 4, 5, 6)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("ELU", alone=True)

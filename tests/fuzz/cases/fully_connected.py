@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph import Quantization
-from tests.fuzz.builder import GraphBuilder, f32
+from arenite.converters.graph.model import Quantization
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import (
     bias_for,
@@ -15,6 +14,7 @@ from tests.fuzz.cases.conv_2d import (
     takes_int4,
     weights_quant,
 )
+from tests.fuzz.graph_builder import GraphBuilder, f32
 
 #: Scales with short mantissas, so that sums fall exactly halfway between two outputs.
 _ROUND = (0.5, 0.25, 1.0, 0.75, 3.0, 0.125, 1.5, 6.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.movement import ANY, constant, like, signed, small
+from tests.fuzz.graph_builder import GraphBuilder
 
 #: LiteRT's TensorType codes, as options hold them.
 INDEX_CODES = {"int32": 2, "int64": 4}

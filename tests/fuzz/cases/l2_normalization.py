@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from arenite.converters.graph import Quantization
-from tests.fuzz.builder import GraphBuilder
+from arenite.converters.graph.model import Quantization
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("L2_NORMALIZATION")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES
-from tests.fuzz.builder import GraphBuilder
+from arenite.converters.graph.model import DTYPES
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder
 
 ANY = ("int8", "int8", "int16", "int32", "int64", "bool", "float32")
 NO_BOOL = tuple(d for d in ANY if d != "bool")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import window
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 def pool(b: GraphBuilder, op_name: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arenite.firmware.generator.lower.quantize import TARGETS
-from tests.fuzz.builder import GraphBuilder
+from arenite.firmware.generator.lower.elementwise.quantize import TARGETS
 from tests.fuzz.cases import case
 from tests.fuzz.cases.elementwise import RANKS, spread
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("QUANTIZE")

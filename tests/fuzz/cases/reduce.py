@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz.builder import GraphBuilder, f32
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: bool = False) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph import Quantization
-from tests.fuzz.builder import GraphBuilder, f32
+from arenite.converters.graph.model import Quantization
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 @case("SVDF")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.fuzz.builder import GraphBuilder
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import bias_for, output_quant, weights_quant
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 @case("TRANSPOSE_CONV")

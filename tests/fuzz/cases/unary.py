@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arenite.converters.graph import Quantization
-from tests.fuzz.builder import GraphBuilder
+from arenite.converters.graph.model import Quantization
 from tests.fuzz.cases import case
 from tests.fuzz.cases.elementwise import RANKS, spread
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 def unary(

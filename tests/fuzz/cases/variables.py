@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph import DTYPES, Op, Subgraph, Tensor
-from tests.fuzz.builder import GraphBuilder, full_options
+from arenite.converters.graph.model import DTYPES, Op, Subgraph, Tensor
 from tests.fuzz.cases import case
+from tests.fuzz.graph_builder import GraphBuilder, full_options
 
 
 def call_once(b: GraphBuilder, name: str, like: Tensor) -> None:

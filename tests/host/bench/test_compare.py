@@ -11,7 +11,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.bench.compare import compare, read_baseline, require
 from arenite.host.emulator.timing import load_timing
-from tests.shared import SHARED
+from tests.development_models import SHARED
 
 RECORD = {
     "engine": "other",

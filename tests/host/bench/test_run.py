@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.graph import Model, Tensor
-from arenite.converters.passes.report import PassReport
+from arenite.converters.graph.model import Model, Tensor
+from arenite.converters.passes.pass_report import PassReport
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.sizes.measure import compiler_version, digest
-from arenite.firmware.sizes.predict import size_table
+from arenite.firmware.sizes.prediction import size_table
 from arenite.firmware.sizes.targets import SIZES
-from arenite.host.bench.drivers import measure
-from arenite.host.bench.judging import difference
+from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, load_samples, random_samples
+from arenite.host.bench.verification import difference
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
-from arenite.host.prepare import Prepared, prepare
-from arenite.host.project import generate_project
 from arenite.profiles.boards import load_board
-from tests.converters.passes.planted import planted_model
-from tests.firmware.sizes.test_sizes import mix
-from tests.host.bench.graphs import classifier, counter, float_edges, save, two_inputs
-from tests.shared import SHARED, shared_model
+from tests.converters.passes.constant_channel_models import planted_model
+from tests.development_models import SHARED, shared_model
+from tests.firmware.sizes.test_prediction import mix
+from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
 
 BOARD = "qemu_mps2_an386"
 
@@ -230,7 +230,7 @@ def test_a_model_that_lost_channels_is_judged_by_its_source(
         main = replace(model.main, tensors=tuple(tensors))
         return replace(model, subgraphs=(main, *model.subgraphs[1:])), (PassReport("wrong", ()),)
 
-    monkeypatch.setattr("arenite.host.prepare.optimise", wrong)
+    monkeypatch.setattr("arenite.host.build.prepare.optimise", wrong)
     ready, _ = ready_model(model, tmp_path)
     result, _ = run(ready, random_samples(tensors, 4))
     assert result["samples"]["bit_exact"] < 4

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from arenite.converters.graph import Quantization, Tensor
-from arenite.converters.image import image_bytes
-from arenite.converters.processing.image import preprocess_image
-from arenite.converters.processing.spec import Preprocessing
+from arenite.converters.graph.model import Quantization, Tensor
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.tflite.image import image_bytes
 from arenite.errors import UsageError
 from arenite.host.bench.sample_files import file_samples
 from arenite.host.cli.main import cli
-from tests.host.bench.graphs import classifier
+from tests.host.small_graphs import classifier
 
 Image = pytest.importorskip("PIL.Image")
 

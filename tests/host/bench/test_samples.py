@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model, Op, Quantization, Subgraph, Tensor
+from arenite.converters.graph.model import Model, Op, Quantization, Subgraph, Tensor
+from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import ModelError, UsageError
 from arenite.host.bench.figures import percentiles
 from arenite.host.bench.reference import Reference

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from arenite.host.camera.frame import CropWindow, Frame
-from arenite.host.camera.model import CameraModel, open_model
+from arenite.host.camera.frames.frame import CropWindow, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.options import CameraOptions
-from arenite.host.camera.realtime import normal_priority
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.serving.realtime import normal_priority
 from arenite.host.camera.session import CameraSession
 
 

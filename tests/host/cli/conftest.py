@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arenite.host.cli.main import main
-from tests.host.bench.graphs import classifier, counter, float_network, save
+from tests.host.small_graphs import classifier, counter, float_network, save
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.development_models import shared_model
 from tests.host.cli.conftest import Arenite
-from tests.shared import shared_model
 
 SIZE = ("--width", 320, "--height", 192)
 

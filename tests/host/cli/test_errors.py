@@ -211,7 +211,7 @@ def test_our_own_mistake_shows_where_it_is(
     def broken(_: object, **__: object) -> None:
         raise ZeroDivisionError("for a test")
 
-    monkeypatch.setattr("arenite.host.cli.inspect.prepare", broken)
+    monkeypatch.setattr("arenite.host.cli.model.inspect.prepare", broken)
     found = arenite("inspect", model)
     assert found.code == 4 and "ZeroDivisionError: for a test" in found.err
     assert "This is a bug in Arenite" in found.err

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from tests.converters.passes.planted import planted_model
-from tests.converters.quantize import trained
-from tests.host.bench.graphs import classifier, save
+from arenite.converters.tflite.writer import to_flatbuffer
+from tests.converters.passes.constant_channel_models import planted_model
+from tests.converters.quantize import trained_models
 from tests.host.cli.conftest import Arenite
+from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 
@@ -334,8 +334,8 @@ def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Pat
 
 def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenite, tmp_path: Path) -> None:
     """With everything that convert can measure; the search apart, for it needs optuna."""
-    (tmp_path / "trained.tflite").write_bytes(trained.classifier())
-    x, y = trained.samples(120, 5)
+    (tmp_path / "trained.tflite").write_bytes(trained_models.classifier())
+    x, y = trained_models.samples(120, 5)
     np.savez(tmp_path / "data.npz", x=x, y=y)
     given = ["convert", tmp_path / "trained.tflite", "--calibration", tmp_path / "data.npz", "--board", BOARD]
     given += ["--calibration-samples", 60, "-o", tmp_path / "out.tflite", "--json"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.duty.asked import events_of, powers_of, queue_of, service_of
 from arenite.host.duty.events import PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.files import latency_of_bench, latency_of_energy, power_of_energy, read_times
+from arenite.host.duty.inputs import events_of, powers_of, queue_of, service_of
 from arenite.profiles.boards import load_board
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
+from arenite.host.build.prepare import prepare
 from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
-from arenite.host.duty.figures import Sleep
 from arenite.host.duty.model import queueing
 from arenite.host.duty.on_board import DutyBoard, ObservedDuty, seconds_per_tick
+from arenite.host.duty.queue_figures import Sleep
 from arenite.host.duty.service import ServiceTimes
-from arenite.host.prepare import prepare
 from arenite.profiles.boards import load_board
-from tests.host.bench.graphs import classifier, save
+from tests.host.small_graphs import classifier, save
 
 pytestmark = pytest.mark.qemu
 WITHIN = 0.05

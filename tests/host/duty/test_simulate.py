@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arenite.host.duty.events import PeriodicEvents, PoissonEvents, RecordedEvents
-from arenite.host.duty.figures import Sleep
-from arenite.host.duty.queueing import md1_mean_wait
+from arenite.host.duty.poisson_queue import md1_mean_wait
+from arenite.host.duty.queue_figures import Sleep
 from arenite.host.duty.service import ServiceTimes
 from arenite.host.duty.simulate import simulate
 

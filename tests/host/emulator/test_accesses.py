@@ -8,16 +8,22 @@ import pytest
 
 from arenite.errors import ToolError
 from arenite.firmware.sizes.accesses import per_layer
-from arenite.host.bench.drivers import measure
+from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import random_samples
-from arenite.host.emulator.accesses import LineAccessCounts, arena_addresses, by_tensor, count_accesses, in_region
+from arenite.host.build.prepare import prepare
+from arenite.host.build.project import generate_project
+from arenite.host.emulator.accesses import (
+    LineAccessCounts,
+    arena_addresses,
+    by_tensor,
+    count_accesses,
+    in_region,
+)
 from arenite.host.emulator.accesses import _read as read_accesses
 from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.flash.build import direct_build
-from arenite.host.prepare import prepare
-from arenite.host.project import generate_project
 from arenite.profiles.boards import load_board
-from tests.host.bench.graphs import classifier, save
+from tests.host.small_graphs import classifier, save
 
 BOARD = load_board("qemu_mps2_an386")
 

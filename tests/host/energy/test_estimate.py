@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.fit import ASSUMED_W_PER_HZ
 from arenite.errors import DoesNotFitError, ProfileError, UsageError
+from arenite.host.build.fit_verdict import ASSUMED_W_PER_HZ
+from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount, CycleTally, load_timing
 from arenite.host.energy.estimate import HOW_GOOD, estimate_energy
 from arenite.host.energy.estimate_counts import TWINS, twin_of
 from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shares
-from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.board import CORES
 from arenite.profiles.boards import all_boards, load_board
-from arenite.profiles.energy import ENERGY_DIRECTORY, energy_units_of, parse_energy
-from tests.host.bench.graphs import classifier, save
+from arenite.profiles.instruction_energy import ENERGY_DIRECTORY, energy_units_of, parse_energy
+from tests.host.small_graphs import classifier, save
 
 DOC = Path(__file__).parents[3] / "docs" / "energy-estimates.md"
 

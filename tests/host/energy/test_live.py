@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from arenite.host.cli.main import main
+from tests.development_models import shared_model
 from tests.host.energy.meters.sim_live import ACTIVE_A, LivePpk2, logging_emulator
-from tests.shared import shared_model
 
 pytestmark = [
     pytest.mark.qemu,

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError, ToolError, UsageError
+from arenite.host.flash.choose_uploader import UPLOADERS, choose
+from arenite.host.flash.elf_image import flat_image, raw_image, read_program
 from arenite.host.flash.flash import built_elf, flash
-from arenite.host.flash.image import flat_image, raw_image, read_program
 from arenite.host.flash.probes import kind_of, probe_kind, probe_serial
-from arenite.host.flash.tools import UPLOADERS, choose
 from arenite.host.flash.upload import CommandUploader, Upload, explain
 from arenite.host.link.usb import usb_devices
 from arenite.profiles.boards import all_boards, load_board

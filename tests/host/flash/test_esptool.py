@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import AreniteError, DeviceError, UsageError
-from arenite.host.flash.esp import chip_of, first_slot, flash_parts, partitions
+from arenite.host.flash.esp_layout import chip_of, first_slot, flash_parts, partitions
 from arenite.host.flash.flash import flash, plan
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.flash.esp_rom import EspRom

@@ -15,8 +15,8 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.cli.main import main
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build, read_manifest
+from arenite.host.flash.choose_uploader import UPLOADERS, choose
 from arenite.host.flash.flash import built_elf, flash, plan
-from arenite.host.flash.tools import UPLOADERS, choose
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.verify import Identity, compare
 from arenite.profiles.boards import all_boards, load_board

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from arenite.errors import DeviceError, UsageError
 from arenite.host.emulator.machine import start_empty
 from arenite.host.flash.build import direct_build
+from arenite.host.flash.elf_image import Program, Segment, read_program
 from arenite.host.flash.flash import flash
 from arenite.host.flash.gdb_remote import GdbRemote, _expanded, crc32, escaped, unescaped
-from arenite.host.flash.image import Program, Segment, read_program
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator, load
 from arenite.host.link.client import DeviceClient

@@ -19,8 +19,8 @@ from arenite.errors import DeviceError, ToolError, UsageError
 from arenite.host.flash import drives
 from arenite.host.flash import flash as flashing
 from arenite.host.flash.drives import Drive, find_drives, put
+from arenite.host.flash.elf_image import Segment
 from arenite.host.flash.flash import flash, plan
-from arenite.host.flash.image import Segment
 from arenite.host.flash.uf2 import make_uf2
 from arenite.host.flash.uploaders import uf2 as uploader
 from arenite.profiles.boards import all_boards, load_board

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import DeviceError
-from arenite.host.governor.base import Limits, Observation
 from arenite.host.governor.governor import Governor
+from arenite.host.governor.interface import Limits, Observation
 from arenite.host.governor.levers import StepLever, rest_lever
-from tests.host.governor.toy import ToyDevice, drive, governor_for
+from tests.host.governor.toy_device import ToyDevice, drive, governor_for
 
 
 def test_without_a_limit_nothing_is_done() -> None:

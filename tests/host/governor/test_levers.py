@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.plant import FrameWork, SimulatedDevice
+from arenite.host.energy.simulated_device import FrameWork, SimulatedDevice
 from arenite.host.governor.levers import (
     CpufreqLever,
     DevfreqLever,

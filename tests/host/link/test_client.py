@@ -21,7 +21,7 @@ from arenite.host.link.frames import encode_frame
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.host.link.faulty_line import FaultyLine, RandomFaults
+from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 
 pytestmark = pytest.mark.qemu
 BOARD = "qemu_mps2_an386"

@@ -17,7 +17,7 @@ from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import HealthUnavailableError
 from arenite.host.link.device_log import follow
-from arenite.host.link.monitor import LogLine
+from arenite.host.link.line_log import LogLine
 from arenite.profiles.boards import load_board
 from tests import toy_model
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError
+from arenite.host.bench.devices.monitor_answers import CONFIRMATIONS, MonitorAnswers
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.link.client import DeviceClient
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport
-from arenite.host.mlperf.feed import CONFIRMATIONS, MonitorAnswers
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.host.link.faulty_line import FaultyLine, RandomFaults
+from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 
 pytestmark = pytest.mark.qemu
 BOARD = "qemu_mps2_an386"

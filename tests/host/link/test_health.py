@@ -17,18 +17,18 @@ from elftools.elf.sections import SymbolTableSection
 from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
+from arenite.host.build.prepare import prepare
+from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.flash.build import direct_build
 from arenite.host.link import health
 from arenite.host.link.client import DeviceClient, DeviceRestartedError, HealthUnavailableError
 from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.link.transport import SerialTransport
-from arenite.host.prepare import prepare
-from arenite.host.project import generate_project
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.host.bench.graphs import classifier, save
-from tests.host.link.faulty_line import FaultyLine, RandomFaults
+from tests.host.link.faulty_transport import FaultyLine, RandomFaults
+from tests.host.small_graphs import classifier, save
 
 pytestmark = pytest.mark.qemu
 BOARDS = [

@@ -11,10 +11,10 @@ import pytest
 from arenite.errors import UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
-from arenite.host.emulator import marks
+from arenite.host.emulator import mark_pin
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.host.flash.build import direct_build
-from arenite.host.link.mlperf import MonitorClient
+from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.profiles.boards import load_board
 from tests import toy_model
 
@@ -43,13 +43,13 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
     project = write_project(tmp_path / "p", sources, [], board, protocol="mlperf-energy", input_bytes=8)
     manifest = json.loads((project / "arenite.json").read_text())
     assert (manifest["baud"], manifest["protocol"]) == (9600, "mlperf-energy")
-    with start(board, direct_build(project), extra=marks.arguments(board, log)) as machine:
+    with start(board, direct_build(project), extra=mark_pin.arguments(board, log)) as machine:
         MonitorClient(machine.transport).connect()
         assert ask(machine, "name") == [f"m-name-dut-[{name}]"]
         assert ask(machine, "timestamp") == []
         assert ask(machine, "db load 8") == ["m-[Expecting 8 bytes]"]
         assert ask(machine, "db " + SAMPLE.hex()) == ["m-load-done"]
-        edges_before = list(marks.read_marks(board, log))
+        edges_before = list(mark_pin.read_marks(board, log))
         said = ask(machine, "infer 4 1")
         results = ",".join(f"{b - 256 if b > 127 else b}.000" for b in toy_model.expected([SAMPLE])[0])
         assert said == [
@@ -59,7 +59,7 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
             "m-infer-done",
             f"m-results-[{results}]",
         ]
-    edges = list(marks.read_marks(board, log))
+    edges = list(mark_pin.read_marks(board, log))
     # High from the start; low and high again for each timestamp, and not once more for the five inferences.
     assert [e.on for e in edges_before] == [True, False, True]
     assert [e.on for e in edges] == [True] + [False, True] * 3

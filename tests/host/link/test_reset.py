@@ -24,8 +24,8 @@ from arenite.host.link.reset import (
     touch_1200,
 )
 from arenite.host.link.usb import UsbDevice
-from arenite.profiles.attached import RESETS
 from arenite.profiles.boards import all_boards, load_board
+from arenite.profiles.connections import RESETS
 from tests.host.link.usb_tree import UsbTree
 
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from arenite.host.cli.main import main
-from tests.host.bench.graphs import classifier, save
+from tests.development_models import shared_model
 from tests.host.energy.meters.sim_live import ACTIVE_A, LivePpk2, logging_emulator
 from tests.host.energy.meters.sim_lpm01a import SimLpm01a
 from tests.host.energy.meters.waveform import Waveform
-from tests.shared import shared_model
+from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 

@@ -23,7 +23,7 @@ from arenite.host.emulator.machine import start
 from arenite.profiles.boards import load_board
 from tests import toy_model
 from tests.host.link.conftest import firmware  # noqa: F401  (a fixture)
-from tests.host.link.faulty_line import FaultyLine
+from tests.host.link.faulty_transport import FaultyLine
 
 pytestmark = pytest.mark.qemu
 BOARD = "qemu_mps2_an386"

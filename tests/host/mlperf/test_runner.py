@@ -18,14 +18,14 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.cli.main import main
-from arenite.host.mlperf.asked import MlperfConfig
+from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import task_named
-from arenite.host.prepare import Prepared, prepare
 from arenite.profiles.boards import load_board
-from tests.host.bench.graphs import classifier, save
-from tests.shared import SHARED, shared_model
+from tests.development_models import SHARED, shared_model
+from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 

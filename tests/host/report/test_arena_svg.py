@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 from arenite.converters.planner import OpRequirements, Plan, plan
-from arenite.converters.planner.split import AccessCounts, plan_split
+from arenite.converters.planner.memory_split import AccessCounts, plan_split
 from arenite.host.report.arena_svg import arena_svg
 from tests.converters.planner.random_graphs import Case, GraphBuilder
 

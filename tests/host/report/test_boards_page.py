@@ -13,13 +13,13 @@ import pytest
 
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.bench.store.history import series_of
-from arenite.host.bench.store.rows import BuildMode
+from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.bench.store.store import Store
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.history_page import history_page
 from arenite.host.report.trend_svg import TrendPoint, trend_svg
-from tests.host.bench.results import result, timed
-from tests.host.camera.dashboard.browser import BROWSER, Browser
+from tests.host.bench.sample_results import result, timed
+from tests.host.camera.dashboard.chromium import BROWSER, Browser
 
 _VOID = {"meta", "br", "wbr", "rect", "path", "circle", "line"}
 

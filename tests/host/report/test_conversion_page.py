@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.flatbuffer import to_flatbuffer
-from arenite.converters.graph import Model
-from arenite.converters.importers.tflite import parse
+from arenite.converters.graph.model import Model
 from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.run import RecipeSearchOptions as SearchOptions
-from arenite.host.attachments import Attachments
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions as SearchOptions
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.host.build.attachments import Attachments
+from arenite.host.conversion.convert import Conversion, convert, fits
 from arenite.host.conversion.request import ConversionRequest
-from arenite.host.convert import Conversion, convert, fits
 from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
-from tests.converters.quantize import float_models, trained
-from tests.host.bench.graphs import classifier, save
-from tests.host.report.test_page import BROWSER, MEASURE, browse
+from tests.converters.quantize import float_models, trained_models
+from tests.host.report.test_bench_page import BROWSER, MEASURE, browse
+from tests.host.small_graphs import classifier, save
 
 HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
 
@@ -69,14 +69,14 @@ def page_of(made: Conversion, command: str = "") -> Page:
 
 
 def data(folder: Path, count: int = 300) -> Path:
-    x, y = trained.samples(count, 5)
+    x, y = trained_models.samples(count, 5)
     np.savez(folder / "data.npz", x=x, y=y, slice_room=np.array(["attic", "cellar"])[y % 2])
     return folder / "data.npz"
 
 
 @pytest.fixture
 def request_(tmp_path: Path) -> ConversionRequest:
-    (tmp_path / "trained.tflite").write_bytes(trained.classifier())
+    (tmp_path / "trained.tflite").write_bytes(trained_models.classifier())
     return ConversionRequest(
         str(tmp_path / "trained.tflite"),
         calibration=data(tmp_path),
@@ -86,7 +86,7 @@ def request_(tmp_path: Path) -> ConversionRequest:
 
 
 def test_the_figures_are_those_of_the_conversion(request_: ConversionRequest, tmp_path: Path) -> None:
-    x, y = trained.samples(100, 12, gain=np.full(100, 2.0))
+    x, y = trained_models.samples(100, 12, gain=np.full(100, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
     labels = tuple(f"voice {c}" for c in "abcdefgh")
     asked = replace(
@@ -151,8 +151,8 @@ def hostile(model: Model) -> Model:
 
 def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None:
     source = tmp_path / "<b>&.tflite"
-    source.write_bytes(to_flatbuffer(hostile(parse(trained.classifier()))))
-    x, y = trained.samples(60, 5)
+    source.write_bytes(to_flatbuffer(hostile(parse(trained_models.classifier()))))
+    x, y = trained_models.samples(60, 5)
     np.savez(tmp_path / "<i>.npz", x=x, y=y, **{"slice_<u>": np.array(["<script>", "b"])[y % 2]})
     made = convert(
         ConversionRequest(
@@ -180,7 +180,7 @@ def test_an_image_for_hosts_has_a_page(request_: ConversionRequest) -> None:
 def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
     request_: ConversionRequest, tmp_path: Path
 ) -> None:
-    x, y = trained.samples(80, 5)
+    x, y = trained_models.samples(80, 5)
     np.savez(tmp_path / "targets.npz", x=x, y=np.eye(8, dtype=np.float32)[y] + 0.01)
     made = convert(replace(request_, test=tmp_path / "targets.npz", sensitivity=True))
     assert made.scores is not None and made.scores.source.metric == "mse"
@@ -225,10 +225,10 @@ def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
 ) -> None:
     """With long names, on a telephone and on a desk; wide tables and pictures scroll for themselves."""
     long = "a_recorder_of_the_upper_floor_" * 8
-    x, y = trained.samples(120, 6)
+    x, y = trained_models.samples(120, 6)
     np.savez(tmp_path / "test.npz", x=x, y=y, **{f"slice_{long}": y % 3})  # type: ignore[arg-type]
     source = tmp_path / f"{'model_' * 30}.tflite"
-    source.write_bytes(to_flatbuffer(hostile(parse(trained.classifier()))))
+    source.write_bytes(to_flatbuffer(hostile(parse(trained_models.classifier()))))
     asked = replace(request_, source=str(source), test=tmp_path / "test.npz", sensitivity=True)
     if importlib.util.find_spec("optuna") is not None:
         asked = replace(asked, budget=parse_budget("drop=2%"), search=SearchOptions(trials=2))

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from arenite.host.energy.described import recording_record
-from arenite.host.energy.meters.result import measure
+from arenite.host.energy.energy_record import recording_record
 from arenite.host.energy.meters.trace import Trace
-from arenite.host.energy.meters.windows import find_windows
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.result import measure
 from arenite.host.report.current_svg import current_page, current_svg
 from arenite.profiles.boards import load_board
 from tests.host.energy.meters import waveform

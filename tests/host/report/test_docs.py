@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.report import boards_doc, training_doc, zoo_doc
-from arenite.host.report.generated import markdown_table, run, with_section
+from arenite.host.report.generated_tables import markdown_table, run, with_section
 from arenite.models.zoo import zoo_entries
 from arenite.profiles.board import CORES, UPLOAD_TOOLS
 from arenite.profiles.boards import all_boards

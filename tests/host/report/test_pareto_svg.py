@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arenite.host.report.page import pareto_page
+from arenite.host.report.bench_page import pareto_page
 from arenite.host.report.pareto_svg import pareto_svg, short, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"

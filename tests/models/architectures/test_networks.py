@@ -8,14 +8,14 @@ from ai_edge_litert.interpreter import Interpreter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.importers.tflite import load, parse
+from arenite.converters.tflite.reader import load, parse
 from arenite.errors import UsageError
 from arenite.models.architectures import ARCHITECTURES, network
 from arenite.models.architectures.detector import SIZES, STRIDE
 from arenite.models.architectures.network import channels
-from arenite.models.architectures.recognize_architecture import NetworkSize, recognize_architecture
-from arenite.models.architectures.untrained import random_model
-from tests.shared import shared_model
+from arenite.models.architectures.random_weights import random_model
+from arenite.models.architectures.recognize import NetworkSize, recognize_architecture
+from tests.development_models import shared_model
 
 SHAPES = {
     "dscnn": (49, 10, 1),

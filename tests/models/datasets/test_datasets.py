@@ -11,11 +11,11 @@ import pytest
 
 from arenite.errors import ToolError, UsageError
 from arenite.models.datasets import DATASETS, TASKS, dataset, keywords, scenes, speech
-from arenite.models.datasets.data import CLASSIFY, RECONSTRUCT
 from arenite.models.datasets.mnist import read_idx
 from arenite.models.datasets.motions import CHANNELS, LABELS, STEPS, read_ts
-from arenite.models.datasets.own import own_data
 from arenite.models.datasets.pictures import resize_image, resize_images
+from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT
+from arenite.models.datasets.user_data import own_data
 
 
 def _real(name: str, resolution: int | None = None):

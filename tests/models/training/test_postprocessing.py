@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph import Tensor
-from arenite.converters.processing.post import Box, postprocess
-from arenite.converters.processing.post_plan import plan_post
+from arenite.converters.graph.model import Tensor
+from arenite.converters.processing.post.plan import plan_post
+from arenite.converters.processing.post.reference import Box, postprocess
 from arenite.models.architectures import network
 from arenite.models.architectures.anchors import anchors
-from arenite.models.datasets.data import DETECT, TrainingData, TrainingSettings
+from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 from arenite.models.training.detection import detections
 from arenite.models.training.postprocessing import SHOWN_CLASSES, postprocessing
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.converters.graph import Subgraph, Tensor
-from arenite.converters.passes.channels.choose import select_channels
-from arenite.converters.passes.channels.links import find_channel_groups
+from arenite.converters.graph.model import Subgraph, Tensor
+from arenite.converters.passes.channels.channel_groups import find_channel_groups
 from arenite.converters.passes.channels.prove import ProofError, prove
 from arenite.converters.passes.channels.rewrite import rewrite
+from arenite.converters.passes.channels.select_channels import select_channels
 from arenite.converters.passes.intervals import analyze_intervals
-from tests.converters.passes.layers import conv, quant
-from tests.fuzz.builder import GraphBuilder
+from tests.converters.passes.layer_models import conv, quant
+from tests.fuzz.graph_builder import GraphBuilder
 
 
 def network() -> Subgraph:

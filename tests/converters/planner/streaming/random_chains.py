@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from arenite.converters.graph import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.planner import OpRequirements
-from arenite.converters.planner.streaming.needs import RowInput, RowRequirements
+from arenite.converters.planner.streaming.row_requirements import RowInput, RowRequirements
 from tests.converters.planner.random_graphs import Case
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.run import RecipeSearchOptions
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
 from arenite.errors import ToolError, UsageError
-from tests.converters.quantize.search.test_search import plain_flash, run
-from tests.converters.quantize.search.weighing import Dying, Weighing
+from tests.converters.quantize.search.test_recipe_search import plain_flash, run
+from tests.converters.quantize.search.weighted_costs import Dying, Weighing
 
 pytest.importorskip("optuna")
 distributed = pytest.importorskip("distributed")
@@ -82,7 +82,7 @@ def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: 
     log.mkdir()
     script = (
         "from pathlib import Path\n"
-        "from tests.converters.quantize.search.test_search import run, Budget, Options, Weighing\n"
+        "from tests.converters.quantize.search.test_recipe_search import run, Budget, Options, Weighing\n"
         "if __name__ == '__main__':\n"
         f"    run(Budget(flash=9000), Options(trials=30, workers=2, keep=Path({str(keep)!r})),"
         f" Weighing(Path({str(log)!r}), 1.0))\n"

@@ -17,11 +17,11 @@ import pytest
 
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.store.store import Store
-from arenite.host.prepare import prepare
+from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
-from tests.host.bench.cable import samples_of
-from tests.host.bench.graphs import classifier, save, two_inputs
-from tests.host.bench.test_feeding import assert_same
+from tests.host.bench.devices.test_run_samples import assert_same
+from tests.host.bench.devices.unpluggable_board import samples_of
+from tests.host.small_graphs import classifier, save, two_inputs
 
 BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_mps2_an385", "qemu_riscv32")
 PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")

@@ -9,9 +9,9 @@ import pytest
 
 from arenite.host.bench.store.changes import RegressionRules, changes, layer_changes
 from arenite.host.bench.store.history import BEST, named_run, series_of
-from arenite.host.bench.store.rows import BuildMode, StoredRun
+from arenite.host.bench.store.run_rows import BuildMode, StoredRun
 from arenite.host.bench.store.store import Store
-from tests.host.bench.results import result, timed
+from tests.host.bench.sample_results import result, timed
 
 
 def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[StoredRun]:

@@ -14,10 +14,10 @@ from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import Revision, revision
 from arenite.host.bench.store.record import keep_result
-from arenite.host.bench.store.rows import BuildMode, describe_mode
+from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.host.bench.store.schema import APPLICATION, MIGRATIONS, VERSION
 from arenite.host.bench.store.store import Store
-from tests.host.bench.results import result
+from tests.host.bench.sample_results import result
 
 MADE = Revision("/src/net", "c0ffee", True)
 
@@ -63,7 +63,7 @@ def test_runs_are_chosen(tmp_path: Path) -> None:
 WRITER = """
 import json, sys
 from pathlib import Path
-from arenite.host.bench.store.rows import Mode
+from arenite.host.bench.store.run_rows import Mode
 from arenite.host.bench.store.store import Store
 for k in range(15):
     with Store(Path(sys.argv[1])) as store:

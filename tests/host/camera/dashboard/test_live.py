@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.camera.dashboard.browser import BROWSER, Browser
-from tests.host.camera.trace_events import read
+from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.host.camera.observe.trace_events import read
 
 TOKEN = "sand-and-pressure"
 

@@ -13,13 +13,21 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from arenite.converters.processing import native
-from arenite.host.camera.answers.base import Answer
+from arenite.converters.processing.native import library as native
+from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.server import Dashboard
-from arenite.host.camera.frame import Format
-from arenite.host.camera.served import STAGES
-from tests.host.camera.dashboard.browser import BROWSER, Browser
-from tests.host.camera.dashboard.feeder import BOX, Feeder, classes, face, frame_of, served_of, state_at
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.frames.served_frame import STAGES
+from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.host.camera.dashboard.simulated_run import (
+    BOX,
+    Feeder,
+    classes,
+    face,
+    frame_of,
+    served_of,
+    state_at,
+)
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in"),

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from arenite.converters.processing.colour import buffer_bytes, order_of, unpack
-from arenite.converters.processing.image import preprocess_image
-from arenite.converters.processing.spec import ImageSource, Preprocessing, Quantize, Resize
-from arenite.converters.processing.steps_image import Colour
-from arenite.host.camera.answers.base import Answer
+from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.image.steps import Colour
+from arenite.converters.processing.preprocessing import ImageSource, Preprocessing, Quantize, Resize
+from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
-from arenite.host.camera.frame import Format, Frame
-from tests.host.camera.dashboard.feeder import face, frame_of, served_of, yuyv
+from arenite.host.camera.frames.frame import Format, Frame
+from tests.host.camera.dashboard.simulated_run import face, frame_of, served_of, yuyv
 
 ROW = {"yuyv": 2, "uyvy": 2, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4, "rgb565": 2, "grey": 1, "nv12": 1}
 

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard import bounded
+from arenite.host.camera.dashboard import connection_server
 from arenite.host.camera.dashboard import server as server_module
-from arenite.host.camera.dashboard.history import FIELDS
 from arenite.host.camera.dashboard.server import Dashboard
-from tests.host.camera.dashboard.feeder import Feeder, face, served_of, state_at
+from arenite.host.camera.observe.history import FIELDS
+from tests.host.camera.dashboard.simulated_run import Feeder, face, served_of, state_at
 
 TOKEN = "sand-and-pressure"
 
@@ -259,7 +259,7 @@ def test_a_body_is_not_taken_for_another_request(dashboard: Dashboard) -> None:
 
 def test_a_request_has_to_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, each of them in time, a few clients would have all connections."""
-    monkeypatch.setattr(bounded, "REQUEST_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(connection_server, "REQUEST_TIMEOUT_S", 0.3)
     made = Dashboard(max_clients=1)
     made.start()
     port = urlsplit(made.url).port or 0
@@ -323,7 +323,7 @@ def test_closing_twice_and_never_started() -> None:
 
 def test_no_server_is_loaded_before_it_starts() -> None:
     script = (
-        "import sys, arenite.host.camera.dashboard.server as s, arenite.host.camera.timeline\n"
+        "import sys, arenite.host.camera.dashboard.server as s, arenite.host.camera.observe.timeline\n"
         "import arenite.host.camera.sinks.jsonl, arenite.host.camera.sinks.mqtt, arenite.host.camera.sinks.callback\n"
         "s.Dashboard()\n"
         "print([m for m in ('http.server', 'socketserver', 'paho', 'rich', 'cv2', 'asyncio') if m in sys.modules])"

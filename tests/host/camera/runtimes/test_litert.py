@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from arenite.errors import ModelError, UsageError
-from arenite.host.camera.pool import _give_back as give_back
-from arenite.host.camera.runtimes import buffers, library
+from arenite.host.camera.runtimes import litert_buffers, litert_library
 from arenite.host.camera.runtimes.litert import CompiledModel
-from arenite.host.camera.runtimes.memory import _mallinfo2, mapped_bytes
+from arenite.host.camera.runtimes.process_memory import _mallinfo2, mapped_bytes
+from arenite.host.camera.several.model_pool import _give_back as give_back
 from tests.converters.small_models import conv_net, with_state
-from tests.host.camera.runtimes.models import (
+from tests.development_models import shared_model
+from tests.host.camera.runtimes.small_models import (
     by_the_interpreter,
     custom_operator,
     feed,
@@ -31,7 +32,6 @@ from tests.host.camera.runtimes.models import (
     saved,
     turned_signature,
 )
-from tests.shared import shared_model
 
 
 def opened(path: Path, slots: int = 1, threads: int = 1, **options: str) -> CompiledModel:
@@ -65,7 +65,7 @@ def test_what_is_known_of_a_tensor(tmp_path: Path) -> None:
     assert (given.name, given.shape, given.dtype, given.bytes) == ("t0", (1, 8, 8, 3), "int8", 192)
     assert given.scale == pytest.approx(0.02)
     assert (made.shape, made.scale, made.zero_point) == ((1, 5), 1 / 256, -128)
-    assert given.address % library.ALIGNMENT == 0
+    assert given.address % litert_library.ALIGNMENT == 0
 
 
 def test_memory_is_the_models_own(tmp_path: Path) -> None:
@@ -210,22 +210,22 @@ def test_what_others_say_meanwhile_is_not_lost(capfd: pytest.CaptureFixture[str]
         os.write(2, b"INFO: chatter\nfrom another thread\nWARNING: of LiteRT\n")
         return 5
 
-    assert library.with_captured_log(work) == (5, "WARNING: of LiteRT")
+    assert litert_library.with_captured_log(work) == (5, "WARNING: of LiteRT")
     assert capfd.readouterr().err == "from another thread\n"
 
     def fail() -> None:
         os.write(2, b"INFO: chatter\nERROR: no such tensor\n")
-        raise library.LiteRtError("LiteRtRunCompiledModel", 3)
+        raise litert_library.LiteRtError("LiteRtRunCompiledModel", 3)
 
-    with pytest.raises(library.LiteRtError) as error:
-        library.with_captured_log(fail)
+    with pytest.raises(litert_library.LiteRtError) as error:
+        litert_library.with_captured_log(fail)
     assert error.value.said == "runtime failure (LiteRtRunCompiledModel): no such tensor"
     assert capfd.readouterr().err == ""
 
 
 def test_threads_that_load_at_once_leave_standard_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
     def load() -> None:
-        library.with_captured_log(lambda: time.sleep(0.005))
+        litert_library.with_captured_log(lambda: time.sleep(0.005))
 
     threads = [threading.Thread(target=load) for _ in range(8)]
     for thread in threads:
@@ -291,7 +291,7 @@ def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
 
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of GPUs and NPUs, lock, copy, unlock, on buffers of the CPU."""
-    monkeypatch.setattr(buffers.lite, "HOST_MEMORY", -1)
+    monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)
     path = saved(turned_signature(), tmp_path)
     runtime = opened(path, slots=2)
     assert any("copied once" in note for note in runtime.notes)
@@ -316,4 +316,4 @@ def test_a_library_without_the_functions_is_refused() -> None:
     plain = ctypes.util.find_library("m")
     assert plain is not None
     with pytest.raises(OSError, match="LiteRtCreateModelFromFd"):
-        library.Library(Path(plain))
+        litert_library.Library(Path(plain))

@@ -11,7 +11,7 @@ import pytest
 
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes.onnx import PROVIDERS, OnnxSession
-from tests.host.camera.runtimes.models import feed, onnx_model, outputs
+from tests.host.camera.runtimes.small_models import feed, onnx_model, outputs
 
 pytest.importorskip("onnxruntime", reason="the extra onnxruntime is not installed")
 

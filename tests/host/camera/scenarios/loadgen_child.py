@@ -9,10 +9,10 @@ import sys
 
 import mlperf_loadgen as loadgen
 
+from arenite.host.camera.scenarios.frame_system import FrameSystem
 from arenite.host.camera.scenarios.rules import SCHEDULE_SEED
-from arenite.host.camera.scenarios.system import FrameSystem
-from tests.host.camera.flow_frames import frame_of, photograph
-from tests.host.camera.servers import server_of
+from tests.host.camera.frames.photo_frames import frame_of, photograph
+from tests.host.camera.serving.real_servers import server_of
 
 SCENARIOS = {
     "single-stream": loadgen.TestScenario.SingleStream,

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.host.camera.scenarios.arrivals import poisson_arrivals
 from arenite.host.camera.scenarios.early_stopping import estimate_percentile, min_queries
+from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals
 from arenite.host.camera.scenarios.result import evaluate_offline, evaluate_server, evaluate_stream
 from arenite.host.camera.scenarios.rules import RULES
-from tests.host.camera.flow_frames import photograph
+from tests.host.camera.frames.photo_frames import photograph
 
 pytest.importorskip("mlperf_loadgen", reason="mlcommons-loadgen is not installed")
 SECONDS = 0.5

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
-from arenite.host.camera.served import ServedFrame
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.callback import CallbackSink, load_callback
-from tests.host.camera.dashboard.feeder import face, frame_of, served_of, yuyv
+from tests.host.camera.dashboard.simulated_run import face, frame_of, served_of, yuyv
 
 
 def test_it_gets_the_answer_and_the_pixels() -> None:

@@ -16,12 +16,12 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.sinks.jsonl import JsonLinesSink
 from arenite.host.camera.sinks.writer import LineWriter
-from tests.host.camera.dashboard.feeder import classes, face, served_of
+from tests.host.camera.dashboard.simulated_run import classes, face, served_of
 
 _KILLED = """
 import itertools, sys
 from arenite.host.camera.sinks.jsonl import JsonLines
-from tests.host.camera.dashboard.feeder import face, served_of
+from tests.host.camera.dashboard.simulated_run import face, served_of
 sink = JsonLines(sys.argv[1])
 for number in itertools.count():
     sink.take(served_of(number, face(number)), None)
@@ -75,7 +75,7 @@ def test_a_killed_run_leaves_whole_lines(tmp_path: Path, least: int) -> None:
 def test_standard_output() -> None:
     script = (
         "from arenite.host.camera.sinks.jsonl import JsonLines\n"
-        "from tests.host.camera.dashboard.feeder import served_of\n"
+        "from tests.host.camera.dashboard.simulated_run import served_of\n"
         "s = JsonLines('-'); s.take(served_of(7), None); s.close(); print('after')"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

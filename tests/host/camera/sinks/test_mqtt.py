@@ -18,7 +18,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.sinks.mqtt import MqttSink
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
-from tests.host.camera.dashboard.feeder import face, served_of
+from tests.host.camera.dashboard.simulated_run import face, served_of
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin")
 needs_broker = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto to publish to")

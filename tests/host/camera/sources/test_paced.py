@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format
+from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.paced import FrameClock, PacedSource
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format, Frame
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources import reconnect
 from arenite.host.camera.sources.base import EndOfSource, SourceCounters, SourceLost
 from arenite.host.camera.sources.reconnect import ReconnectingSource

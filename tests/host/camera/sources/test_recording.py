@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.colour import buffer_bytes, planes_of, unpack
+from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of, unpack
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Frame
+from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource
-from arenite.host.camera.sources.open import open_source
-from arenite.host.camera.sources.raw_files import FOURCC, read_raw_video
+from arenite.host.camera.sources.factory import open_source
+from arenite.host.camera.sources.raw_video import FOURCC, read_raw_video
 from arenite.host.camera.sources.recording import Recording
 from arenite.host.camera.sources.video import VideoFile
 from tests.host.camera.sources.recordings import avi, y4m

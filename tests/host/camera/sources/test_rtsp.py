@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from arenite.host.camera.frame import Frame
-from arenite.host.camera.sources.open import open_source
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.sources.factory import open_source
 from tests.host.camera.sources.rtsp_server import Server
 
 cv2 = pytest.importorskip("cv2")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Format
-from arenite.host.camera.sources import v4l2, v4l2_find
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.sources import v4l2, v4l2_discovery
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.open import open_source
+from arenite.host.camera.sources.factory import open_source
 from arenite.host.camera.sources.v4l2 import V4l2Camera
 from arenite.host.camera.sources.v4l2_api import (
     API,
@@ -59,18 +59,18 @@ def test_errors_are_sentences(number: int) -> None:
 def test_a_camera_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(UsageError, match="/dev/video77") as told:
         open_source("/dev/video77")
-    assert v4l2_find.cameras_sentence() in told.value.hint
+    assert v4l2_discovery.cameras_sentence() in told.value.hint
 
 
 def test_devices_that_are_no_cameras_are_listed_as_such(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
-    assert v4l2_find.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
+    assert v4l2_discovery.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
     for name in ("video10", "video2", "videocodec"):
         (tmp_path / "dev" / name).write_bytes(b"")
-    found = v4l2_find.list_cameras(tmp_path)
+    found = v4l2_discovery.list_cameras(tmp_path)
     assert [Path(camera.path).name for camera in found] == ["video2", "video10"]
     assert not any(camera.captures for camera in found)
-    assert "video2" in v4l2_find.cameras_sentence(tmp_path)
+    assert "video2" in v4l2_discovery.cameras_sentence(tmp_path)
 
 
 def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
     links.mkdir(parents=True)
     device = tmp_path / "dev/video0"
     device.write_bytes(b"")
-    assert v4l2_find.stable_name(str(device), tmp_path) == str(device)
+    assert v4l2_discovery.stable_name(str(device), tmp_path) == str(device)
     (links / "usb-Maker_Camera_SN1-video-index0").symlink_to("../../video0")
-    stable = v4l2_find.stable_name(str(device), tmp_path)
+    stable = v4l2_discovery.stable_name(str(device), tmp_path)
     assert stable == str(links / "usb-Maker_Camera_SN1-video-index0")
-    assert v4l2_find.stable_name(stable, tmp_path) == stable
+    assert v4l2_discovery.stable_name(stable, tmp_path) == stable
 
 
 def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:

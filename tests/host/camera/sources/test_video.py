@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.frame import Frame
+from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceLost
-from arenite.host.camera.sources.open import open_source
+from arenite.host.camera.sources.factory import open_source
 
 cv2 = pytest.importorskip("cv2")
 WIDE, HIGH, COUNT, FPS = 160, 96, 24, 25.0

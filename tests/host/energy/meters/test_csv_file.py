@@ -7,8 +7,8 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.energy.meters.csv_file import read_csv
-from arenite.host.energy.meters.result import measure
-from arenite.host.energy.meters.windows import find_windows
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.result import measure
 from tests.host.energy.meters import waveform
 
 TRUTH = waveform.make(6, inferences=4)

@@ -16,8 +16,8 @@ import pytest
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.logger_project import SENSORS, LoggerWiring, logger_files, write_logger
 from arenite.host.energy.meters.ina_logger import InaLogger
-from arenite.host.energy.meters.result import measure
-from arenite.host.energy.meters.windows import find_windows
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.result import measure
 from arenite.profiles.boards import all_boards, load_board
 
 DEVICE = Path(__file__).parent / "ina_device"

@@ -6,8 +6,8 @@ import pytest
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.otii import Otii
-from arenite.host.energy.meters.result import measure
-from arenite.host.energy.meters.windows import GPIO, find_windows
+from arenite.host.energy.windows.find import GPIO, find_windows
+from arenite.host.energy.windows.result import measure
 from tests.host.energy.meters import waveform
 from tests.host.energy.meters.sim_otii import SimOtii
 from tests.host.energy.meters.sim_scpi import SimDmm

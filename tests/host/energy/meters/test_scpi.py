@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.energy.meters.line import open_connection
-from arenite.host.energy.meters.result import measure
+from arenite.host.energy.meters.connection import open_connection
 from arenite.host.energy.meters.scpi import ScpiMeter
 from arenite.host.energy.meters.scpi_polled import Scpi, ScpiPolled
-from arenite.host.energy.meters.windows import find_windows
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.result import measure
 from tests.host.energy.meters import waveform
 from tests.host.energy.meters.sim_scpi import SimDmm
 from tests.host.energy.meters.sim_tcp import TcpInstrument

@@ -1,0 +1,67 @@
+"""What a user writes: VideoCapture, cvtColor, resize, set_tensor, invoke, get_tensor.
+
+``VideoCapture`` hands out BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the whole frame
+into a picture of its own and copies that into the one that ``read`` returns (``retrieveFrame`` of cap_v4l.cpp, 4.x and
+5.x). There is no camera here, so both are called as it calls them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import cv2
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from benchmarks.camera.blazeface_reference import decode, short_range
+from benchmarks.camera.cases import Case
+from benchmarks.camera.pictures import HEIGHT, WIDTH
+
+MIN_SCORE = 0.5
+
+
+class BaselineLoop:
+    """``run`` gives the answer: (class, score), or faces. ``invoke_ns``: of the last frame."""
+
+    def __init__(self, case: Case) -> None:
+        cv2.setNumThreads(1)
+        self.kind = case.kind
+        self.interpreter = Interpreter(model_path=str(case.path), num_threads=1)
+        self.interpreter.allocate_tensors()
+        self.input = self.interpreter.get_input_details()[0]
+        self.outputs = sorted(self.interpreter.get_output_details(), key=lambda d: -int(np.prod(d["shape"])))
+        self.size = (int(self.input["shape"][2]), int(self.input["shape"][1]))
+        self.anchors = short_range()
+        self.frame = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+        self.invoke_ns = 0
+
+    def run(self, yuyv: np.ndarray) -> Any:
+        bgr = self.read(yuyv)
+        rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
+        small = cv2.resize(rgb, self.size)
+        self.interpreter.set_tensor(self.input["index"], self.tensor(small)[None])
+        begun = time.perf_counter_ns()
+        self.interpreter.invoke()
+        self.invoke_ns = time.perf_counter_ns() - begun
+        tensors = [self.interpreter.get_tensor(d["index"])[0] for d in self.outputs]
+        if self.kind == "faces":
+            return decode(tensors[0], tensors[1][:, 0], self.anchors, MIN_SCORE)
+        scale, zero = self.outputs[0]["quantization"]
+        scores = (tensors[0].astype(np.float32) - zero) * scale if scale else tensors[0]
+        best = int(scores.argmax())
+        return best, float(scores[best])
+
+    def read(self, yuyv: np.ndarray) -> np.ndarray:
+        """What ``VideoCapture.read`` does to a frame of the camera, without the system calls."""
+        cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2BGR_YUYV, dst=self.frame)
+        return self.frame.copy()
+
+    def tensor(self, small: np.ndarray) -> np.ndarray:
+        """Normalised, or quantised, as the model's documentation says."""
+        dtype = self.input["dtype"]
+        if dtype == np.float32:
+            return small.astype(np.float32) / 127.5 - 1.0
+        if dtype == np.uint8:
+            return small
+        return (small.astype(np.int16) - 128).astype(np.int8)

@@ -1,0 +1,118 @@
+"""The same comparison with OpenCV's real ``VideoCapture``: both sides play one uncompressed recording of the pictures.
+
+Without a camera a recording is what ``VideoCapture`` can be given. It reads raw YUYV through FFmpeg, which costs more
+than OpenCV's own conversion of a camera's frames does; the loop maps the file. A recording fits the page cache: no disk
+is in the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.errors import ToolError
+from arenite.host.camera.sources.recording import Recording
+from benchmarks.camera.arenite_loop import AreniteLoop, LoopTimes
+from benchmarks.camera.baseline_loop import BaselineLoop
+from benchmarks.camera.cases import Case
+from benchmarks.camera.comparison import FRAMES_PER_TURN, WARM_UP, LoopComparison, turns
+from benchmarks.camera.interruptions import Interruptions
+from benchmarks.camera.pictures import HEIGHT, LARGE_RING, WIDTH, ring
+
+FPS = 30
+
+
+def write_avi(path: Path, frames: list[np.ndarray]) -> None:
+    """Raw YUYV, each frame uint8 of 1280x720; an index at the end, as players want it."""
+    size = frames[0].nbytes
+    main = (1_000_000 // FPS, size * FPS, 0, 0x10, len(frames), 0, 1, size, WIDTH, HEIGHT, 0, 0, 0, 0)
+    stream = (0, 0, 0, 0, 1, FPS, 0, len(frames), size, 0, 0, 0, 0, WIDTH, HEIGHT)
+    header = _chunk(b"strh", b"vidsYUY2" + struct.pack("<IHHIIIIIIII4H", *stream))
+    header += _chunk(
+        b"strf", struct.pack("<IiiHH4sIiiII", 40, WIDTH, HEIGHT, 1, 16, b"YUY2", size, 0, 0, 0, 0)
+    )
+    lists = b"hdrl" + _chunk(b"avih", struct.pack("<14I", *main)) + _chunk(b"LIST", b"strl" + header)
+    index = b"".join(
+        b"00dc" + struct.pack("<III", 0x10, 4 + k * (size + 8), size) for k in range(len(frames))
+    )
+    with path.open("wb") as file:
+        file.write(
+            b"RIFF" + struct.pack("<I", 4 + len(lists) + 8 + 12 + len(frames) * (size + 8) + len(index) + 8)
+        )
+        file.write(b"AVI " + _chunk(b"LIST", lists))
+        file.write(b"LIST" + struct.pack("<I", 4 + len(frames) * (size + 8)) + b"movi")
+        for frame in frames:
+            file.write(b"00dc" + struct.pack("<I", size))
+            file.write(frame.tobytes())
+        file.write(_chunk(b"idx1", index))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return kind + struct.pack("<I", len(data)) + data
+
+
+class _CapturedLoop(BaselineLoop):
+    """What a user writes, from ``VideoCapture.read`` on. The file is opened anew at its end, outside the times."""
+
+    def __init__(self, case: Case, path: Path) -> None:
+        super().__init__(case)
+        self._path = path
+        self._capture: Any = None
+        # One thread, as all of the table.
+        os.environ["OPENCV_FFMPEG_THREADS"] = "1"
+        os.environ["OPENCV_FFMPEG_CAPTURE_OPTIONS"] = "threads;1"
+        self.rewind()
+
+    def rewind(self) -> None:
+        import cv2
+
+        self._capture = cv2.VideoCapture(str(self._path), cv2.CAP_FFMPEG)
+        if not self._capture.isOpened():
+            raise ToolError("OpenCV's FFmpeg cannot read the recording.", "Install opencv-python-headless.")
+
+    def read(self, yuyv: np.ndarray) -> np.ndarray:
+        assert self._capture is not None
+        good, picture = self._capture.read()
+        if not good:
+            raise ToolError("OpenCV's VideoCapture stopped in the middle of the recording.", "")
+        return picture
+
+
+def compare_with_recording(case: Case, frames: int) -> LoopComparison:
+    """At least ``frames`` of each, after warming up."""
+    shown = [picture.yuyv for picture in ring(LARGE_RING)]
+    with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
+        path = Path(folder) / "recording.avi"
+        write_avi(path, shown)
+        naive = _CapturedLoop(case, path)
+        with AreniteLoop(case) as ours:
+            comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
+            unused = shown[0]
+            for _ in range(WARM_UP // len(shown)):
+                for _ in shown:
+                    naive.run(unused)
+                naive.rewind()
+            source = Recording(str(path), loop=True)
+            ours.run(WARM_UP, times=LoopTimes(), source=source)
+            interruptions = Interruptions()
+            for _ in turns(frames):
+                naive.rewind()
+                naive.run(unused)
+                interruptions.begin()
+                for _ in range(len(shown) - 1):
+                    begun = time.perf_counter_ns()
+                    naive.run(unused)
+                    taken = time.perf_counter_ns() - begun
+                    if not interruptions.happened():
+                        comparison.naive.append(taken)
+                        comparison.naive_invoke.append(naive.invoke_ns)
+                ours.run(FRAMES_PER_TURN, source=source)
+                if min(len(comparison.naive), len(comparison.ours.whole)) >= frames:
+                    break
+    return comparison

@@ -1,0 +1,98 @@
+"""An int8 model with lighter weights, to compare sizes and speed: ``python -m benchmarks.compressed_weights KIND IN
+OUT``.
+
+``int4``: rounded to [-7, 7], with scales and biases to match. ``clustered``: 16 values per layer. ``pruned``: the 80 %
+of each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantise a model, ``arenite convert``
+has one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Quantization, Tensor
+from arenite.converters.importers.load import load_any_image
+from arenite.converters.tflite.int4 import WEIGHTS_OF, pack_int4_weights
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.files import write_atomic
+
+#: The largest int4 weight; -8 is left out, so that weights are symmetric.
+_MAX_INT4 = 7
+_KINDS, _PRUNED = 16, 80
+
+#: Tensors of the weights and of the bias (None: there is none) to those that take their places.
+_Change = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
+
+
+def int4(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    assert w.data is not None and w.quant is not None
+    axis = w.quant.axis if w.quant.per_axis else None
+    others = tuple(a for a in range(w.data.ndim) if a != axis) if axis is not None else None
+    largest = np.abs(w.data.astype(np.int64)).max(axis=others, keepdims=True)
+    factor = np.maximum(largest, _MAX_INT4) / _MAX_INT4
+    values = np.clip(np.rint(w.data / factor), -_MAX_INT4, _MAX_INT4).astype(np.int8)
+    scale = _times(w.quant, factor.reshape(-1))
+    weights = replace(w, dtype="int4", data=pack_int4_weights(values), quant=scale)
+    if bias is None or bias.data is None:
+        return weights, bias
+    sums = np.rint(bias.data / factor.reshape(-1)).astype(bias.data.dtype)
+    quant = None if bias.quant is None else _times(bias.quant, factor.reshape(-1))
+    return weights, replace(bias, data=sums, quant=quant)
+
+
+def clustered(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    assert w.data is not None
+    centres = np.unique(np.rint(np.quantile(w.data, np.linspace(0, 1, _KINDS)))).astype(np.int64)
+    nearest = np.abs(w.data.astype(np.int64)[..., None] - centres).argmin(axis=-1)
+    return replace(w, data=centres[nearest].astype(np.int8)), bias
+
+
+def pruned(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    assert w.data is not None
+    size = np.abs(w.data.astype(np.int64))
+    return replace(w, data=np.where(size <= np.percentile(size, _PRUNED), 0, w.data).astype(np.int8)), bias
+
+
+def _times(quant: Quantization, factor: np.ndarray) -> Quantization:
+    scale = (np.array(quant.scale) * factor).astype(np.float32)
+    return replace(quant, scale=tuple(float(s) for s in scale))
+
+
+KINDS: dict[str, _Change] = {"int4": int4, "clustered": clustered, "pruned": pruned}
+
+
+def lighter(model: Model, change: _Change) -> Model:
+    """``model`` with each layer's int8 weights changed."""
+    graph = model.main
+    tensors = list(graph.tensors)
+    for op in graph.ops:
+        position = WEIGHTS_OF.get(op.name)
+        w = tensors[op.inputs[position]] if position is not None else None
+        if w is None or w.dtype != "int8" or w.data is None or w.quant is None:
+            continue
+        bias = tensors[op.input(2)] if op.input(2) >= 0 else None
+        tensors[w.index], new_bias = change(w, bias)
+        if new_bias is not None:
+            tensors[new_bias.index] = new_bias
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compressed_weights", description=__doc__)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("model", type=Path)
+    parser.add_argument("output", type=Path)
+    args = parser.parse_args(argv)
+    model = load_any_image(args.model).model
+    write_atomic(args.output, to_flatbuffer(lighter(model, KINDS[args.kind])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

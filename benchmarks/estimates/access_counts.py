@@ -1,0 +1,99 @@
+"""Loads and stores of a model's tensors, counted in the emulator: what fit_accesses and split have in common."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.planner.plan import Plan
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.project import write_project
+from arenite.host.bench.devices.measure import DeviceMeasurement, measure
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.elf_sizes import ElfSizes, read_elf
+from arenite.host.build.prepare import Prepared
+from arenite.host.emulator.accesses import (
+    ArenaAddresses,
+    LineAccessCounts,
+    LineAccesses,
+    arena_addresses,
+    by_tensor,
+    count_accesses,
+)
+from arenite.host.emulator.layer_code import layer_code, segment_layers
+from arenite.host.flash.build import build
+from arenite.host.link.transport import Transport
+from arenite.profiles.board import Board, MemoryRegion
+
+MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
+
+
+@dataclass(frozen=True)
+class ModelAccesses:
+    """One inference. ``layers``: per layer that has code, tensor to what was touched of it; ``exact``: the output was
+    that of LiteRT's reference kernels, byte for byte; ``guards``: guard words that were overwritten."""
+
+    generated: Generated
+    layers: list[dict[int, LineAccessCounts]]
+    lines: list[LineAccesses]
+    places: ArenaAddresses
+    sizes: ElfSizes
+    exact: bool
+    guards: int
+
+    @property
+    def slow(self) -> int:
+        """Loads and stores in the second memory."""
+        if self.places.slow is None:
+            return 0
+        end = self.places.slow + self.generated.plan.slow_bytes
+        return sum(
+            touched.total
+            for lines in self.lines
+            for address, touched in lines.items()
+            if self.places.slow <= address < end
+        )
+
+
+def count_tensor_accesses(
+    prepared: Prepared, board: Board, optimise: str, second: MemoryRegion | None
+) -> ModelAccesses:
+    """Build the model as it is planned, run one inference of a random input, and count."""
+    generated = prepared.generated
+    sample = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        project = Path(folder) / "project"
+        write_project(
+            project, generated.sources(), generated.engine_sources, board, optimise=optimise, second=second
+        )
+        elf = build(project)
+        places = arena_addresses(elf)
+        measured: list[DeviceMeasurement] = []
+
+        def infer(line: Transport) -> None:
+            measured.append(measure(line, generated, sample, False, lambda *_: None))
+
+        lines = count_accesses(
+            board, elf, layer_code(elf, segment_layers(generated)), memories(generated.plan, places), infer
+        )
+        sizes = read_elf(elf)
+    want = Reference(prepared.reference).run(sample.inputs[0], reset=True)
+    got, memory = measured[0].outputs[0], measured[0].memory
+    return ModelAccesses(
+        generated,
+        by_tensor(generated, places, lines),
+        lines,
+        places,
+        sizes,
+        all(a.tobytes() == b.tobytes() for a, b in zip(want, got, strict=True)),
+        memory.guards_damaged if memory is not None else 0,
+    )
+
+
+def memories(plan: Plan, places: ArenaAddresses) -> list[tuple[int, int]]:
+    """(address, bytes) of the arena's parts."""
+    regions = [(places.fast, max(plan.fast_bytes, 16))]
+    return regions if places.slow is None else [*regions, (places.slow, plan.slow_bytes)]

@@ -1,0 +1,85 @@
+"""The graph: small value types over the TFLite schema.
+
+A ``Model`` holds subgraphs; a ``Subgraph`` holds tensors and operators by index, as in the file. Nothing
+here knows how to plan, lower or run a graph. All types are frozen: a pass makes new values with
+``dataclasses.replace``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arenite.converters.graph.tensor import DTYPES as DTYPES
+from arenite.converters.graph.tensor import PACKED_BITS as PACKED_BITS
+from arenite.converters.graph.tensor import Quantization as Quantization
+from arenite.converters.graph.tensor import Tensor as Tensor
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operator. ``inputs`` holds tensor indices, -1 for an optional input that is absent.
+
+    ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
+    and the schema's integers as values; arrays are tuples (``bytes`` for byte arrays), None for one that is absent. The
+    reader fills in the     schema's defaults, so that every field of the operator's own options table is there.
+    """
+
+    index: int
+    name: str  # the schema's BuiltinOperator name, e.g. "CONV_2D"; "CUSTOM" for custom operators
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    options_type: str = ""  # the schema's options table, e.g. "Conv2DOptions"; "" for none
+    version: int = 1
+    custom_code: str = ""
+    custom_options: bytes = b""
+    intermediates: tuple[int, ...] = ()
+
+    def input(self, position: int) -> int:
+        """Tensor index at ``position``, -1 when absent or not given at all."""
+        return self.inputs[position] if position < len(self.inputs) else -1
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Operators over tensors.
+
+    Each tensor that an operator reads, or that the subgraph returns, is a constant, a variable, a subgraph input, or
+    the output of exactly one operator, which comes earlier.
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    ops: tuple[Op, ...]  # in execution order
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def in_tensors(self, op: Op) -> Iterator[Tensor]:
+        """The inputs of ``op`` that are present."""
+        return (self.tensors[i] for i in op.inputs if i >= 0)
+
+    def out_tensors(self, op: Op) -> Iterator[Tensor]:
+        return (self.tensors[i] for i in op.outputs if i >= 0)
+
+
+@dataclass(frozen=True)
+class Signature:
+    key: str
+    subgraph: int
+    inputs: tuple[tuple[str, int], ...]  # (name, tensor index)
+    outputs: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    subgraphs: tuple[Subgraph, ...]
+    description: str = ""
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    signatures: tuple[Signature, ...] = ()
+    repairs: tuple[str, ...] = ()  # one sentence for each thing the importer mended
+
+    @property
+    def main(self) -> Subgraph:
+        return self.subgraphs[0]

@@ -1,0 +1,87 @@
+"""The arithmetic with which TFLite turns real scales into integers, in Python.
+
+Sources: TFLite's quantization_util (QuantizeMultiplier) and kernel_util (activation ranges).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arenite.converters.graph.tensor import Tensor
+
+#: The schema's ActivationFunctionType.
+NONE, RELU, RELU_N1_TO_1, RELU6 = 0, 1, 2, 3
+
+INTEGER_RANGE = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-32768, 32767),
+    "int32": (-(2**31), 2**31 - 1),
+}
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """``real`` as ``(multiplier, shift)`` with real = multiplier * 2**(shift - 31).
+
+    The multiplier is 0 or in [2**30, 2**31). Multipliers below 2**-32 become 0, as in TFLite.
+    """
+    if real == 0.0:
+        return 0, 0
+    mantissa, shift = math.frexp(real)
+    multiplier = round_half_away(mantissa * (1 << 31))
+    if multiplier == 1 << 31:
+        multiplier //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    if shift > 30:
+        return (1 << 31) - 1, 30
+    return multiplier, shift
+
+
+def round_half_away(x: float) -> int:
+    """C's ``round``: to nearest, ties away from zero, exact for every finite double."""
+    whole = math.floor(abs(x))
+    return int(math.copysign(whole + (abs(x) - whole >= 0.5), x))
+
+
+def activation_range(activation: int, output: Tensor) -> tuple[int, int]:
+    """Clamp limits of a fused activation in the output's quantised units (lowest, highest)."""
+    low, high = INTEGER_RANGE[output.dtype]
+    if activation == NONE:
+        return low, high
+    scale, zero = np.float32(output.scale), output.zero_point
+
+    def quantize(value: float) -> int:
+        return zero + round_half_away(float(np.float32(value) / scale))
+
+    limits = {RELU: (0.0, None), RELU6: (0.0, 6.0), RELU_N1_TO_1: (-1.0, 1.0)}[activation]
+    low = max(low, quantize(limits[0]))
+    if limits[1] is not None:
+        high = min(high, quantize(limits[1]))
+    return low, high
+
+
+#: The schema's Padding.
+SAME, VALID = 0, 1
+
+
+def conv_padding(padding: int, size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
+    """``(output size, padding before)`` of one spatial dimension, as TFLite computes them."""
+    effective = (kernel - 1) * dilation + 1
+    out = -(-size // stride) if padding == SAME else (size + stride - effective) // stride
+    return out, max((out - 1) * stride + effective - size, 0) // 2
+
+
+def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``): int64.
+
+    Arrays broadcast together; multiplier in [0, 2**31). Exact while ``acc`` stays in
+    32 bits after a shift to the left. Source: TFLite's MultiplyByQuantizedMultiplier.
+    """
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    high = ((acc << left) * multiplier + (1 << 30)) >> 31
+    mask = (np.int64(1) << right) - 1
+    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))

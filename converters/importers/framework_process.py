@@ -1,0 +1,254 @@
+"""Sources that need their framework: converted and run by a child process in that framework's environment.
+
+The child converts and says so; the parent looks at the flatbuffer, chooses samples and has the child run the source on
+them; then LiteRT runs the flatbuffer here and both are compared. ``subprocesses/protocol.py`` is the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from arenite.converters.graph.model import Model, Signature
+from arenite.converters.importers import source_kinds
+from arenite.converters.importers.agreement import Agreement, agreement
+from arenite.converters.importers.environments import environment
+from arenite.converters.importers.litert_runs import (
+    batch_notes,
+    litert_version,
+    random_inputs,
+    run_litert,
+    typed_samples,
+)
+from arenite.converters.importers.modernize import has_quantized_operators, to_float32
+from arenite.converters.importers.remove_transposes import remove_transposes
+from arenite.converters.importers.sources import ImportedModel, ImportOptions, Inputs, source_sha256
+from arenite.converters.importers.tensor_names import shorten_tensor_names
+from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.errors import AreniteError, ModelError, ToolError, UsageError
+
+#: Kind of source to the environment that converts it, and environment to its script in ``subprocesses``.
+_ENVIRONMENTS = {
+    source_kinds.KERAS: "tensorflow",
+    source_kinds.KERAS_H5: "tensorflow",
+    source_kinds.SAVED_MODEL: "tensorflow",
+    source_kinds.ONNX: "onnx",
+    source_kinds.TORCH_EXPORT: "torch",
+    source_kinds.TORCH_FACTORY: "torch",
+}
+_SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
+
+#: Below these a float32 conversion has not only rounded differently, or computes something else.
+_POOR_SQNR_DB = 60.0
+_WRONG_SQNR_DB = 10.0
+
+_ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
+
+
+def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> ImportedModel:
+    """Convert ``source`` in its framework's environment; errors as ``import_source`` says."""
+    with FrameworkProcess(_ENVIRONMENTS[kind], progress=options.progress) as framework:
+        return framework.convert(source, kind, inputs, options)
+
+
+class FrameworkProcess:
+    """A process of a framework's environment that converts one source after the other; a context manager.
+
+    Loading a framework takes seconds, so whoever has many sources keeps one of these.
+    """
+
+    def __init__(self, name: str, *, progress: bool = True) -> None:
+        self.name = name
+        self._env = environment(name, progress=progress)
+        self._script = Path(__file__).parent / "subprocesses" / _SCRIPTS[name]
+        self._console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
+
+    def __enter__(self) -> FrameworkProcess:
+        self._temporary = tempfile.TemporaryDirectory(prefix="arenite-import-")
+        self._log = Path(self._temporary.name) / "log.txt"
+        self._process = self._env.start(self._script, log=self._log, pipe_stdout=True)
+        self._jobs = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self._temporary.cleanup()
+
+    def convert(
+        self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
+    ) -> ImportedModel:
+        """One source; errors as ``import_source`` says. After an error of the source the next can be converted."""
+        options = options or ImportOptions()
+        self._jobs += 1
+        folder = Path(self._temporary.name) / str(self._jobs)
+        folder.mkdir()
+        job = {
+            "source": source if kind == source_kinds.TORCH_FACTORY else str(Path(source).absolute()),
+            "kind": kind,
+            "shapes": {k: list(v) for k, v in options.shape.items()},
+            "signature": options.signature,
+            "keep_layout": options.keep_layout,
+        }
+        (folder / "job.json").write_text(json.dumps(job), "utf-8")
+        with self._console.status(f"Converting {source} with {self.name} ...") as status:
+            self._send(str(folder))
+            self._wait("converted", folder)
+            try:
+                flatbuffer, model, notes = _converted(folder)
+                status.update(f"Comparing with {source} ...")
+                samples = _samples(model, inputs)
+                _hand_over(folder, samples)
+            except BaseException:
+                self._send("skip")
+                raise
+            self._send("go")
+            self._wait("done", folder)
+            report = json.loads((folder / "result.json").read_text("utf-8"))
+            compared, varies = _compare(folder, flatbuffer, samples, report)
+        notes = [*report["notes"], *notes, *_verdict(source, compared, varies, report)]
+        made_by = {**report["versions"], "ai-edge-litert": litert_version()}
+        return ImportedModel(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has ended; _wait tells why
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _wait(self, expected: str, folder: Path) -> None:
+        """Until the process says ``expected``; raises what it refused or how it failed."""
+        assert self._process.stdout is not None
+        for raw in self._process.stdout:
+            line = raw.decode("utf-8", "replace").strip()
+            if line == expected:
+                return
+            if line == "failed":
+                raise _error(json.loads((folder / "error.json").read_text("utf-8")))
+        raise self._env.failure(self._script, self._process.wait(), self._log)
+
+
+def _error(reply: dict[str, str]) -> AreniteError:
+    hint = reply["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
+    return _ERRORS.get(reply["kind"], ModelError)(reply["problem"], hint)
+
+
+def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
+    """The child's flatbuffer, written anew with float32 weights unless it is quantised."""
+    model = parse((folder / "model.tflite").read_bytes())
+    notes: tuple[str, ...] = ()
+    if not has_quantized_operators(model):
+        model, folds = to_float32(model)
+        model, moved = remove_transposes(model)
+        notes = (*folds, *moved)
+    model = shorten_tensor_names(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
+    return to_flatbuffer(model), model, [*model.repairs, *notes, *batch_notes(model)]
+
+
+def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
+    """Inputs and outputs of the graph in the order of the source, under its names.
+
+    Converters sort them, and dress the names up.
+    """
+    g = model.main
+    signature = next((s for s in model.signatures if s.subgraph == 0), None)
+    tensors = list(g.tensors)
+    pairs: dict[str, tuple[tuple[str, int], ...]] = {}
+    for which, names in (("outputs", "output_names"), ("inputs", "input_names")):
+        found = dict(getattr(signature, which)) if signature else {}
+        if sorted(found) != sorted(order[which]):
+            raise ToolError(
+                f"The converter gave a model with the {which} {', '.join(found) or 'nameless'}, not "
+                f"{', '.join(order[which])}.",
+                "Please report this.",
+            )
+        pairs[which] = tuple((new, found[old]) for old, new in zip(order[which], order[names], strict=True))
+        for name, index in pairs[which]:
+            tensors[index] = replace(tensors[index], name=name)
+    inputs, outputs = (tuple(i for _, i in pairs[which]) for which in ("inputs", "outputs"))
+    main = replace(g, tensors=tuple(tensors), inputs=inputs, outputs=outputs)
+    return replace(
+        model,
+        subgraphs=(main, *model.subgraphs[1:]),
+        signatures=(Signature(DEFAULT_SIGNATURE, 0, pairs["inputs"], pairs["outputs"]),),
+    )
+
+
+def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
+    """Random and given samples, as real values where the flatbuffer has quantised inputs."""
+    g = model.main
+    random_samples = []
+    for sample in random_inputs(model):
+        row = []
+        for i, value in zip(g.inputs, sample, strict=True):
+            t = g.tensors[i]
+            if t.quant is not None:
+                value = ((value.astype(np.float32) - t.zero_point) * np.float32(t.scale)).astype(np.float32)
+            row.append(value)
+        random_samples.append(row)
+    given = inputs(model) if callable(inputs) else inputs
+    return [*random_samples, *(typed_samples(model, given) if given is not None else [])]
+
+
+def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
+    """Write ``inputs.npz``, with the number of samples and arrays by sample and input."""
+    arrays = {f"{k}_{i}": value for k, sample in enumerate(samples) for i, value in enumerate(sample)}
+    with (folder / "inputs.npz").open("wb") as file:
+        np.savez(file, samples=np.array(len(samples)), **arrays)  # type: ignore[arg-type]
+
+
+def _compare(
+    folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], report: dict[str, Any]
+) -> tuple[Agreement | None, bool]:
+    """The agreement, and whether the source's outputs depend on its inputs at all."""
+    expected: list[list[np.ndarray]] = []
+
+    def pairs() -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
+        with np.load(folder / "outputs.npz") as file:
+            for k, got in enumerate(run_litert(flatbuffer, samples, real=True)):
+                expected.append([file[f"{k}_{i}"] for i in range(len(got))])
+                yield expected[-1], got
+
+    compared = agreement(pairs(), report["ran_by"])
+    varies = any(
+        not np.array_equal(a, b) for row in expected[1:] for a, b in zip(row, expected[0], strict=True)
+    )
+    return compared, varies
+
+
+def _verdict(source: str, compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
+    """Sentences on the agreement; ``ModelError`` when there is next to none."""
+    if compared is None:
+        return []
+    notes = []
+    if not varies:
+        notes.append(
+            "The source gives the same outputs for every input, so that their agreement says little."
+        )
+    if report["quantised"]:
+        return notes
+    if compared.sqnr_db < _WRONG_SQNR_DB:
+        raise ModelError(
+            f"The model converted from {source} computes something else than its source: {compared.sqnr_db:.1f} dB "
+            f"against {compared.source}, largest difference {compared.max_abs:.3g}.",
+            "The converter of this framework does not do it justice: give it in another format, or as .tflite.",
+        )
+    if compared.sqnr_db < _POOR_SQNR_DB:
+        notes.append(
+            f"The converted model differs from its source more than rounding explains: {compared.sqnr_db:.1f} dB "
+            f"against {compared.source}, largest difference {compared.max_abs:.3g}."
+        )
+    return notes

@@ -1,0 +1,127 @@
+"""Run a converted model in LiteRT, for comparison with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES, Model, Tensor
+from arenite.errors import ModelError, UsageError
+
+#: Random inputs per comparison, and the most of the given ones that are run besides.
+RANDOM_SAMPLES = 8
+GIVEN_SAMPLES = 64
+
+
+def litert_version() -> str:
+    return version("ai-edge-litert")
+
+
+def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.ndarray]]:
+    """``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and truth values of 0 and 1.
+
+    Integers stay small because most are indices, which must not point outside a table.
+    """
+    rng = np.random.default_rng(0)
+    g = model.main
+    return [[_random(g.tensors[i], rng) for i in g.inputs] for _ in range(count)]
+
+
+def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
+    dtype = DTYPES[t.dtype]
+    if dtype is None:
+        raise ModelError(
+            f"Input '{t.name}' is of type {t.dtype}, which cannot be fed.", "Use a model with numeric inputs."
+        )
+    if t.dtype in ("int8", "uint8", "int16") and t.quant is not None:
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, t.shape, dtype, endpoint=True)
+    if dtype.kind == "f":
+        return (rng.random(t.shape) * 2 - 1).astype(dtype)
+    return rng.integers(0, 2, t.shape).astype(dtype)
+
+
+def batch_notes(model: Model) -> tuple[str, ...]:
+    """A sentence for each input whose first dimension, by custom the batch, is fixed at another number than 1."""
+    g = model.main
+    return tuple(
+        f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
+        for t in (g.tensors[i] for i in g.inputs)
+        if t.shape and t.shape[0] != 1
+    )
+
+
+def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The first ``GIVEN_SAMPLES`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong count or
+    shape."""
+    g = model.main
+    typed_inputs = []
+    for number, sample in enumerate(samples[:GIVEN_SAMPLES]):
+        if len(sample) != len(g.inputs):
+            raise UsageError(
+                f"Sample {number} has {len(sample)} arrays, the model {len(g.inputs)} inputs.",
+                "Give one array per input.",
+            )
+        row = []
+        for i, value in zip(g.inputs, sample, strict=True):
+            t = g.tensors[i]
+            if tuple(value.shape) != t.shape:
+                raise UsageError(
+                    f"Sample {number} has the shape {list(value.shape)} for input '{t.name}', "
+                    f"which takes {list(t.shape)}.",
+                    "Give the samples as the converted model takes them: batch of 1, channels last.",
+                )
+            row.append(np.asarray(value, DTYPES[t.dtype]))
+        typed_inputs.append(row)
+    return typed_inputs
+
+
+def run_litert(
+    flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, real: bool = False
+) -> Iterator[list[np.ndarray]]:
+    """Outputs of each sample by LiteRT's builtin kernels without a delegate.
+
+    ``real``: quantised inputs are typed_inputs from real values, and quantised outputs are given as real values. Raises
+    ``ModelError`` when LiteRT refuses the model.
+    """
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    try:
+        interpreter = Interpreter(
+            model_content=flatbuffer,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            num_threads=1,
+        )
+        interpreter.allocate_tensors()
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"LiteRT refuses the converted model: {str(error).strip()}.",
+            "Its operators are not all TensorFlow Lite's own; change the model, or convert it with another tool.",
+        ) from error
+    inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+    for k, sample in enumerate(samples):
+        if k:
+            interpreter.reset_all_variables()
+        for detail, value in zip(inputs, sample, strict=True):
+            interpreter.set_tensor(detail["index"], _quantised(value, detail) if real else value)
+        interpreter.invoke()
+        yield [
+            _real(v, d) if real else v
+            for v, d in ((np.array(interpreter.get_tensor(d["index"])), d) for d in outputs)
+        ]
+
+
+def _quantised(value: np.ndarray, detail: Any) -> np.ndarray:
+    scale, zero = detail["quantization"]
+    if not scale or value.dtype == detail["dtype"]:
+        return value
+    info = np.iinfo(detail["dtype"])
+    return np.clip(np.round(value / scale) + zero, info.min, info.max).astype(detail["dtype"])
+
+
+def _real(value: np.ndarray, detail: Any) -> np.ndarray:
+    scale, zero = detail["quantization"]
+    return (value.astype(np.float32) - np.float32(zero)) * np.float32(scale) if scale else value

@@ -1,0 +1,128 @@
+"""Write a flatbuffer anew as current tools expect it, and turn stored weights back into float32.
+
+Quantisers look only at ``builtin_code`` and call a model by its signature; files of old converters have neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.passes.prune import compact
+from arenite.converters.tflite.diagnostics import count_of
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+
+#: Types of a computed tensor that tell that a model is quantised.
+_QUANTISED = frozenset({"int8", "uint8", "int16"})
+
+#: Weights of these types can stand beside float32 activations; the kernel turns one of the two into the other.
+_STORED = frozenset({"int8", "uint8"})
+
+
+def modernize(flatbuffer: bytes) -> bytes:
+    """The same model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16 bytes.
+
+    No value and no operator changes. Raises ``ModelError`` as ``tflite.parse`` does.
+    """
+    return to_flatbuffer(replace(parse(flatbuffer), repairs=()))
+
+
+def has_quantized_operators(model: Model) -> bool:
+    """Whether some operator computes a quantised tensor.
+
+    Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
+    """
+    return any(
+        g.tensors[i].dtype in _QUANTISED and g.tensors[i].quant is not None
+        for g in model.subgraphs
+        for op in g.ops
+        if op.name != "QUANTIZE"
+        for i in op.outputs
+    )
+
+
+def has_float16(model: Model) -> bool:
+    """Whether constants are stored as float16."""
+    return any(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
+
+
+def has_stored_weights(model: Model) -> bool:
+    """Whether operators on float32 read quantised weights directly ("dynamic range" quantisation)."""
+    return any(_hybrid_inputs(g, op) for g in model.subgraphs for op in g.ops)
+
+
+def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
+    """A float model with every weight as a float32 constant, and one sentence per kind of change.
+
+    float16 constants behind a DEQUANTIZE are folded by LiteRT's reference kernel; int8 weights that an operator reads
+    beside float32 activations become scale * (q - zero_point). Raises ``UnsupportedModelError`` for a shape that
+    depends on the data.
+    """
+    halves = sum(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
+    model, weights = _with_float_weights(model)
+    model, folds = fold_constants(model)
+    notes = []
+    if halves:
+        notes.append(f"{count_of(halves, 'float16 constant')} became float32.")
+    if weights:
+        notes.append(f"{count_of(weights, 'stored int8 weight tensor')} became float32.")
+    return model, (*notes, *(() if halves else folds))
+
+
+def _with_float_weights(model: Model) -> tuple[Model, int]:
+    changed = 0
+    for which, g in enumerate(model.subgraphs):
+        tensors = list(g.tensors)
+        ops = []
+        for op in g.ops:
+            inputs = list(op.inputs)
+            stored = _hybrid_inputs(g, op)
+            for position in stored:
+                dequantized = _dequantised(g.tensors[inputs[position]], len(tensors))
+                tensors.append(dequantized)
+                inputs[position] = dequantized.index
+            changed += len(stored)
+            ops.append(replace(op, inputs=tuple(inputs), options=_float_options(op)) if stored else op)
+        if len(tensors) > len(g.tensors):
+            new = Subgraph(g.name, tuple(tensors), tuple(ops), g.inputs, g.outputs)
+            model = replace(model, subgraphs=(*model.subgraphs[:which], new, *model.subgraphs[which + 1 :]))
+            model = compact(model, which)
+    return model, changed
+
+
+def _hybrid_inputs(g: Subgraph, op: Op) -> list[int]:
+    """Positions of quantised constants among the inputs of an operator that makes float32."""
+    if op.name == "DEQUANTIZE" or not any(g.tensors[i].dtype == "float32" for i in op.outputs):
+        return []
+    return [
+        k
+        for k, i in enumerate(op.inputs)
+        if i >= 0
+        and g.tensors[i].is_constant
+        and g.tensors[i].dtype in _STORED
+        and g.tensors[i].quant is not None
+    ]
+
+
+def _dequantised(t: Tensor, index: int) -> Tensor:
+    assert t.quant is not None and t.data is not None
+    shape = [1] * len(t.shape)
+    if t.quant.per_axis:
+        shape[t.quant.axis] = len(t.quant.scale)
+    scale = np.array(t.quant.scale, np.float32).reshape(shape)
+    zero = np.array(t.quant.zero_point, np.int32).reshape(shape)
+    values = (t.data.astype(np.int32) - zero).astype(np.float32) * scale
+    values.flags.writeable = False
+    return Tensor(index, t.name, t.shape, "float32", data=values)
+
+
+def _float_options(op: Op) -> dict:
+    """The options of ``op`` without the one that only concerns quantised inputs of float operators."""
+    options = dict(op.options)
+    if "asymmetric_quantize_inputs" in options:
+        options["asymmetric_quantize_inputs"] = False
+    return options

@@ -1,0 +1,112 @@
+"""Take out the transposes that bring channels back to the front before a layer that can do without.
+
+PyTorch and ONNX networks reduce or flatten images as NCHW. Converted to NHWC, a TRANSPOSE remains before the reduction
+or the first fully connected layer. The reduction takes other axes instead, and the layer gets its weights in another
+order. For float32 models, before calibration: sums are then added up in another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.passes.prune import compact, live_ops
+from arenite.converters.tflite.diagnostics import count_of
+
+_REDUCTIONS = frozenset({"MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"})
+
+
+def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
+    """``model`` with TRANSPOSE absorbed into reductions and fully connected layers, and a sentence if any was."""
+    work = _TransposeRemover(model.main)
+    for op in model.main.ops:
+        if op.name in _REDUCTIONS:
+            work.reduce(op)
+        elif op.name == "RESHAPE":
+            work.flatten(op)
+    if not work.absorbed:
+        return model, ()
+    ops = tuple(work.ops)
+    main = replace(model.main, tensors=tuple(work.tensors), ops=ops)
+    kept = live_ops(main)
+    main = replace(main, ops=tuple(replace(op, index=k) for k, op in enumerate(kept)))
+    compacted = compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
+    return compacted, (f"{count_of(work.absorbed, 'TRANSPOSE')} became part of the next layer.",)
+
+
+class _TransposeRemover:
+    """The main graph while it changes; indices of tensors and operators stay what they were."""
+
+    def __init__(self, g: Subgraph) -> None:
+        self.outputs = frozenset(g.outputs)
+        self.tensors = list(g.tensors)
+        self.ops = list(g.ops)
+        self.maker = {i: op.index for op in g.ops for i in op.outputs}
+        self.users: dict[int, list[int]] = {}
+        for op in g.ops:
+            for i in op.inputs:
+                self.users.setdefault(i, []).append(op.index)
+        self.absorbed = 0
+
+    def reduce(self, op: Op) -> None:
+        """Reduce what the TRANSPOSE before ``op`` was given, along the axes that it put there."""
+        transposed_source = self._transposed(op.inputs[0])
+        axes = self.tensors[op.inputs[1]]
+        if transposed_source is None or axes.data is None or op.options.get("keep_dims"):
+            return
+        source, order = transposed_source
+        reduced = {int(a) % len(order) for a in axes.data.ravel()}
+        left = [order[k] for k in range(len(order)) if k not in reduced]
+        if left != sorted(left):
+            return  # the dimensions that remain would change places
+        new = np.array(sorted(order[a] for a in reduced), axes.data.dtype).reshape(-1)
+        self._replace(op, inputs=(source, self._constant(axes, new), *op.inputs[2:]))
+
+    def flatten(self, op: Op) -> None:
+        """Flatten what the TRANSPOSE before ``op`` was given, and order the weights of the layers behind alike."""
+        transposed_source = self._transposed(op.inputs[0])
+        flat = op.outputs[0]
+        layers = [self.ops[k] for k in self.users.get(flat, ())]
+        if transposed_source is None or flat in self.outputs or not layers:
+            return
+        source, order = transposed_source
+        shape = self.tensors[op.inputs[0]].shape
+        columns = int(np.prod(shape))
+        if shape[0] != 1 or order[0] != 0 or not all(self._takes(layer, flat, columns) for layer in layers):
+            return
+        # Where each element of the source stands in the flattened transpose.
+        place = np.arange(columns).reshape(shape).transpose(np.argsort(order)).ravel()
+        for layer in layers:
+            weights = self.tensors[layer.inputs[1]]
+            assert weights.data is not None
+            new = self._constant(weights, np.ascontiguousarray(weights.data[:, place]))
+            self._replace(layer, inputs=(layer.inputs[0], new, *layer.inputs[2:]), counts=False)
+        self._replace(op, inputs=(source, *op.inputs[1:]))
+
+    def _transposed(self, tensor: int) -> tuple[int, list[int]] | None:
+        """(what the TRANSPOSE that makes ``tensor`` reads, its order), when there is one."""
+        op = self.ops[self.maker[tensor]] if tensor in self.maker else None
+        if op is None or op.name != "TRANSPOSE":
+            return None
+        order = self.tensors[op.inputs[1]].data
+        if order is None or self.tensors[op.inputs[0]].dtype != "float32":
+            return None
+        return op.inputs[0], [int(a) for a in order.ravel()]
+
+    def _takes(self, layer: Op, flat: int, columns: int) -> bool:
+        """Whether ``layer`` is fully connected and reads all of ``flat`` as one row."""
+        if layer.name != "FULLY_CONNECTED" or layer.inputs[0] != flat or flat in layer.inputs[1:]:
+            return False
+        weights = self.tensors[layer.inputs[1]]
+        return weights.data is not None and weights.dtype == "float32" and weights.shape[1] == columns
+
+    def _constant(self, like: Tensor, data: np.ndarray) -> int:
+        data.flags.writeable = False
+        self.tensors.append(replace(like, index=len(self.tensors), shape=data.shape, data=data))
+        return self.tensors[-1].index
+
+    def _replace(self, op: Op, inputs: tuple[int, ...], counts: bool = True) -> None:
+        self.ops[op.index] = replace(self.ops[op.index], inputs=inputs)
+        self.absorbed += counts

@@ -1,0 +1,45 @@
+"""Short, unique tensor names: recipes and reports call layers by them; converters write long paths, or one for all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from arenite.converters.graph.model import Model
+
+#: What wrappers and packages put before or between the names that the model's author gave.
+_NOISE = re.compile(
+    r"(Stateful)?PartitionedCall(_\d+)?(:\d+)?(/|$)|__main__\._ChannelsLast(/|$)|torch\.nn\.modules\.\w+\."
+    r"|[\w.]*_module(/|$)|serving_default_"
+)
+
+
+def shorten_tensor_names(model: Model) -> Model:
+    """The main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep theirs.
+
+    A computed tensor that is left without a name of its own is called after its operator: "conv_2d_3".
+    """
+    g = model.main
+    kept = {*g.inputs, *g.outputs}
+    makers = {i: f"{op.name.lower()}_{op.index}" for op in g.ops for i in op.outputs}
+    names = {i: g.tensors[i].name for i in kept}
+    taken = set(names.values())
+    # Computed tensors first: they are the layers, and constants often share their names.
+    for t in sorted(g.tensors, key=lambda t: t.index not in makers):
+        if t.index in kept:
+            continue
+        name = _short(t.name)
+        if not name or name in taken:
+            name = makers.get(t.index) or f"{name or 'constant'}_{t.index}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[t.index] = name
+    tensors = tuple(replace(t, name=names[t.index]) for t in g.tensors)
+    return replace(model, subgraphs=(replace(g, tensors=tensors), *model.subgraphs[1:]))
+
+
+def _short(name: str) -> str:
+    """The first of the fused names in ``name`` that says something, without the noise."""
+    parts = (_NOISE.sub("", part).strip("/: ") for part in name.split(";"))
+    return next((part for part in parts if part and not part.isdecimal()), "")

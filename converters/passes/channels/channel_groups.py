@@ -1,0 +1,181 @@
+"""Which channels of different tensors can only go together, which must stay, and who reads them.
+
+A node is a channel of a computed int8 tensor. Operators that treat each channel for itself (depthwise convolutions,
+ADD, pools, …) tie their input's node to their output's; convolutions and fully connected layers read all channels of
+their input and make each output channel anew; what is not known here pins every node that it touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.passes.intervals.bounds import channels_of, is_analyzed, is_quantized
+from arenite.converters.passes.intervals.elementwise import LIMITS
+from arenite.converters.passes.intervals.layer import WEIGHTED, Layer, layer_of
+from arenite.converters.passes.intervals.movement import keeps_last_axis, reshaped_channel_pairs
+from arenite.converters.passes.intervals.pooling import reduced_axes
+from arenite.converters.passes.intervals.rule import BoundsContext
+
+#: From the channels of one shape to the same channels of that shape, whatever the values become.
+_PER_ELEMENT = {
+    *LIMITS,
+    "QUANTIZE",
+    "LOGISTIC",
+    "TANH",
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "ELU",
+    "GELU",
+    "ABS",
+    "NEG",
+}
+_WINDOWS = {"AVERAGE_POOL_2D", "MAX_POOL_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"}
+#: With operands that broadcast.
+BINARY = {"ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"}
+_PADS = {"PAD", "PADV2", "MIRROR_PAD"}
+
+
+@dataclass(frozen=True)
+class ChannelGroups:
+    """The nodes of a graph and what holds them together."""
+
+    base: dict[int, int]  # by tensor: the node of its channel 0; the others follow
+    count: int
+    group: np.ndarray  # int64 [count]: nodes with the same number go together or not at all
+    pinned: np.ndarray  # bool [count]
+    readers: tuple[Layer, ...]  # layers that read all channels of their input and tie none
+
+    def nodes(self, graph: Subgraph, tensor: int) -> np.ndarray:
+        return self.base[tensor] + np.arange(channels_of(graph.tensors[tensor]))
+
+
+def find_channel_groups(graph: Subgraph) -> ChannelGroups:
+    """The nodes, ties, pins and readers of ``graph``."""
+    return _GroupFinder(graph).links()
+
+
+class _GroupFinder:
+    def __init__(self, graph: Subgraph) -> None:
+        self.graph = graph
+        self.base: dict[int, int] = {}
+        self.count = 0
+        for t in graph.tensors:
+            if is_analyzed(t) and (t.data is None or t.is_variable):
+                self.base[t.index] = self.count
+                self.count += channels_of(t)
+        self.parent = list(range(self.count))
+        self.pinned = np.zeros(self.count, bool)
+        self.readers: list[Layer] = []
+
+    def links(self) -> ChannelGroups:
+        graph = self.graph
+        for t in graph.tensors:
+            if t.index in graph.inputs or t.index in graph.outputs or t.is_variable or not is_quantized(t):
+                self.pin(t.index)
+        for op in graph.ops:
+            connect = _CONNECT.get(op.name)
+            if connect is None or len(op.outputs) != 1 or not connect(self, op):
+                for i in (*op.inputs, *op.outputs, *op.intermediates):
+                    self.pin(i)
+        group = np.array([self.root(k) for k in range(self.count)], np.int64)
+        return ChannelGroups(self.base, self.count, group, self.pinned, tuple(self.readers))
+
+    def nodes(self, tensor: int) -> np.ndarray:
+        return self.base[tensor] + np.arange(channels_of(self.graph.tensors[tensor]))
+
+    def pin(self, tensor: int) -> None:
+        if tensor in self.base:
+            self.pinned[self.nodes(tensor)] = True
+
+    def root(self, node: int) -> int:
+        parent = self.parent
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    def tie(self, first: np.ndarray, second: np.ndarray) -> None:
+        for a, b in zip(first.tolist(), second.tolist(), strict=True):
+            a, b = self.root(a), self.root(b)
+            if a != b:
+                self.parent[max(a, b)] = min(a, b)
+
+    def per_channel(self, op: Op) -> bool:
+        """Input 0 and the output have the same channels."""
+        inp, out = op.inputs[0], op.outputs[0]
+        if inp not in self.base or out not in self.base or len(self.nodes(inp)) != len(self.nodes(out)):
+            return False
+        self.tie(self.nodes(inp), self.nodes(out))
+        return True
+
+    def weighted(self, op: Op) -> bool:
+        layer = layer_of(self.graph, op)
+        inp, out = op.inputs[0], op.outputs[0]
+        if layer is None or inp not in self.base or out not in self.base:
+            return False
+        if layer.input_channel is None:
+            self.readers.append(layer)
+        elif channels_of(layer.inp) == 1:
+            self.pin(inp)  # every output channel reads the only input channel
+        else:
+            self.tie(self.nodes(inp)[layer.input_channel], self.nodes(out))
+        return True
+
+    def binary(self, op: Op) -> bool:
+        """An operand of one channel serves all of the output's; a constant operand is cut as the output is."""
+        out = op.outputs[0]
+        if out not in self.base:
+            return False
+        channels = channels_of(self.graph.tensors[out])
+        operands = [i for i in op.inputs[:2] if self.graph.tensors[i].data is None]
+        if any(i not in self.base or len(self.nodes(i)) not in (1, channels) for i in operands):
+            return False
+        for i in operands:
+            if len(self.nodes(i)) == channels:
+                self.tie(self.nodes(i), self.nodes(out))
+            else:
+                self.pin(i)
+        return True
+
+    def reshape(self, op: Op) -> bool:
+        inp, out = op.inputs[0], op.outputs[0]
+        if inp not in self.base or out not in self.base:
+            return False
+        before, after = self.nodes(inp), self.nodes(out)
+        pairs = reshaped_channel_pairs(self.graph.tensors[out].elements, len(before), len(after))
+        if pairs is None:
+            return False
+        self.tie(before[pairs[0]], after[pairs[1]])
+        return True
+
+    def pad(self, op: Op) -> bool:
+        return keeps_last_axis(BoundsContext(self.graph, op, {})) and self.per_channel(op)
+
+    def mean(self, op: Op) -> bool:
+        return reduced_axes(BoundsContext(self.graph, op, {})) is not None and self.per_channel(op)
+
+    def concatenate(self, op: Op) -> bool:
+        out = self.graph.tensors[op.outputs[0]]
+        if out.index not in self.base or any(i not in self.base for i in op.inputs):
+            return False
+        at, last = 0, op.options["axis"] % len(out.shape) == len(out.shape) - 1
+        for i in op.inputs:
+            nodes = self.nodes(i)
+            self.tie(nodes, self.nodes(out.index)[at : at + len(nodes)])
+            at += len(nodes) if last else 0
+        return True
+
+
+_CONNECT: dict[str, Callable[[_GroupFinder, Op], bool]] = {
+    **dict.fromkeys(_PER_ELEMENT | _WINDOWS, _GroupFinder.per_channel),
+    **dict.fromkeys(WEIGHTED, _GroupFinder.weighted),
+    **dict.fromkeys(BINARY, _GroupFinder.binary),
+    **dict.fromkeys(_PADS, _GroupFinder.pad),
+    "RESHAPE": _GroupFinder.reshape,
+    "MEAN": _GroupFinder.mean,
+    "CONCATENATION": _GroupFinder.concatenate,
+}

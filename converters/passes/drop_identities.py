@@ -1,0 +1,42 @@
+"""Drop operators that give their input back, byte for byte."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.passes.pass_report import PassReport
+from arenite.converters.passes.producers import with_ops
+
+#: Their data is input 0 and they may keep every byte of it.
+_MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION")
+
+
+def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
+    """The model without identities whose result is not itself an output of the graph."""
+    graph = model.main
+    gone = {op.index: op for op in graph.ops if _is_identity(graph, op)}
+    if not gone:
+        return model, None
+    renamed = {op.outputs[0]: op.inputs[0] for op in gone.values()}
+    notes = tuple(
+        f"Identity: layer {op.index} {op.name} gives its input back and is removed." for op in gone.values()
+    )
+    kept = (op for op in graph.ops if op.index not in gone)
+    return with_ops(model, kept, renamed), PassReport("identities", notes)
+
+
+def _is_identity(graph: Subgraph, op: Op) -> bool:
+    """The same shape, type and quantisation before and after.
+
+    RESHAPE and its like, PAD and CONCATENATION copy bytes: with the same shape there is nothing else to copy. QUANTIZE
+    from one scale to the same is a multiplication by exactly one.
+    """
+    if op.name not in _MOVES or len(op.outputs) != 1 or op.outputs[0] in graph.outputs:
+        return False
+    inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if inp.data is not None or inp.is_variable or out.is_variable:
+        return False
+    if op.name == "QUANTIZE" and inp.dtype != "int8":
+        return False
+    if op.name == "CONCATENATION" and len(op.inputs) != 1:
+        return False
+    return (inp.shape, inp.dtype, inp.quant) == (out.shape, out.dtype, out.quant)

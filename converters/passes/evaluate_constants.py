@@ -1,0 +1,112 @@
+"""Run a model once in LiteRT's reference kernels, in a process of its own.
+
+The reference kernels trust their input; a hostile model that crashes them takes only the child process with it.
+The child is this module: a flatbuffer on standard input, an ``.npz`` on standard output.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.writer import to_flatbuffer
+
+#: Seconds and bytes of address space that one evaluation may take.
+TIME_LIMIT = 120
+MEMORY_LIMIT = 8 << 30
+
+#: Most bytes of output values that the child hands over.
+OUTPUT_LIMIT = 256 << 20
+
+#: Argument of the child that asks for shapes alone.
+_SHAPES = "--shapes"
+
+
+class EvaluationError(Exception):
+    """LiteRT refused or did not survive the model; the text says how, in one line."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one inference with inputs of zeros left behind."""
+
+    shapes: dict[int, tuple[int, ...]]  # main-subgraph tensor index to shape
+    values: tuple[np.ndarray, ...]  # one per graph output; none when only shapes were asked for
+
+
+def evaluate(model: Model, *, values: bool = True) -> Evaluation:
+    """One inference of ``model``, every graph input filled with zeros; ``values`` off asks for the shapes alone.
+
+    Raises ``EvaluationError``.
+    """
+    try:
+        child = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "arenite.converters.passes.evaluate_constants",
+                *([] if values else [_SHAPES]),
+            ],
+            input=to_flatbuffer(model),
+            capture_output=True,
+            timeout=TIME_LIMIT,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EvaluationError(f"it takes more than {TIME_LIMIT} s") from error
+    if child.returncode < 0:
+        raise EvaluationError(f"LiteRT died of signal {-child.returncode}")
+    if child.returncode:
+        lines = child.stderr.decode(errors="replace").strip().splitlines()
+        raise EvaluationError(lines[-1] if lines else f"exit code {child.returncode}")
+    with np.load(io.BytesIO(child.stdout), allow_pickle=False) as result_arrays:
+        shapes = {
+            int(k[6:]): tuple(result_arrays[k].tolist()) for k in result_arrays if k.startswith("shape_")
+        }
+        outputs = tuple(result_arrays[f"value_{i}"] for i in range(len(model.main.outputs) if values else 0))
+    return Evaluation(shapes, outputs)
+
+
+def _child() -> int:
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    except (ImportError, ValueError, OSError):
+        pass  # no such limits on this system: the time limit still holds
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    try:
+        interpreter = Interpreter(
+            model_content=sys.stdin.buffer.read(),
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            num_threads=1,
+            experimental_preserve_all_tensors=True,
+        )
+        interpreter.allocate_tensors()
+        for d in interpreter.get_input_details():
+            interpreter.set_tensor(d["index"], np.zeros(d["shape"], d["dtype"]))
+        interpreter.invoke()
+        arrays = {f"shape_{d['index']}": d["shape"] for d in interpreter.get_tensor_details()}
+        details = [] if _SHAPES in sys.argv else interpreter.get_output_details()
+        size = sum(int(np.prod(d["shape"], dtype=np.int64)) * np.dtype(d["dtype"]).itemsize for d in details)
+        if size > OUTPUT_LIMIT:
+            print(f"its results take {size:,} bytes, the limit is {OUTPUT_LIMIT:,}", file=sys.stderr)
+            return 3
+        for k, d in enumerate(details):
+            arrays[f"value_{k}"] = interpreter.get_tensor(d["index"])
+    except (ValueError, RuntimeError, MemoryError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 3
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    sys.stdout.buffer.write(out.getvalue())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_child())

@@ -1,0 +1,37 @@
+"""Who makes and who reads a tensor, and the model with other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.passes.prune import compact
+
+
+def producers(graph: Subgraph) -> dict[int, Op]:
+    """The operator that makes each computed tensor."""
+    return {i: op for op in graph.ops for i in op.outputs if i >= 0}
+
+
+def reader_counts(graph: Subgraph) -> dict[int, int]:
+    """How often each tensor is read; a graph output counts as one more."""
+    count: dict[int, int] = {}
+    for i in (*graph.outputs, *(i for op in graph.ops for i in (*op.inputs, *op.intermediates))):
+        count[i] = count.get(i, 0) + 1
+    return count
+
+
+def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] | None = None) -> Model:
+    """The model with these operators in its main subgraph (None: gone), reading ``renamed`` tensors instead of those
+    that map to them, and without what nothing mentions any more."""
+    names = dict(renamed or {})
+
+    def final(i: int) -> int:
+        while i in names:
+            i = names[i]
+        return i
+
+    kept = [replace(op, inputs=tuple(map(final, op.inputs))) for op in ops if op is not None]
+    main = replace(model.main, ops=tuple(kept))
+    return compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)

@@ -1,0 +1,136 @@
+"""Offsets by simple means: every block at the lowest free address, in several orders.
+
+The blocks are ``Buffer``s. Two of them that live at once must lie one above the other; how far apart depends on which
+is below, because a buffer's size can change over time: ``PlacementProblem.gap[a][b]`` is the least ``offset(b) -
+offset(a)`` when a is below b, the size of a at its largest while both live; 0 when they never meet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from arenite.converters.planner.lifetimes import Buffer
+from arenite.converters.planner.lower_bound import live_bound
+
+
+@dataclass(frozen=True)
+class PlacementProblem:
+    """Blocks to be placed, and what keeps them apart."""
+
+    buffers: tuple[Buffer, ...]
+    gap: tuple[tuple[int, ...], ...]
+    neighbours: tuple[tuple[int, ...], ...]  # blocks that live at the same time at some step
+    bound: int  # largest sum of live bytes
+
+    def top(self, offsets: Sequence[int]) -> int:
+        """Arena bytes of a complete placement."""
+        return max((o + b.size for o, b in zip(offsets, self.buffers, strict=True)), default=0)
+
+
+def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
+    n = len(buffers)
+    gap = [[0] * n for _ in range(n)]
+    for a in range(n):
+        for b in range(a):
+            if buffers[a].start < buffers[b].end and buffers[b].start < buffers[a].end:
+                gap[a][b], gap[b][a] = _apart(buffers[a], buffers[b])
+    neighbours = tuple(tuple(b for b in range(n) if gap[a][b]) for a in range(n))
+    steps = max((b.end for b in buffers), default=0)
+    return PlacementProblem(tuple(buffers), tuple(map(tuple, gap)), neighbours, live_bound(buffers, steps))
+
+
+def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
+    """The sizes of ``a`` and of ``b`` at their largest while both live."""
+    high_a = high_b = 0
+    for start_a, end_a, size_a in a.pieces:
+        for start_b, end_b, size_b in b.pieces:
+            if start_a < end_b and start_b < end_a:
+                high_a, high_b = max(high_a, size_a), max(high_b, size_b)
+    return high_a, high_b
+
+
+def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
+    """Place the blocks one after the other, each at the lowest address that is free while it lives."""
+    offsets = [-1] * len(problem.buffers)
+    for b in sequence:
+        taken = sorted(
+            (offsets[a] - problem.gap[b][a], offsets[a] + problem.gap[a][b])
+            for a in problem.neighbours[b]
+            if offsets[a] >= 0
+        )  # open intervals in which b may not begin
+        place = 0
+        for low, high in taken:
+            if place <= low:
+                break
+            place = max(place, high)
+        offsets[b] = place
+    return offsets
+
+
+_KEYS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
+    lambda b: (-b.size, -(b.end - b.start)),
+    lambda b: (-b.size * (b.end - b.start), -b.size),
+    lambda b: (-(b.end - b.start), -b.size),
+    lambda b: (b.start, -b.size),
+    lambda b: (-b.end, -b.size),
+)
+
+#: Rounds of moving the blocks that stick out at the top to the front of the sequence.
+_ROUNDS = 24
+
+
+def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
+    """The best of the simple placements; stops at the first that meets the bound."""
+    best: list[int] = []
+    for key in _KEYS:
+        sequence = sorted(range(len(problem.buffers)), key=lambda b: (*key(problem.buffers[b]), b))
+        for _ in range(_ROUNDS):
+            offsets = first_fit(problem, sequence)
+            if not best or problem.top(offsets) < problem.top(best):
+                best = offsets
+            if problem.top(best) <= problem.bound:
+                return best
+            high = problem.top(offsets)
+            out = [b for b in sequence if offsets[b] + problem.buffers[b].size == high]
+            if sequence[: len(out)] == out:
+                break
+            sequence = out + [b for b in sequence if b not in out]
+    return best
+
+
+def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> list[int]:
+    """Improve the placement ``start``: in each round one block comes earlier in the sequence of a first fit, or two
+    swap places; what is no worse is kept. Stops at the bound.
+
+    The choices are random but the same every time. Mostly a block at the top, or one that lives with it, is moved:
+    nothing else can lower the arena.
+    """
+    rng = random.Random(0)
+
+    def pick(count: int) -> int:
+        return int(rng.random() * count)
+
+    sequence = sorted(range(len(start)), key=lambda b: (start[b], b))
+    best = offsets = first_fit(problem, sequence)
+    for _ in range(rounds):
+        height = problem.top(offsets)
+        if height <= problem.bound:
+            break
+        changed = list(sequence)
+        if rng.random() < 0.75:
+            high = [b for b in sequence if offsets[b] + problem.buffers[b].size == height]
+            block = high[pick(len(high))]
+            near = (block, *problem.neighbours[block])
+            place = changed.index(near[pick(len(near))])
+            changed.insert(pick(place + 1), changed.pop(place))
+        else:
+            a, b = pick(len(changed)), pick(len(changed))
+            changed[a], changed[b] = changed[b], changed[a]
+        moved = first_fit(problem, changed)
+        if problem.top(moved) <= height:
+            sequence, offsets = changed, moved
+        if problem.top(moved) < problem.top(best):
+            best = moved
+    return best

@@ -1,0 +1,149 @@
+"""Plan an arena over two memories: hot tensors in the faster one.
+
+The order of the operators is that of a plan for one memory. Then every block (tensors that share an address, a
+variable) goes to one of the two, so that both hold what they get and the estimated loads and stores in the slower one
+are fewest (``split_search``); within each memory the offsets are planned as ever. The result is a ``Plan`` whose
+addresses run on from the first memory into the second, with a ``MemorySplit`` that says where: everything that holds
+for a plan holds for it too. Scratch stays in the first memory, where the stack is: kernels go over it most often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    Buffer,
+    arena_addresses,
+    arena_requirements,
+    lifetimes,
+)
+from arenite.converters.planner.lower_bound import live_bound
+from arenite.converters.planner.memory_split_search import MemoryAssignment, assign_memories
+from arenite.converters.planner.plan import ALIGNMENT, MemorySplit, Plan, SearchStatistics
+from arenite.converters.planner.requirements import OpRequirements
+
+#: Nodes of the search for one way of sharing.
+BUDGET = 4000
+
+#: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing ties blocks to one memory.
+_VARIANTS = ((True, False), (True, True), (False, False))
+
+
+@dataclass(frozen=True)
+class AccessCounts:
+    """Estimated loads and stores of one inference, by tensor, and by name of resource variable. Scratch is not counted:
+    it never moves."""
+
+    tensors: Mapping[int, int]
+    variables: Mapping[str, int] = field(default_factory=dict)
+
+
+def plan_split(
+    graph: Subgraph,
+    needs: Sequence[OpRequirements],
+    order: Sequence[int],
+    accesses: AccessCounts,
+    limits: tuple[int, int],
+    *,
+    persistent: Mapping[str, int] | None = None,
+    preferred_slow: bool = False,
+    placed: Mapping[int, bool] | None = None,
+    alignment: int = ALIGNMENT,
+    budget: int = BUDGET,
+) -> Plan | None:
+    """The plan with the fewest accesses in the slower memory that is found; None when none is found that fits.
+
+    ``order``: the operators that run, as a plan for one memory has them. ``limits``: bytes that the arena may take of
+    the first and of the second memory. ``preferred_slow``: the second memory is the faster one. ``placed``: tensors
+    whose memory is decided, True for the first one; of tensors that share a block the first that is named decides.
+    ``budget`` counts nodes of the search, so that equal arguments give equal plans everywhere. Raises ``PlanError`` for
+    a graph that cannot be planned.
+    """
+    demand = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
+    usable = tuple(limit // alignment * alignment for limit in limits)
+    best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
+    bound, nodes = None, 0
+    seen: list[list[Buffer]] = []
+    for share, last in _VARIANTS:
+        buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
+        if buffers in seen:
+            continue
+        seen.append(buffers)
+        weights = [_weight(demand, b, accesses) for b in buffers]
+        decided = [_decided(demand, b, placed or {}) for b in buffers]
+        pinned = [None if d is None else d != preferred_slow for d in decided]
+        sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
+        found = assign_memories(buffers, weights, pinned, sides, budget=budget)
+        if found is None:
+            continue
+        nodes += found.nodes
+        bound = found.bound if bound is None else min(bound, found.bound)
+        if best is None or found.weight < best[0].weight:
+            best = found, buffers, pairs
+        if found.weight == 0:
+            break
+    if best is None:
+        return None
+    return _plan(demand, order, best, bound or 0, preferred_slow, alignment, (nodes, budget))
+
+
+def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
+    """Whether a block must lie in the first memory (True) or in the second; None where that is open."""
+    if buffer.scratch is not None:
+        return True
+    tensors = (t for v in buffer.values for t in demand.values[v].tensors)
+    return next((placed[t] for t in tensors if t in placed), None)
+
+
+def _weight(demand: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
+    """Accesses to everything that the block is."""
+    total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in demand.values[v].tensors)
+    if buffer.variable is not None:
+        total += accesses.variables.get(buffer.variable, 0)
+        total += sum(
+            accesses.tensors.get(t, 0) for t, name in demand.views.items() if name == buffer.variable
+        )
+    return total
+
+
+def _plan(
+    demand: ArenaRequirements,
+    order: Sequence[int],
+    best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]],
+    bound: int,
+    preferred_slow: bool,
+    alignment: int,
+    spent: tuple[int, int],
+) -> Plan:
+    found, buffers, pairs = best
+    first, second = (found.outside, found.inside) if preferred_slow else (found.inside, found.outside)
+    fast, slow = iter(first.offsets), iter(second.offsets)
+    at = [
+        first.arena + next(slow) if preferred == preferred_slow else next(fast)
+        for preferred in found.preferred
+    ]
+    offsets, scratch, variables = arena_addresses(demand, buffers, at)
+    arena = first.arena + second.arena
+    live = live_bound(buffers, max(len(order), 1))
+    return Plan(
+        order=tuple(order),
+        offsets=offsets,
+        scratch_offsets=scratch,
+        variable_offsets=variables,
+        arena_bytes=arena,
+        lower_bound=live,
+        status="optimal" if arena == live else "gap",
+        alignment=alignment,
+        sharing=tuple(sorted(pairs + demand.aliases)),
+        statistics=SearchStatistics(offset_nodes=spent[0], offset_budget=spent[1], live_bound=live),
+        split=MemorySplit(
+            fast_bytes=first.arena,
+            accesses=found.weight,
+            bound=min(bound, found.weight),
+            status="optimal" if bound == found.weight else "gap",
+            preferred_slow=preferred_slow,
+        ),
+    )

@@ -1,0 +1,77 @@
+"""An independent check of an arena over two memories; shares nothing with the planner but the plan itself.
+
+That no two things lie on each other while both live, is what the checker of plans sees: addresses run on from one
+memory into the other. What is left are the memories: nothing lies across the boundary, scratch and state of segments
+lie in the first, and both hold what they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.requirements import OpRequirements
+
+
+def find_split_violations(
+    graph: Subgraph,
+    plan: Plan,
+    needs: Sequence[OpRequirements],
+    *,
+    persistent: Mapping[str, int] | None = None,
+    limits: tuple[int, int] | None = None,
+) -> list[str]:
+    """One sentence for each thing that is wrong with the two memories of ``plan``; empty when all is in one.
+
+    ``limits``: bytes that the arena may take of each.
+    """
+    if plan.split is None:
+        return []
+    boundary = plan.split.fast_bytes
+    violations = []
+    if not 0 <= boundary <= plan.arena_bytes:
+        violations.append(f"The boundary {boundary} is outside the arena of {plan.arena_bytes} bytes.")
+    elif boundary % plan.alignment:
+        violations.append(f"The boundary {boundary} is not aligned to {plan.alignment}.")
+    if plan.split.status not in ("optimal", "gap"):
+        violations.append(f"The split's status '{plan.split.status}' is unknown.")
+    elif (plan.split.status == "optimal") != (plan.split.bound == plan.split.accesses):
+        violations.append(f"The split's status '{plan.split.status}' contradicts its bound.")
+    for name, size, limit in zip(
+        ("first", "second"), (boundary, plan.arena_bytes - boundary), limits or (), strict=False
+    ):
+        if size > limit:
+            violations.append(f"The arena takes {size} bytes of the {name} memory, which has {limit}.")
+    for what, begin, size, movable in _blocks(graph, plan, needs, persistent or {}):
+        if begin < boundary < begin + size:
+            violations.append(f"The {what}, [{begin}, {begin + size}), lies across the boundary {boundary}.")
+        elif begin >= boundary and size and not movable:
+            violations.append(f"The {what} lies in the second memory.")
+    return violations
+
+
+def _blocks(
+    graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
+) -> Iterator[tuple[str, int, int, bool]]:
+    """(what, first byte, bytes, whether it may lie in the second memory) of all that has a place."""
+    standing = {t: n for s in plan.segments for t, n in s.slots.items()}
+    for t, offset in plan.offsets.items():
+        if not 0 <= t < len(graph.tensors):
+            continue  # there is no such tensor, which the checker of plans says
+        tensor = graph.tensors[t]
+        size = tensor.nbytes
+        if t in standing and len(tensor.shape) > 1:
+            size = size // tensor.shape[1] * standing[t]
+        yield f"tensor {t} '{tensor.name}'", offset, size, True
+    for k, offset in plan.scratch_offsets.items():
+        if not 0 <= k < len(graph.ops):
+            continue
+        streamed = any(k in s.stages for s in plan.segments)
+        rows_of = needs[k].rows
+        size = rows_of.scratch if streamed and rows_of is not None else needs[k].scratch
+        yield f"scratch of operator {k} {graph.ops[k].name}", offset, size, False
+    for name, offset in plan.variable_offsets.items():
+        yield f"variable '{name}'", offset, persistent.get(name, 0), True
+    for s in plan.segments:
+        yield f"state of the segment of operator {s.stages[0]}", s.state_offset, s.state_bytes, False

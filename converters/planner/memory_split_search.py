@@ -1,0 +1,235 @@
+"""Which blocks go to the preferred one of two memories: an exact search.
+
+Each block has a weight, what it costs to have it in the other memory. Wanted is the assignment with the smallest sum of
+weights there, under which the blocks of each memory can be placed within its bytes (``search.place``).
+
+Depth first, heaviest block first, the preferred memory first. A branch is cut when
+
+* the blocks decided for one memory alone live at once in more bytes than it has;
+* its lower bound is not below the best assignment found: at each step, what lives beyond the preferred memory's bytes
+  must leave it, at best the bytes of the least weight each (a fractional knapsack); and steps at which no undecided
+  block is the same add up (the best set of such steps is found from the last step to the first).
+
+The search starts from greedy assignments. When it ends within its budget of nodes, and every placement that failed has
+been proven impossible, the best assignment is optimal. Where that is not so, ``bound`` is what holds all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from arenite.converters.planner.lifetimes import Buffer
+from arenite.converters.planner.offset_search import Placement, search_offsets
+
+#: Placements tried for one set of blocks.
+PLACE_BUDGET = 400
+#: Percent of the preferred memory's bytes that greedy assignments fill, where more leaves holes.
+_ROOM = (100, 95, 90, 80)
+#: More blocks than this are assigned greedily.
+LARGEST = 300
+
+
+@dataclass(frozen=True)
+class MemoryAssignment:
+    """``preferred``: for each block, whether it lies in the preferred memory; ``weight`` of those that do not."""
+
+    preferred: tuple[bool, ...]
+    weight: int
+    bound: int  # no assignment weighs less
+    nodes: int
+    inside: Placement  # of the blocks in the preferred memory, in their order
+    outside: Placement
+
+
+def assign_memories(
+    buffers: Sequence[Buffer],
+    weights: Sequence[int],
+    pinned: Sequence[bool | None],
+    limits: tuple[int, int],
+    *,
+    budget: int,
+) -> MemoryAssignment | None:
+    """The lightest assignment found with ``budget`` nodes; None when none was found that fits.
+
+    ``weights`` are not negative. ``pinned``: True and False keep a block in the preferred and in the other memory.
+    ``limits``: bytes of the preferred and of the other memory.
+    """
+    search = _Search(buffers, weights, pinned, limits)
+    for order in search.greedy_orders():
+        search.greedy(order)
+    if len(buffers) <= LARGEST:
+        search.run(budget)
+    if search.best is None:
+        return None
+    chosen, weight, inside, outside = search.best
+    bound = weight if search.complete else min(search.root_bound, weight)
+    return MemoryAssignment(chosen, weight, bound, search.nodes, inside, outside)
+
+
+class _Search:
+    def __init__(
+        self,
+        buffers: Sequence[Buffer],
+        weights: Sequence[int],
+        pinned: Sequence[bool | None],
+        limits: tuple[int, int],
+    ) -> None:
+        self.buffers, self.weights, self.limits = buffers, weights, limits
+        self.pinned = pinned
+        self.steps = max((b.end for b in buffers), default=0)
+        #: Weight per byte decides what leaves a full memory first; larger sizes break ties.
+        self.order = sorted(
+            (b for b in range(len(buffers)) if pinned[b] is None),
+            key=lambda b: (-weights[b], -buffers[b].size, b),
+        )
+        at: list[list[tuple[int, int]]] = [[] for _ in range(self.steps)]
+        for b, buffer in enumerate(buffers):
+            for start, end, size in buffer.pieces:
+                for t in range(start, end):
+                    at[t].append((b, size))
+        #: At each step (block, bytes), the lightest per byte first.
+        self.at = [sorted(here, key=lambda p: (weights[p[0]] / p[1], p[0])) for here in at]
+        self.live = [[0] * self.steps, [0] * self.steps]  # of what is decided: preferred, other
+        self.side: list[bool | None] = [None] * len(buffers)
+        self.best: tuple[tuple[bool, ...], int, Placement, Placement] | None = None
+        self.known: dict[tuple[bool, frozenset[int]], Placement] = {}
+        self.nodes, self.complete, self.root_bound = 0, False, 0
+
+    # -- one assignment ------------------------------------------------------------------------------------
+
+    def _placed(self, preferred: bool, chosen: Sequence[bool | None]) -> Placement:
+        blocks = [b for b, side in enumerate(chosen) if side is preferred]
+        key = (preferred, frozenset(blocks))
+        if key not in self.known:
+            self.known[key] = search_offsets([self.buffers[b] for b in blocks], budget=PLACE_BUDGET)
+        return self.known[key]
+
+    def _finish(self, chosen: Sequence[bool | None]) -> bool:
+        """Keep a complete assignment when it fits and is lighter. False when nobody knows whether it fits."""
+        weight = sum(self.weights[b] for b, side in enumerate(chosen) if side is False)
+        if self.best is not None and weight >= self.best[1]:
+            return True
+        inside, outside = self._placed(True, chosen), self._placed(False, chosen)
+        if inside.arena <= self.limits[0] and outside.arena <= self.limits[1]:
+            self.best = (tuple(side is True for side in chosen), weight, inside, outside)
+            return True
+        return inside.bound > self.limits[0] or outside.bound > self.limits[1]
+
+    # -- greedy --------------------------------------------------------------------------------------------
+
+    def greedy_orders(self) -> list[list[int]]:
+        weights, buffers = self.weights, self.buffers
+
+        def area(b: int) -> int:
+            return sum((end - start) * size for start, end, size in buffers[b].pieces)
+
+        keys: list[Callable[[int], float]] = [
+            lambda b: -weights[b] / buffers[b].size,
+            lambda b: -weights[b],
+            lambda b: -weights[b] / area(b),
+            lambda b: buffers[b].size,
+        ]
+        return [sorted(self.order, key=lambda b, k=key: (k(b), b)) for key in keys]  # type: ignore[misc]
+
+    def greedy(self, order: Sequence[int]) -> None:
+        """Blocks into the preferred memory one after the other, while those that live at once have room there; with a
+        little less room where they cannot be placed so."""
+        for share in _ROOM:
+            limit = self.limits[0] * share // 100
+            live = [0] * self.steps
+            chosen = [pin is True for pin in self.pinned]
+            for b in [b for b, pin in enumerate(self.pinned) if pin] + [*order]:
+                pieces = self.buffers[b].pieces
+                fits = all(live[t] + size <= limit for start, end, size in pieces for t in range(start, end))
+                chosen[b] = chosen[b] or fits
+                if chosen[b]:
+                    for start, end, size in pieces:
+                        live[start:end] = [n + size for n in live[start:end]]
+            weight = sum(w for w, inside in zip(self.weights, chosen, strict=True) if not inside)
+            if self.best is not None and weight >= self.best[1]:
+                return  # less room only makes it heavier
+            self._finish(chosen)
+
+    # -- exact ---------------------------------------------------------------------------------------------
+
+    def run(self, budget: int) -> None:
+        for b, pin in enumerate(self.pinned):
+            if pin is not None:
+                self._put(b, pin, 1)
+        self.root_bound = self._bound()
+        self.complete = True
+        #: Depths to visit: (depth, side to try, or None to take the decision back).
+        todo: list[tuple[int, bool | None]] = [(0, False), (0, True)]
+        spent = sum(self.weights[b] for b, pin in enumerate(self.pinned) if pin is False)
+        if not self.order:
+            self.complete = self._finish(self.side)
+            return
+        if not self._fits():
+            return
+        while todo:
+            depth, side = todo.pop()
+            b = self.order[depth]
+            if side is None:
+                was = self.side[b]
+                spent -= self.weights[b] if was is False else 0
+                self._put(b, was is True, -1)
+                continue
+            if self.nodes == budget:
+                self.complete = False
+                # What is decided is taken back by the entries that are left.
+                todo = [entry for entry in todo if entry[1] is None]
+                continue
+            self.nodes += 1
+            self._put(b, side, 1)
+            spent += self.weights[b] if side is False else 0
+            todo.append((depth, None))
+            if not self._fits_at(b, side):
+                continue
+            if self.best is not None and spent + self._bound_of_rest() >= self.best[1]:
+                continue
+            if depth + 1 == len(self.order):
+                if not self._finish(self.side):
+                    self.complete = False
+            else:
+                todo += [(depth + 1, False), (depth + 1, True)]
+
+    def _put(self, b: int, preferred: bool, sign: int) -> None:
+        live = self.live[0 if preferred else 1]
+        for start, end, size in self.buffers[b].pieces:
+            for t in range(start, end):
+                live[t] += sign * size
+        self.side[b] = preferred if sign > 0 else None
+
+    def _fits(self) -> bool:
+        return all(max(live, default=0) <= limit for live, limit in zip(self.live, self.limits, strict=True))
+
+    def _fits_at(self, b: int, preferred: bool) -> bool:
+        live, limit = self.live[0 if preferred else 1], self.limits[0 if preferred else 1]
+        return all(live[t] <= limit for t in range(self.buffers[b].start, self.buffers[b].end))
+
+    def _bound(self) -> int:
+        pinned = sum(self.weights[b] for b, pin in enumerate(self.pinned) if pin is False)
+        return pinned + self._bound_of_rest()
+
+    def _bound_of_rest(self) -> int:
+        """No way to decide the undecided blocks weighs less than this."""
+        best = [0.0] * (self.steps + 1)
+        for t in reversed(range(self.steps)):
+            excess = self.live[0][t] - self.limits[0]
+            end = t + 1
+            undecided = []
+            for b, size in self.at[t]:
+                if self.side[b] is None:
+                    undecided.append((b, size))
+                    excess += size
+                    end = max(end, self.buffers[b].end)
+            weight = 0.0
+            for b, size in undecided:
+                if excess <= 0:
+                    break
+                weight += self.weights[b] * min(1.0, excess / size)
+                excess -= size
+            best[t] = max(best[t + 1], weight + best[min(end, self.steps)])
+        # Weights are whole numbers; the margin is for the roundings of the fractions.
+        return max(0, -int(-best[0] * (1 - 1e-12) // 1))

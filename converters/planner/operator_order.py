@@ -1,0 +1,158 @@
+"""Operator order: the topological order whose largest sum of live bytes is smallest.
+
+A state is the set of operators that have run; the bytes that live after it do not depend on the order inside it, so
+this is a shortest-path problem with the largest step in place of the sum. It is solved best first, and needs no search
+at all where a bound (``graph_bound``) already shows that the graph's own order cannot be beaten, as in plain chains.
+Operators on the same state (variables) keep their order. On a tie the graph's own order wins.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from arenite.converters.planner.lifetimes import ArenaRequirements, in_place_pairs
+from arenite.converters.planner.lower_bound import graph_bound
+
+#: States kept per level by the beam search that takes over when the exact search runs out of nodes.
+_BEAM = 32
+
+
+@dataclass(frozen=True)
+class OrderResult:
+    order: tuple[int, ...]
+    peak: int  # largest sum of live bytes of ``order``
+    bound: int  # no order has a smaller one
+    nodes: int  # states expanded
+
+    @property
+    def proven(self) -> bool:
+        return self.peak == self.bound
+
+
+class _Costs:
+    """Live bytes of states. A state is a bit set over positions in ``demand.ops``."""
+
+    def __init__(self, demand: ArenaRequirements, in_place: bool) -> None:
+        self.demand, self.in_place = demand, in_place
+        self.position = {k: p for p, k in enumerate(demand.ops)}
+        bits = {k: 1 << p for k, p in self.position.items()}
+        self.readers = [sum(bits[k] for k in v.readers) for v in demand.values]
+        self.before = [sum(bits[j] for j in demand.before[k]) for k in demand.ops]
+        self.fixed = sum(demand.persistent.values())
+        inputs = [v for v, value in enumerate(demand.values) if value.writer is None]
+        self.start = sum(demand.values[v].size for v in inputs)
+        #: Inputs that nobody reads live during the first step only.
+        self.unread = sum(demand.values[v].size for v in inputs if self.dead(v, 0))
+
+    def dead(self, value: int, state: int) -> bool:
+        return not self.demand.values[value].stays and not self.readers[value] & ~state
+
+    def ready(self, state: int) -> Iterator[int]:
+        for p, before in enumerate(self.before):
+            if not state >> p & 1 and not before & ~state:
+                yield p
+
+    def step(self, state: int, live: int, p: int) -> tuple[int, int]:
+        """Run the operator at position ``p``: (live bytes during it, live bytes after it)."""
+        demand, k, after_state = self.demand, self.demand.ops[p], state | 1 << p
+        dying = [v for v in demand.inputs_of[k] if self.dead(v, after_state)]
+        fresh = sum(demand.values[v].size for v in demand.outputs_of[k])
+        saved = 0
+        if self.in_place and dying and demand.in_place[k]:
+            saved = sum(demand.values[pair[3]].size for pair in in_place_pairs(demand, k, dying))
+        during = live + fresh - saved + demand.scratch.get(k, 0)
+        unread = sum(demand.values[v].size for v in demand.outputs_of[k] if self.dead(v, after_state))
+        after = live + fresh - unread - sum(demand.values[v].size for v in dying)
+        return during + self.fixed, after - (0 if state else self.unread)
+
+    def lasting(self, state: int, live: int) -> int:
+        """Live bytes that do not end with whatever operator comes next, as unread inputs do with the first one."""
+        return live if state else live - self.unread
+
+    def peak(self, order: tuple[int, ...]) -> int:
+        peak, state, live = self.start + self.fixed, 0, self.start
+        for k in order:
+            during, live = self.step(state, live, self.position[k])
+            peak, state = max(peak, during), state | 1 << self.position[k]
+        return peak
+
+
+def best_order(demand: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
+    """The best order, with at most ``budget`` states expanded by the exact search.
+
+    When the budget ends first, a beam search looks for what is left to find and ``bound`` is what is known by then.
+    """
+    costs = _Costs(demand, in_place)
+    own = costs.peak(demand.ops)
+    bound = graph_bound(demand, in_place=in_place)
+    if own == bound:
+        return OrderResult(demand.ops, own, bound, 0)
+    order, bound, nodes = _best_first(costs, own, bound, budget)
+    if order is None:
+        peak = own
+        while bound < peak and (better := _beam(costs, peak)) is not None:
+            order, peak = better, costs.peak(better)
+    if order is None:
+        return OrderResult(demand.ops, own, bound, nodes)
+    return OrderResult(order, costs.peak(order), bound, nodes)
+
+
+def _best_first(
+    costs: _Costs, limit: int, bound: int, budget: int
+) -> tuple[tuple[int, ...] | None, int, int]:
+    """(an order with a peak below ``limit`` or None, proven lower bound of every order's peak, states expanded)."""
+    full = (1 << len(costs.demand.ops)) - 1
+    first = max(costs.start + costs.fixed, bound)
+    # Deeper states first among equals, then the order of discovery, which follows the graph's own order.
+    heap: list[tuple[int, int, int, int, int]] = [(first, 0, 0, 0, costs.start)]
+    came: dict[int, tuple[int, int]] = {}
+    best = {0: first}
+    done: set[int] = set()
+    nodes = pushed = 0
+    while heap:
+        peak, depth, _, state, live = heapq.heappop(heap)
+        if state in done:
+            continue
+        if state == full:
+            return _path(costs, came, state), peak, nodes
+        if nodes == budget:
+            return None, peak, nodes
+        done.add(state)
+        nodes += 1
+        moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
+        # An operator that fits under the peak and leaves no more bytes than it found can go first: moved to the front
+        # of any completion it only lowers what lives until its old place.
+        free = [m for m in moves if m[1] <= peak and m[2] <= costs.lasting(state, live)]
+        for p, during, after in free[:1] or moves:
+            new, high = state | 1 << p, max(peak, during)
+            if high < limit and high < best.get(new, limit):
+                best[new], came[new] = high, (state, p)
+                pushed += 1
+                heapq.heappush(heap, (high, depth - 1, pushed, new, after))
+    return None, limit, nodes
+
+
+def _path(costs: _Costs, came: dict[int, tuple[int, int]], state: int) -> tuple[int, ...]:
+    order = []
+    while state:
+        state, p = came[state]
+        order.append(costs.demand.ops[p])
+    return tuple(reversed(order))
+
+
+def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
+    """An order with a peak below ``limit`` that a beam search finds, if any: at each level it keeps the states with the
+    fewest live bytes among those that are reached below the limit."""
+    level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
+    while level and len(level[0][2]) < len(costs.demand.ops):
+        found: dict[int, tuple[int, int, tuple[int, ...]]] = {}
+        for live, state, path in level:
+            moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
+            moves = [m for m in moves if m[1] < limit]
+            free = [m for m in moves if m[2] <= costs.lasting(state, live)]
+            for p, _, after in free[:1] or moves:
+                found.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
+        level = sorted(found.values())[:_BEAM]
+    return tuple(costs.demand.ops[p] for p in level[0][2]) if level else None

@@ -1,0 +1,115 @@
+"""Make a plan: order, shared buffers and offsets together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    Buffer,
+    arena_addresses,
+    arena_requirements,
+    lifetimes,
+)
+from arenite.converters.planner.lower_bound import graph_bound, live_bound
+from arenite.converters.planner.offset_search import Placement, search_offsets
+from arenite.converters.planner.operator_order import best_order
+from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
+from arenite.converters.planner.requirements import OpRequirements
+
+#: Default budgets: states of the order search, and blocks placed by the offset search over all ways of sharing tried.
+ORDER_BUDGET = 10000
+OFFSET_BUDGET = 12000
+
+#: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing lowers the sum of live bytes,
+#: but ties blocks to one address, which can leave holes; so all are tried until one meets the bound.
+_VARIANTS = ((True, False), (True, True), (False, False))
+
+
+def plan(
+    graph: Subgraph,
+    needs: Sequence[OpRequirements],
+    *,
+    alignment: int = ALIGNMENT,
+    persistent: Mapping[str, int] | None = None,
+    folded: Collection[int] = (),
+    reorder: bool = True,
+    in_place: bool = True,
+    alias: bool = True,
+    order_budget: int = ORDER_BUDGET,
+    offset_budget: int = OFFSET_BUDGET,
+) -> Plan:
+    """The smallest arena that can be found for ``graph``, and what is known about how small it could be.
+
+    ``needs`` has one entry per operator; ``persistent`` gives the bytes of each resource variable by name; ``folded``
+    are operators that do not run, whose outputs are constants. ``reorder``, ``in_place`` and ``alias`` switch the three
+    liberties off. Budgets are counts of search nodes, so that equal arguments give equal plans everywhere.
+
+    Raises ``PlanError`` for a graph that cannot be planned.
+    """
+    demand = arena_requirements(
+        graph, needs, alignment=alignment, persistent=persistent, folded=folded, alias=alias
+    )
+    orders = [demand.ops]
+    nodes, bound = 0, graph_bound(demand, in_place=in_place)
+    if reorder:
+        result = best_order(demand, budget=order_budget, in_place=in_place)
+        nodes, bound = result.nodes, result.bound
+        if result.order != demand.ops:
+            orders.insert(0, result.order)
+    best, offset_nodes = _best_candidate(demand, orders, in_place, bound, offset_budget)
+    least, _ = lifetimes(demand, best.order, in_place=in_place)
+    offsets, scratch, variables = arena_addresses(demand, best.buffers, best.placement.offsets)
+    return Plan(
+        order=best.order,
+        offsets=offsets,
+        scratch_offsets=scratch,
+        variable_offsets=variables,
+        arena_bytes=best.placement.arena,
+        lower_bound=best.placement.bound,
+        status="optimal" if best.placement.arena == best.placement.bound else "gap",
+        alignment=alignment,
+        order_proven=live_bound(least, max(len(best.order), 1)) == bound,
+        sharing=tuple(sorted(best.pairs + demand.aliases)),
+        statistics=SearchStatistics(
+            order_nodes=nodes,
+            order_budget=order_budget if reorder else 0,
+            offset_nodes=offset_nodes,
+            offset_budget=offset_budget,
+            live_bound=best.placement.live,
+            graph_bound=bound,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    order: tuple[int, ...]
+    buffers: list[Buffer]
+    pairs: tuple[tuple[int, int, int], ...]  # shared in place
+    placement: Placement
+
+
+def _best_candidate(
+    demand: ArenaRequirements, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
+) -> tuple[_Candidate, int]:
+    """The smallest arena over orders and ways of sharing, and the nodes spent; the first of equals."""
+    best: _Candidate | None = None
+    nodes = 0
+    for order in orders:
+        for share, last in _VARIANTS:
+            if share and not in_place:
+                continue
+            buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
+            if best is not None and live_bound(buffers, max(len(order), 1)) >= best.placement.arena:
+                continue
+            placement = search_offsets(buffers, budget=(budget - nodes + 1) // 2)
+            nodes += placement.nodes
+            if best is None or placement.arena < best.placement.arena:
+                best = _Candidate(order, buffers, pairs, placement)
+            if best.placement.arena <= bound:
+                return best, nodes
+    assert best is not None  # there is an order, and the last variant is always allowed
+    return best, nodes

@@ -1,0 +1,27 @@
+"""What the planner must know of an operator beyond the graph; its lowering says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+
+
+@dataclass(frozen=True)
+class OpRequirements:
+    """Memory facts of one operator.
+
+    ``in_place`` and ``alias`` are permissions that the planner may use or leave; it only uses one when it is safe for
+    the rest of the graph too. Positions index ``Op.inputs`` and ``Op.outputs``.
+    """
+
+    #: Bytes of kernel scratch, live only while the operator runs; the planner rounds them up to its alignment.
+    scratch: int = 0
+    #: (input, output): the kernel may write this output at the exact address of this input, which it consumes.
+    #: The planner asks that the output is no larger than the input and that nothing reads the input afterwards.
+    in_place: tuple[tuple[int, int], ...] = ()
+    #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS); at one address no code is needed, and
+    #: the input stays readable afterwards. For READ_VARIABLE input 0 stands for the variable behind the handle.
+    alias: tuple[tuple[int, int], ...] = ()
+    #: How the operator runs row by row; None where it cannot.
+    rows: RowRequirements | None = None

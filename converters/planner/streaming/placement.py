@@ -1,0 +1,144 @@
+"""Offsets for blocks whose bytes do not all live equally long.
+
+A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, tied to one address. Two blocks may overlap
+in the arena wherever no rectangle of one meets a rectangle of the other: a tensor can grow over the rows of another
+one that are already consumed. ``forbidden`` says exactly which distances between two blocks that excludes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class PlacedBlock:
+    key: Hashable
+    #: One row per rectangle: first byte, end byte, first tick, end tick; half-open, bytes from the block's address.
+    pieces: np.ndarray = field(compare=False)
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.pieces[:, 1].max())
+
+    @cached_property
+    def start(self) -> int:
+        return int(self.pieces[:, 2].min())
+
+    @cached_property
+    def end(self) -> int:
+        return int(self.pieces[:, 3].max())
+
+
+def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedBlock:
+    """A block of rectangles; neighbouring bytes with one life are joined."""
+    joined: list[list[int]] = []
+    for piece in sorted(pieces):
+        if joined and joined[-1][1] == piece[0] and joined[-1][2:] == list(piece[2:]):
+            joined[-1][1] = piece[1]
+        else:
+            joined.append(list(piece))
+    return PlacedBlock(key, np.array(joined, np.int64))
+
+
+def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
+    """The largest sum of live bytes at any tick: no placement is smaller."""
+    change = np.zeros(ticks + 1, np.int64)
+    for b in blocks:
+        sizes = b.pieces[:, 1] - b.pieces[:, 0]
+        np.add.at(change, b.pieces[:, 2], sizes)
+        np.add.at(change, b.pieces[:, 3], -sizes)
+    return int(np.cumsum(change).max(initial=0))
+
+
+def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
+    """Open intervals of ``address(b) - address(a)`` in which the two would share a live byte; disjoint, ascending."""
+    if a.start >= b.end or b.start >= a.end:
+        return []
+    p, q = a.pieces[:, None, :], b.pieces[None, :, :]
+    together = (p[..., 2] < q[..., 3]) & (q[..., 2] < p[..., 3])
+    low = (p[..., 0] - q[..., 1])[together]
+    high = (p[..., 1] - q[..., 0])[together]
+    merged: list[tuple[int, int]] = []
+    for i in np.argsort(low, kind="stable"):
+        x, y = int(low[i]), int(high[i])
+        if merged and x < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], y))
+        else:
+            merged.append((x, y))
+    return merged
+
+
+class BlockPlacer:
+    """Places blocks one after the other, each at its lowest free address, in several orders."""
+
+    def __init__(self, blocks: Sequence[PlacedBlock], alignment: int) -> None:
+        self.blocks = tuple(blocks)
+        self._alignment = alignment
+        n = len(self.blocks)
+        self._apart: list[list[list[tuple[int, int]]]] = [[[] for _ in range(n)] for _ in range(n)]
+        for a in range(n):
+            for b in range(a):
+                spans = forbidden(self.blocks[a], self.blocks[b])
+                self._apart[a][b] = spans
+                self._apart[b][a] = [(-y, -x) for x, y in reversed(spans)]
+
+    def place(self, order: Sequence[int]) -> list[int]:
+        """The offset of each block when they are placed in ``order``."""
+        offsets: dict[int, int] = {}
+        for b in order:
+            spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
+            at = 0
+            for x, y in spans:
+                if x >= at:  # open intervals: their lower ends are free, and all others begin later still
+                    break
+                if y > at:
+                    at = -(-y // self._alignment) * self._alignment
+            offsets[b] = at
+        return [offsets[b] for b in range(len(self.blocks))]
+
+    def top(self, offsets: Sequence[int]) -> int:
+        """Arena bytes of a placement, whole blocks of the alignment."""
+        end = max((o + b.size for o, b in zip(offsets, self.blocks, strict=True)), default=0)
+        return -(-end // self._alignment) * self._alignment
+
+    def search(self, bound: int, budget: int) -> tuple[list[int], int]:
+        """The best offsets found, and the placements tried: at most ``budget``, fewer when one meets ``bound``."""
+        keys: list[Callable[[int], tuple]] = [
+            lambda k: (-self.blocks[k].size,),
+            lambda k: (self.blocks[k].start, -self.blocks[k].size),
+            lambda k: (-self.blocks[k].size * (self.blocks[k].end - self.blocks[k].start),),
+            lambda k: (-(self.blocks[k].end - self.blocks[k].start), -self.blocks[k].size),
+            lambda k: (-self.blocks[k].end, -self.blocks[k].size),
+        ]
+        best: list[int] = []
+        best_order: list[int] = []
+        least, tried = 0, 0
+        for key in keys:
+            order = sorted(range(len(self.blocks)), key=lambda k: (*key(k), k))
+            found = self.place(order)
+            tried += 1
+            if not best or self.top(found) < least:
+                best, least, best_order = found, self.top(found), order
+        # Take whatever reaches the top before the others, and now and then any block before any other.
+        chance = random.Random(0)
+        order = best_order
+        while tried < budget and least > bound:
+            order = list(order)
+            found = self.place(order)
+            ends = [o + b.size for o, b in zip(found, self.blocks, strict=True)]
+            peaks = [k for k, end in enumerate(ends) if end == max(ends)]
+            k = chance.choice(peaks) if chance.random() < 0.6 else chance.randrange(len(order))
+            order.remove(k)
+            order.insert(chance.randrange(len(order) + 1), k)
+            found = self.place(order)
+            tried += 1
+            if self.top(found) <= least:
+                best, least, best_order = found, self.top(found), order
+            else:
+                order = best_order
+        return best, tried

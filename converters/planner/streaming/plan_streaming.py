@@ -1,0 +1,435 @@
+"""Make a streaming plan: which operators run row by row, and where every row stands.
+
+The order of the operators is cut into items: one operator on whole tensors, or a segment. Between two items only whole
+tensors live, so the bytes that live during an item do not depend on how the others are cut, and the best cuts are found
+by dynamic programming: for a limit on bytes, the cuts that cost the fewest extra instructions. A segment needs its live
+bytes at first, and, once it is part of a candidate, what placing its blocks takes. Limits are tried in ascending order
+until no later one can give a smaller arena than what was placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.lifetimes import (
+    ArenaRequirements,
+    arena_requirements,
+    lifetimes,
+    value_lifetimes,
+)
+from arenite.converters.planner.operator_order import best_order
+from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.streaming.placement import BlockPlacer, PlacedBlock, block, live_bytes
+from arenite.converters.planner.streaming.row_requirements import state_layout
+from arenite.converters.planner.streaming.schedule import (
+    Schedule,
+    fewest_slots,
+    height,
+    make_schedule,
+    row_bytes,
+    row_needs,
+    streamable,
+)
+from arenite.errors import PlanError
+
+#: Placements tried for one way of cutting, and for one segment alone; ways of cutting that are placed.
+PLACEMENTS = 300
+LOCAL_PLACEMENTS = 60
+CUTS = 8
+#: Stages of a segment, so that the number of segments that are looked at stays small.
+LONGEST = 20
+#: States of the order search.
+ORDER_BUDGET = 10000
+
+
+@dataclass(frozen=True)
+class ValueBlock:
+    """A block of values that follow each other at one address."""
+
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ScratchBlock:
+    op: int
+
+
+@dataclass(frozen=True)
+class SegmentState:
+    """Of the segment that begins at this position of the order."""
+
+    first: int
+
+
+@dataclass(frozen=True)
+class _PlanItem:
+    """One operator on whole tensors (``schedule`` is None), or a segment; positions [first, end) of the order."""
+
+    first: int
+    end: int
+    schedule: Schedule | None
+    live: int  # most bytes that live at once while it runs
+    extra: int  # estimated instructions beside those of whole tensors
+
+
+def plan_streaming(
+    graph: Subgraph,
+    needs: Sequence[OpRequirements],
+    *,
+    alignment: int = ALIGNMENT,
+    pushed: int | None = None,
+    extra_limit: int | None = None,
+) -> Plan | None:
+    """The smallest arena found for ``graph`` when operators may run row by row.
+
+    ``pushed`` is a graph input whose rows arrive one by one: it never stands whole. ``extra_limit`` bounds the
+    estimated instructions that running by rows adds. None when nothing can be streamed: no operator has a row function,
+    the graph has state, or the pushed input is not read by rows. Raises ``PlanError`` for a graph that cannot be
+    planned at all.
+    """
+    if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
+        return None
+    demand = arena_requirements(graph, needs, alignment=alignment)
+    if not any(streamable(graph, k, needs) for k in demand.ops):
+        return None
+    found = best_order(demand, budget=ORDER_BUDGET)
+    best: Plan | None = None
+    for order in dict.fromkeys((found.order, demand.ops)):
+        made = _SegmentSearch(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
+        if made is not None and (best is None or made.arena_bytes < best.arena_bytes):
+            best = made
+    return best
+
+
+class _SegmentSearch:
+    def __init__(
+        self,
+        graph: Subgraph,
+        needs: Sequence[OpRequirements],
+        demand: ArenaRequirements,
+        order: tuple[int, ...],
+        pushed: int | None,
+        alignment: int,
+    ) -> None:
+        self.graph, self.needs, self.demand, self.order = graph, needs, demand, order
+        self.alignment = alignment
+        self.pushed = pushed
+        if pushed is not None and (len(graph.inputs) != 1 or pushed in graph.outputs):
+            raise PlanError(
+                "Only a model with one input, which is no output, can take it by rows.",
+                "Leave out --stream-input.",
+            )
+        self.spans = value_lifetimes(demand, order)
+        self.position = {k: p for p, k in enumerate(order)}
+        self.able = {k for k in order if streamable(graph, k, needs)}
+        # The rows of a value are those of one shape of it: who reads another shape by rows does not stream.
+        shape_of: dict[int, int] = {}
+        for k in (k for k in order if k in self.able):
+            used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
+            used.append(graph.ops[k].outputs[0])
+            if any(shape_of.get(demand.value_of[t], t) != t for t in used):
+                self.able.discard(k)
+            else:
+                shape_of.update((demand.value_of[t], t) for t in used)
+
+    # -- items ---------------------------------------------------------------------------------------------
+
+    def _crossing(self, first: int, end: int, inside: set[int]) -> int:
+        """Bytes of the values that live all through positions [first, end) and are not ``inside`` the item."""
+        return sum(
+            self.demand.values[v].size
+            for v, (a, b) in enumerate(self.spans)
+            if v not in inside and a < end and b > first
+        )
+
+    def _whole(self, p: int) -> _PlanItem | None:
+        k = self.order[p]
+        if self.pushed is not None and self.pushed in self.graph.ops[k].inputs:
+            return None
+        touched = {*self.demand.inputs_of[k], *self.demand.outputs_of[k]}
+        live = sum(self.demand.values[v].size for v in touched) + self.demand.scratch.get(k, 0)
+        dying = [v for v in self.demand.inputs_of[k] if self.spans[v][1] == p + 1]
+        shared = max(
+            (self.demand.values[b].size for _, _, a, b in self.demand.in_place[k] if a in dying), default=0
+        )
+        return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
+
+    def _segment(self, first: int, end: int) -> _PlanItem | None:
+        """The operators at positions [first, end) as a segment."""
+        stages = self.order[first:end]
+        pushed = self.pushed
+        readers = [k for k in self.order if pushed in self.graph.ops[k].inputs] if pushed is not None else []
+        if readers and set(readers) & set(stages):
+            if not set(readers) <= set(stages):
+                return None
+        else:
+            pushed = None
+        schedule = make_schedule(self.graph, self.needs, stages, pushed)
+        if schedule is None:
+            return None
+        touched = {self.demand.value_of[t] for t in schedule.rows}
+        item = _PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
+        blocks = _Timeline(self, [item]).blocks()
+        live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
+        return replace(item, live=live)
+
+    def _items(self) -> list[list[_PlanItem]]:
+        """Items by the position at which they begin. Segments grow while they are not much worse than whole tensors."""
+        made: list[list[_PlanItem]] = []
+        upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
+        for first in range(len(self.order)):
+            here = [w for w in (self._whole(first),) if w]
+            for end in range(first + 1, min(first + LONGEST, len(self.order)) + 1):
+                if self.order[end - 1] not in self.able:
+                    break
+                item = self._segment(first, end)
+                if item is not None:
+                    here.append(item)
+                    if item.live > 1.25 * upper:
+                        break
+            made.append(here)
+        return made
+
+    # -- the choice ----------------------------------------------------------------------------------------
+
+    def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
+        """The plan with the smallest arena for this order; None when none is smaller than ``other``."""
+        items = self._items()
+        need = {id(i): i.live for here in items for i in here}
+        placed: set[int] = set()  # segments whose need is not the live bytes but what placing them took
+        best, tried, done = other, 0, -1
+        seen: set[tuple[int, ...]] = set()
+        while tried < CUTS:
+            limit = min((n for n in need.values() if n > done), default=None)
+            if limit is None or (best is not None and limit >= best.arena_bytes):
+                break
+            cut = self._cut(items, need, limit)
+            name = tuple(map(id, cut or ()))
+            rough = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
+            if (
+                cut is None
+                or name in seen
+                or (extra_limit is not None and sum(i.extra for i in cut) > extra_limit)
+            ):
+                done = limit
+            elif rough:
+                for item in rough:
+                    need[id(item)] = self._placed_alone(item)
+                    placed.add(id(item))
+            else:
+                seen.add(name)
+                tried += 1
+                made = self._place(cut)
+                if best is None or made.arena_bytes < best.arena_bytes:
+                    best = made
+        return None if best is other else best
+
+    def _placed_alone(self, item: _PlanItem) -> int:
+        """Bytes that a segment takes when nothing else constrains where its blocks lie."""
+        assert item.schedule is not None
+        blocks = _Timeline(self, [item]).blocks()
+        touched = {self.demand.value_of[t] for t in item.schedule.rows}
+        crossing = self._crossing(item.first, item.end, touched)
+        placer = BlockPlacer(blocks, self.alignment)
+        places, _ = placer.search(item.live - crossing, LOCAL_PLACEMENTS)
+        return max(placer.top(places) + crossing, item.live)
+
+    def _cut(
+        self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
+    ) -> list[_PlanItem] | None:
+        """The items that need at most ``limit`` bytes and together cost the fewest extra instructions; of equals those
+        with the fewest stages."""
+        n = len(self.order)
+        cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
+        choice: list[_PlanItem | None] = [None] * n
+        for first in reversed(range(n)):
+            for item in items[first]:
+                rest = cost[item.end]
+                if need[id(item)] > limit or rest is None:
+                    continue
+                stages = 0 if item.schedule is None else item.end - item.first
+                total = (rest[0] + item.extra, rest[1] + stages)
+                mine = cost[first]
+                if mine is None or total < mine:
+                    cost[first], choice[first] = total, item
+        if cost[0] is None:
+            return None
+        cut, at = [], 0
+        while at < n:
+            chosen = choice[at]
+            assert chosen is not None
+            cut.append(chosen)
+            at = chosen.end
+        return cut
+
+    def _place(self, cut: Sequence[_PlanItem]) -> Plan:
+        demand = self.demand
+        alignment = self.alignment
+        timeline = _Timeline(self, cut)
+        blocks = timeline.blocks()
+        placer = BlockPlacer(blocks, alignment)
+        bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
+        places, tried = placer.search(bound, PLACEMENTS)
+        arena = placer.top(places)
+        offsets = dict.fromkeys(demand.empty, 0)
+        scratch: dict[int, int] = {}
+        state: dict[int, int] = {}
+        for b, offset in zip(blocks, places, strict=True):
+            if isinstance(b.key, ValueBlock):
+                offsets.update((t, offset) for v in b.key.values for t in demand.values[v].tensors)
+            elif isinstance(b.key, ScratchBlock):
+                scratch[b.key.op] = offset
+            elif isinstance(b.key, SegmentState):
+                state[b.key.first] = offset
+        segments = tuple(
+            Segment(
+                stages=i.schedule.stages,
+                sources=i.schedule.sources,
+                schedule=i.schedule.entries,
+                slots={t: timeline.slots(t, i.schedule) for t in sorted(i.schedule.rows)},
+                state_offset=state[i.first],
+                state_bytes=self.state_bytes(i.schedule),
+                pushed=self.pushed if self.pushed in i.schedule.sources else None,
+            )
+            for i in cut
+            if i.schedule is not None
+        )
+        return Plan(
+            order=self.order,
+            offsets=dict(sorted(offsets.items())),
+            scratch_offsets=scratch,
+            variable_offsets={},
+            arena_bytes=arena,
+            lower_bound=bound,
+            status="optimal" if arena == bound else "gap",
+            alignment=alignment,
+            sharing=tuple(sorted((*timeline.pairs, *demand.aliases))),
+            statistics=SearchStatistics(
+                offset_nodes=tried, offset_budget=PLACEMENTS, live_bound=bound, graph_bound=bound
+            ),
+            segments=segments,
+        )
+
+    def state_bytes(self, schedule: Schedule) -> int:
+        rows = tuple(row_needs(self.needs, k) for k in schedule.stages)
+        return state_layout(rows, len(schedule.sources)).size
+
+
+class _Timeline:
+    """The blocks of a sequence of items, over ticks: a whole operator takes one, a segment one per step."""
+
+    def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
+        self.cutter, self.items = cutter, items
+        self.graph, self.demand, self.order = cutter.graph, cutter.demand, cutter.order
+        self.tick: dict[int, int] = {}  # position -> the first tick of its item
+        self.after: dict[int, int] = {}  # position -> the tick after its item
+        self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment that it is a stage of
+        self.pairs: tuple[tuple[int, int, int], ...] = ()
+        at = 0
+        for item in items:
+            length = 1 if item.schedule is None else len(item.schedule.entries)
+            for p in range(item.first, item.end):
+                self.tick[p], self.after[p] = at, at + length
+                if item.schedule is not None:
+                    self.item_of[self.order[p]] = item
+            at += length
+        self.ticks = at
+
+    def slots(self, t: int, schedule: Schedule) -> int:
+        """Slots of a tensor: a ring when it lives inside one segment only, its height otherwise."""
+        value = self.demand.values[self.demand.value_of[t]]
+        made_here = value.writer in schedule.stages or t == self.cutter.pushed
+        inside = made_here and not value.stays and value.readers <= set(schedule.stages)
+        whole = height(self.graph.tensors[t])
+        return min(fewest_slots(schedule.rows[t]), whole) if inside else whole
+
+    def blocks(self) -> list[PlacedBlock]:
+        """Everything that the items need a place for. For items that are not the whole order, only what they touch."""
+        streamed: dict[int, int] = {}  # value -> its tensor that has rows
+        for item in self.items:
+            if item.schedule is not None:
+                streamed.update((self.demand.value_of[t], t) for t in item.schedule.rows)
+        made = []
+        if len(self.tick) == len(self.order):
+            made += self._whole_model(streamed)
+        else:
+            made += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
+        for item in self.items:
+            if item.schedule is None:
+                continue
+            begin = self.tick[item.first]
+            end = begin + len(item.schedule.entries)
+            size = self.cutter.state_bytes(item.schedule)
+            made.append(block(SegmentState(item.first), [(0, size, begin, end)]))
+            for s, k in enumerate(item.schedule.stages):
+                scratch = row_needs(self.cutter.needs, k).scratch
+                runs = [begin + n for n, e in enumerate(item.schedule.entries) if e == s]
+                if scratch:
+                    made.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
+        return made
+
+    def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
+        """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
+        free = {k: () if k in self.item_of else pairs for k, pairs in self.demand.in_place.items()}
+        scratch = {k: size for k, size in self.demand.scratch.items() if k not in self.item_of}
+        buffers, self.pairs = lifetimes(replace(self.demand, in_place=free, scratch=scratch), self.order)
+        spans = self.cutter.spans
+        made = []
+        for b in buffers:
+            if b.scratch is not None:
+                pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
+                made.append(block(ScratchBlock(b.scratch), pieces))
+                continue
+            pieces = []
+            for n, v in enumerate(b.values):
+                first, end = spans[v]
+                if v in streamed:
+                    own = self._rows(v, streamed[v])
+                else:
+                    own = [(0, self.demand.values[v].size, self.tick[first], self.after[end - 1])]
+                # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
+                since = self.after[first] if n else 0
+                pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
+            made.append(block(ValueBlock(b.values), pieces))
+        return made
+
+    def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
+        """A value with rows: each lives from its making to its last reading."""
+        value, tensor = self.demand.values[v], self.graph.tensors[t]
+        rows, size = height(tensor), row_bytes(tensor)
+        begin, slots = [0] * rows, rows
+        end = [0] * rows
+        everywhere = len(self.tick) == len(self.order)
+        position = self.cutter.position
+        writer = value.writer
+        if writer is not None and writer not in self.item_of and position[writer] in self.tick:
+            begin = [self.tick[position[writer]]] * rows
+        for item in {
+            i.first: i for k in (*value.readers, writer) if (i := self.item_of.get(-1 if k is None else k))
+        }.values():
+            assert item.schedule is not None
+            if t not in item.schedule.rows:
+                continue
+            life, at = item.schedule.rows[t], self.tick[item.first]
+            slots = min(slots, self.slots(t, item.schedule))
+            if life.made[0] >= 0:
+                begin = [at + m for m in life.made]
+            end = [max(e, at + r + 1) for e, r in zip(end, life.read, strict=True)]
+        for k in value.readers - self.item_of.keys():
+            if position[k] in self.tick:
+                end = [max(e, self.after[position[k]]) for e in end]
+        beyond = not everywhere and any(position[k] not in self.tick for k in value.readers)
+        if value.stays or (beyond and self._later(value.readers)):
+            end = [self.ticks] * rows
+        end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
+        return [
+            (r % slots * size, (r % slots + 1) * size, b, e)
+            for r, (b, e) in enumerate(zip(begin, end, strict=True))
+        ]
+
+    def _later(self, readers: frozenset[int]) -> bool:
+        """Whether one of ``readers`` runs after the items."""
+        return any(self.cutter.position[k] >= self.items[-1].end for k in readers)

@@ -1,0 +1,163 @@
+"""A sound front end with everything worked out: what both the NumPy reference and the C code follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.audio.steps import (
+    AudioSource,
+    AudioWindow,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+    Peak,
+)
+from arenite.converters.processing.audio.tables import (
+    Filters,
+    cosines,
+    filters,
+    log_table,
+    root_table,
+    sines,
+    window,
+)
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.record_fields import record_error
+
+#: Fractional bits of a logarithm to base 2, and of a feature.
+LOG2_BITS = 20
+FEATURE_BITS = 16
+#: A frame's largest sample is scaled to have this many bits, so that no butterfly overflows 32.
+FRAME_BITS = 29
+#: The power spectrum is cut by this, so that its weighted sum stays below 2^63.
+POWER_SHIFT = 13
+
+#: What audio.h holds in 16 bits.
+MAX_FRAMES = 65535
+
+PEAK_NONE, PEAK_SIGNED, PEAK_SIZE = 0, 1, 2
+PAD_NONE, PAD_ZEROS, PAD_REFLECT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class AudioPlan:
+    """Numbers and tables; the logarithm's offset or floor is ``mantissa * 2^exponent`` in units of the training
+    pipeline's values."""
+
+    samples: int
+    frames: int
+    features: int  # of a frame
+    length: int  # of a frame, in samples
+    step: int
+    lead: int  # samples that the first frame begins before the recording
+    centre: int  # PAD_...
+    inset: int  # where a frame lies in the FFT's input
+    fft: int
+    power: int
+    peak: int  # PEAK_...
+    unit: bool
+    window: np.ndarray | None
+    mirror: int  # weight n is weight mirror - n
+    sines: np.ndarray
+    logs: np.ndarray
+    roots: np.ndarray
+    filters: Filters
+    cosines: np.ndarray | None
+    mantissa: int
+    exponent: int
+    is_floor: bool
+    factor: int  # of a logarithm to base 2, in 28 fractional bits
+    affine: input_values.Affine
+    dtype: str
+
+    @property
+    def bins(self) -> int:
+        return len(self.filters.first)
+
+    @property
+    def base_exponent(self) -> int:
+        """What to add to log2 of a filter's integer sum for that of the training pipeline's value, before the frame's
+        own scaling, ``power`` times: a magnitude is that of the samples over half the FFT's length."""
+        magnitude = (self.fft.bit_length() - 2) - (15 if self.unit and not self.peak else 0)
+        return self.power * magnitude - self.filters.exponent + (POWER_SHIFT if self.power == 2 else 0)
+
+
+def plan_audio(spec: Preprocessing) -> AudioPlan:
+    """Raises ``UsageError`` for steps that do not fit each other."""
+    source = spec.source
+    assert isinstance(source, AudioSource)
+
+    def find(kind: type):
+        return next((s for s in spec.steps if isinstance(s, kind)), None)
+
+    frame: Frame = find(Frame)
+    fft: Fft = find(Fft)
+    log: Log = find(Log)
+    mel: Mel | None = find(Mel)
+    mfcc: Mfcc | None = find(Mfcc)
+    shape: AudioWindow | None = find(AudioWindow)
+    peak: Peak | None = find(Peak)
+    if frame.length > fft.length:
+        raise record_error(f"Frames of {frame.length} samples do not fit an FFT of {fft.length}.")
+    span = fft.length if frame.centre != "none" else frame.length
+    lead = fft.length // 2 if frame.centre != "none" else 0
+    inset = (fft.length - frame.length) // 2 if fft.padding == "both" else 0
+    if frame.centre != "none" and fft.padding == "end" and frame.length != fft.length:
+        raise record_error("Centred frames shorter than the FFT lie in its middle: FFT: padding is 'both'.")
+    frames = (source.samples + 2 * lead - span) // frame.step + 1
+    if frames < 1:
+        raise record_error(f"{source.samples} samples are less than a frame of {span}.")
+    if frames > MAX_FRAMES:
+        raise record_error(
+            f"{source.samples} samples are {frames:,} frames, expected at most {MAX_FRAMES:,}."
+        )
+    if frame.centre == "reflect" and source.samples <= lead:
+        raise record_error(f"{source.samples} samples are too few to be reflected by {lead}.")
+    # As librosa: the frame lies in the middle of what the FFT takes.
+    begin = lead - inset if frame.centre != "none" else 0
+    bank = filters(mel, source, fft)
+    bins = len(bank.first)
+    mantissa, exponent = _binary(log.offset or log.floor)
+    base = {"e": math.log(2), "2": 1.0, "10": math.log10(2)}[log.base]
+    return AudioPlan(
+        samples=source.samples,
+        frames=frames,
+        features=mfcc.coefficients if mfcc else bins,
+        length=frame.length,
+        step=frame.step,
+        lead=begin,
+        centre={"none": PAD_NONE, "zeros": PAD_ZEROS, "reflect": PAD_REFLECT}[frame.centre],
+        inset=inset,
+        fft=fft.length,
+        power=fft.power,
+        peak=PEAK_NONE if peak is None else PEAK_SIGNED if peak.signed else PEAK_SIZE,
+        unit=source.unit,
+        window=None if shape is None or shape.kind == "none" else window(shape, frame.length),
+        mirror=frame.length - (0 if shape is None or shape.periodic else 1),
+        sines=sines(fft.length),
+        logs=log_table(),
+        roots=root_table(),
+        filters=bank,
+        cosines=None if mfcc is None else cosines(mfcc, bins),
+        mantissa=mantissa,
+        exponent=exponent,
+        is_floor=log.floor > 0,
+        factor=round(base * log.factor * (1 << 28)),
+        affine=input_values.affine(spec, 1),
+        dtype=input_values.result_type(spec),
+    )
+
+
+def _binary(value: float) -> tuple[int, int]:
+    """``value`` as mantissa * 2^exponent, the mantissa in [2^23, 2^24)."""
+    mantissa, exponent = math.frexp(value)
+    whole = round(mantissa * (1 << 24))
+    if whole == 1 << 24:
+        whole, exponent = whole // 2, exponent + 1
+    return whole, exponent - 24

@@ -1,0 +1,227 @@
+"""Sound to tensors in NumPy: integers throughout, all frames at once. The C code gives the same bytes.
+
+A frame is windowed and scaled to fill 29 bits; its FFT halves at each stage, so that nothing overflows and nothing is
+lost but the last bit. Its magnitudes are weighed by the mel filters, and the logarithm to base 2 takes all powers of
+two, the frame's scale among them, out of the numbers: they are added afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.audio.plan import (
+    FEATURE_BITS,
+    FRAME_BITS,
+    LOG2_BITS,
+    PAD_REFLECT,
+    PEAK_NONE,
+    PEAK_SIGNED,
+    POWER_SHIFT,
+    AudioPlan,
+    plan_audio,
+)
+from arenite.converters.processing.audio.tables import (
+    DCT_BITS,
+    LOG_BITS,
+    LOG_STEPS_BITS,
+    log_table,
+    root_table,
+)
+from arenite.converters.processing.preprocessing import Preprocessing
+
+_MAX_BITS = 62
+_WORD = 32
+_INT32 = (-(2**31), 2**31 - 1)
+
+
+def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
+    """int16 samples to the model's input [frames, features]."""
+    plan = plan_audio(spec)
+    *_, (_, values) = trace(plan, samples)
+    return input_values.apply_affine(spec, plan.affine, values[..., np.newaxis])[..., 0]
+
+
+def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Each stage and its values: ``spectrum`` (float64, in the training pipeline's units), ``mel`` (the same), ``log``
+    and, where there is one, ``mfcc``, both int64 in ``FEATURE_BITS`` fractional bits."""
+    clip, top = prepare_clip(plan, samples)
+    values, scale = _scaled_frames(plan, clip)
+    # The lower half of the last bin is all that is needed; the others are never made.
+    spectrum = _spectrum(plan, values)
+    yield (
+        "spectrum",
+        spectrum * np.ldexp(1.0, _spectrum_exponent(plan, scale))[:, np.newaxis] / top**plan.power,
+    )
+    sums = _filtered(plan, spectrum)
+    exponents = plan.base_exponent - plan.power * scale
+    yield "mel", sums * np.ldexp(1.0, exponents)[:, np.newaxis] / top**plan.power
+    logs = _logarithms(plan, sums, exponents, top)
+    features = (logs * plan.factor + (1 << (LOG2_BITS + 28 - FEATURE_BITS - 1))) >> (
+        LOG2_BITS + 28 - FEATURE_BITS
+    )
+    features = np.clip(features, *_INT32)
+    yield "log", features
+    if plan.cosines is not None:
+        totals = features @ plan.cosines.astype(np.int64).T
+        yield "mfcc", np.clip((totals + (1 << (DCT_BITS - 1))) >> DCT_BITS, *_INT32)
+
+
+def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]:
+    """int64 [samples], filled up or cut; and the peak to divide by, 1 without that step."""
+    given = samples.astype(np.int64)[: plan.samples]
+    clip = np.concatenate([given, np.zeros(plan.samples - len(given), np.int64)])
+    if plan.peak == PEAK_NONE:
+        return clip, 1
+    return clip, max(int(clip.max() if plan.peak == PEAK_SIGNED else np.abs(clip).max()), 1)
+
+
+def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [frames, fft] and by which power of two each frame was scaled."""
+    at = np.arange(plan.frames)[:, np.newaxis] * plan.step - plan.lead + np.arange(plan.length)
+    if plan.centre == PAD_REFLECT:
+        at = np.abs(at)
+        at = np.where(at >= plan.samples, 2 * (plan.samples - 1) - at, at)
+    inside = (at >= 0) & (at < plan.samples)
+    taken = np.where(inside, clip[np.where(inside, at, 0)], 0)
+    bits = bit_length(np.abs(taken).max(axis=1))
+    scale = FRAME_BITS - bits
+    values = taken << (scale + 1)[:, np.newaxis]
+    if plan.window is None:
+        values >>= 1
+    else:
+        n = np.arange(plan.length)
+        values = (values * plan.window.astype(np.int64)[np.minimum(n, plan.mirror - n)]) >> 32
+    whole = np.zeros((plan.frames, plan.fft), np.int64)
+    whole[:, plan.inset : plan.inset + plan.length] = values
+    return whole, scale
+
+
+def bit_length(values: np.ndarray) -> np.ndarray:
+    """For each value, below 2^63, how many bits it has; 0 has none."""
+    left = values.astype(np.uint64)
+    bits = np.zeros(values.shape, np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        large = left >= np.uint64(1 << step)
+        bits += np.where(large, step, 0)
+        left = np.where(large, left >> np.uint64(step), left)
+    return bits + (left > 0)
+
+
+def _turn(plan: AudioPlan, k: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """cos and -sin of 2 pi k / length, 0 <= k < length / 2, from the quarter wave."""
+    n = k * (plan.fft // length)
+    quarter, table = plan.fft // 4, plan.sines.astype(np.int64)
+    cos = np.where(n <= quarter, table[np.abs(quarter - n)], -table[np.abs(n - quarter)])
+    sin = table[np.where(n <= quarter, n, plan.fft // 2 - n)]
+    return cos, -sin
+
+
+def _half_times(
+    re: np.ndarray, im: np.ndarray, cos: np.ndarray, sin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Half the product: factors of 31 bits, and the upper word of each product."""
+    return (
+        ((re * cos) >> _WORD) - ((im * sin) >> _WORD),
+        ((re * sin) >> _WORD) + ((im * cos) >> _WORD),
+    )
+
+
+def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Real and imaginary part [frames, fft / 2 + 1] of the spectrum of int64 [frames, fft], over fft / 2.
+
+    Even and odd samples are the parts of a complex series of half the length; decimation in time, radix 2.
+    """
+    half = plan.fft // 2
+    bits = half.bit_length() - 1
+    order = np.array([int(f"{k:0{bits}b}"[::-1], 2) for k in range(half)])
+    re, im = values[:, 0::2][:, order], values[:, 1::2][:, order]
+    size = 1
+    while size < half:
+        shape = (len(values), half // (2 * size), 2, size)
+        a, b = re.reshape(shape), im.reshape(shape)
+        tr, ti = _half_times(a[:, :, 1], b[:, :, 1], *_turn(plan, np.arange(size), 2 * size))
+        tr[:, :, 0], ti[:, :, 0] = a[:, :, 1, 0] >> 1, b[:, :, 1, 0] >> 1  # no turn at all
+        a, b = a[:, :, 0] >> 1, b[:, :, 0] >> 1
+        re = np.stack([a + tr, a - tr], axis=2).reshape(re.shape)
+        im = np.stack([b + ti, b - ti], axis=2).reshape(im.shape)
+        size *= 2
+    k = np.arange(1, half // 2 + 1)
+    r, i, back_r, back_i = re[:, k], im[:, k], re[:, half - k], im[:, half - k]
+    even = (r + back_r) >> 1, (i - back_i) >> 1
+    odd = _half_times(i + back_i, back_r - r, *_turn(plan, k, plan.fft))
+    out_re, out_im = (np.zeros((len(values), half + 1), np.int64) for _ in range(2))
+    out_re[:, 0], out_re[:, half] = re[:, 0] + im[:, 0], re[:, 0] - im[:, 0]
+    out_re[:, half - k], out_im[:, half - k] = even[0] - odd[0], odd[1] - even[1]
+    out_re[:, k], out_im[:, k] = even[0] + odd[0], even[1] + odd[1]
+    return out_re, out_im
+
+
+def _spectrum(plan: AudioPlan, values: np.ndarray) -> np.ndarray:
+    """int64 [frames, bins that filters read]: magnitudes, or powers cut by ``POWER_SHIFT``."""
+    re, im = (part[:, : plan.filters.last_bin] for part in fft_real(plan, values))
+    power = re * re + im * im
+    return power >> POWER_SHIFT if plan.power == 2 else integer_sqrt(power)
+
+
+def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
+    return plan.base_exponent + plan.filters.exponent - plan.power * scale
+
+
+def integer_sqrt(values: np.ndarray) -> np.ndarray:
+    """Square root of values below 2^62, to some 15 bits: a table, and straight lines between its entries."""
+    table = root_table().astype(np.int64)
+    up = bit_length(values) - 32
+    up += up & 1
+    top = np.where(up >= 0, values >> np.maximum(up, 0), values << np.maximum(-up, 0))
+    step, part = np.maximum((top >> 25) - 32, 0), top & ((1 << 25) - 1)
+    found = table[step] + (((table[step + 1] - table[step]) * part) >> 25)
+    return np.where(values > 0, found >> (15 - (up >> 1)), 0)
+
+
+def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
+    """int64 [frames, bins]."""
+    bank = plan.filters
+    sums = np.zeros((len(spectrum), plan.bins), np.int64)
+    at = 0
+    for b, (first, count) in enumerate(zip(bank.first.tolist(), bank.count.tolist(), strict=True)):
+        sums[:, b] = spectrum[:, first : first + count] @ bank.weights[at : at + count].astype(np.int64)
+        at += count
+    return sums
+
+
+def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: int) -> np.ndarray:
+    """log2 of (sum * 2^exponent / top^power + offset), or of the larger of the two: int64, ``LOG2_BITS``.
+
+    Divided by the peak afterwards: sum + offset * top^power inside, log2(top^power) off outside.
+    """
+    peak = top**plan.power
+    mantissa = plan.mantissa * peak
+    at = plan.exponent - exponents[:, np.newaxis]  # of the offset, in units of the sums
+    # Both below 2^62: the sums are cut where the offset would not fit.
+    cut = np.maximum(at + int(mantissa).bit_length() - _MAX_BITS, 0)
+    at = at - cut
+    other = np.where(
+        at >= 0, np.int64(mantissa) << np.clip(at, 0, 62), np.int64(mantissa) >> np.clip(-at, 0, 63)
+    )
+    sums = sums >> np.minimum(cut, 63)
+    inner = np.maximum(sums, other) if plan.is_floor else np.minimum(sums, (1 << _MAX_BITS) - 1) + other
+    found = log2(np.maximum(inner, 1))
+    found += (exponents[:, np.newaxis] + cut) << LOG2_BITS
+    return found - int(log2(np.array([peak]))[0])
+
+
+def log2(values: np.ndarray) -> np.ndarray:
+    """log2 of int64 from 1, in ``LOG2_BITS`` fractional bits: a table and straight lines between its entries."""
+    table = log_table().astype(np.int64)
+    whole = bit_length(values) - 1
+    # 31 bits behind the first one
+    rest = np.where(whole >= 31, values >> np.maximum(whole - 31, 0), values << np.maximum(31 - whole, 0)) - (
+        1 << 31
+    )
+    below = 31 - LOG_STEPS_BITS
+    step, part = rest >> below, rest & ((1 << below) - 1)
+    found = table[step] + (((table[step + 1] - table[step]) * part) >> below)
+    return (whole << LOG2_BITS) + (found >> (LOG_BITS - LOG2_BITS))

@@ -1,0 +1,144 @@
+"""The steps that turn sound into a tensor, as data, in the order in which they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.converters.processing.record_fields import check_one_of, check_within, record_error
+
+
+@dataclass(frozen=True)
+class AudioSource:
+    """16-bit samples, one channel: ``samples`` of them at ``rate`` per second; a shorter recording is filled with
+    zeros at its end, a longer one cut. ``unit``: the training pipeline had them in [-1, 1), not in [-32768, 32767]."""
+
+    kind: ClassVar[str] = "audio"
+    rate: int
+    samples: int
+    unit: bool = True
+
+    def __post_init__(self) -> None:
+        check_within(self.rate, 100, 1_000_000, "The source's rate")
+        check_within(self.samples, 16, 1 << 22, "The source's samples")
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Divide by the largest sample: of the samples as they are (``signed``, as MLPerf Tiny does), or of their size."""
+
+    do: ClassVar[str] = "peak"
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Overlapping frames of ``length`` samples, one every ``step``. ``centre``: half an FFT of padding at both ends,
+    ``zeros`` or ``reflect``, as librosa's ``center=True``."""
+
+    do: ClassVar[str] = "frame"
+    length: int
+    step: int
+    centre: str = "none"
+
+    def __post_init__(self) -> None:
+        check_within(self.length, 2, 8192, "Frame: length")
+        check_within(self.step, 1, 1 << 20, "Frame: step")
+        check_one_of(self.centre, ("none", "zeros", "reflect"), "Frame: centre")
+
+
+@dataclass(frozen=True)
+class AudioWindow:
+    """``hann`` or ``hamming`` (or ``none``), periodic as in TensorFlow, librosa and torchaudio, or symmetric."""
+
+    do: ClassVar[str] = "window"
+    kind: str = "hann"
+    periodic: bool = True
+
+    def __post_init__(self) -> None:
+        check_one_of(self.kind, ("hann", "hamming", "none"), "Window: kind")
+
+
+@dataclass(frozen=True)
+class Fft:
+    """The spectrum of each frame, filled with zeros to ``length``: its magnitude (``power`` 1) or power (2). A frame
+    shorter than ``length`` starts it (``padding`` "end", as TensorFlow) or lies in its middle ("both", as librosa)."""
+
+    do: ClassVar[str] = "fft"
+    length: int
+    power: int = 1
+    padding: str = "end"
+
+    def __post_init__(self) -> None:
+        check_within(self.power, 1, 2, "FFT: power")
+        check_one_of(self.padding, ("end", "both"), "FFT: padding")
+        if not 16 <= self.length <= 8192 or self.length & (self.length - 1):
+            raise record_error(f"FFT: length is {self.length}, expected a power of two from 16 to 8192.")
+
+
+@dataclass(frozen=True)
+class Mel:
+    """``bins`` triangular filters from ``low`` to ``high`` Hz (0: half the rate).
+
+    ``convention``: ``tf`` (HTK's scale, triangles straight in mel), ``librosa`` (Slaney's scale and area), ``htk``
+    (HTK's scale, triangles straight in Hz, as torchaudio's default and ``librosa(htk=True, norm=None)``)."""
+
+    do: ClassVar[str] = "mel"
+    bins: int
+    low: float = 0.0
+    high: float = 0.0
+    convention: str = "tf"
+
+    def __post_init__(self) -> None:
+        check_within(self.bins, 1, 512, "Mel: bins")
+        check_one_of(self.convention, ("tf", "librosa", "htk"), "Mel: convention")
+        if self.low < 0 or (self.high and self.high <= self.low):
+            raise record_error(f"Mel: {self.low:g} to {self.high:g} Hz is no range.")
+
+
+@dataclass(frozen=True)
+class Log:
+    """``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of the value plus ``offset``, or of the value but
+    at least ``floor``. Decibels of a power are factor 10, base 10."""
+
+    do: ClassVar[str] = "log"
+    base: str = "e"
+    factor: float = 1.0
+    offset: float = 0.0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_one_of(self.base, ("e", "2", "10"), "Log: base")
+        check_within(self.factor, 0.01, 20, "Log: factor")
+        if min(self.offset, self.floor) < 0 or (self.offset > 0) == (self.floor > 0):
+            raise record_error("Log takes an offset or a floor above 0, and only one of them.")
+        check_within(max(self.offset, self.floor), 1e-18, 1e18, "Log: offset or floor")
+
+
+@dataclass(frozen=True)
+class Mfcc:
+    """The first ``coefficients`` of the type-II DCT of each frame's bins. ``ortho`` scales as SciPy's
+    ``norm="ortho"``; ``tf`` as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first is larger by sqrt(2)."""
+
+    do: ClassVar[str] = "mfcc"
+    coefficients: int
+    scaling: str = "tf"
+
+    def __post_init__(self) -> None:
+        check_within(self.coefficients, 1, 512, "MFCC: coefficients")
+        check_one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
+
+
+AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc
+#: In their order.
+STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
+_OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
+
+
+def check_audio_order(kinds: list[type]) -> None:
+    """Raises ``UsageError`` unless ``kinds``, all of ``STEPS``, lead from sound to features."""
+    if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
+        raise record_error(
+            "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
+            "frame, fft and log must be there."
+        )

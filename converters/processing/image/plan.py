@@ -1,0 +1,183 @@
+"""A picture's steps as one pass: a window of the source, two axes, a place on a canvas, and what each value becomes.
+
+Crops before the resize move the window, crops after it cut the axes, so that no pixel is made that the model does not
+take. The C code runs this plan row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.image import pixel_formats
+from arenite.converters.processing.image.reference import crop_box, letterbox_box, resized_size
+from arenite.converters.processing.image.resample import Axis, axis, identity, resample_kind
+from arenite.converters.processing.image.steps import Colour, Crop, ImageSource, Letterbox, Resize
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.record_fields import record_error
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """``working``: rgb, bgr or grey while resizing; then grey if ``late_grey``; then ``channels`` in the result."""
+
+    format: str
+    width: int  # of the source, in pixels
+    height: int
+    window: tuple[int, int]  # x, y of the first source pixel that axes count from
+    across: Axis
+    down: Axis
+    flavour: str
+    ties_to_even: bool
+    working: str
+    grey: tuple[int, int, int, int]  # weights of red, green, blue, and bits
+    late_grey: bool
+    channels: int
+    canvas: tuple[int, int]  # width, height
+    left: int  # of the picture on the canvas
+    top: int
+    fill: tuple[int, ...]  # one per working channel
+    dtype: str
+    table: np.ndarray | None  # [1 or channels, 256]
+    affine: input_values.Affine | None
+
+    @property
+    def working_channels(self) -> int:
+        return 1 if self.working == "grey" else 3
+
+
+class _PictureGeometry:
+    """What is known of the picture at a step."""
+
+    def __init__(self, width: int, height: int, order: str) -> None:
+        self.window = [0, 0]
+        self.size = (width, height)  # of the canvas
+        self.place = [0, 0]  # of the picture on it
+        self.across: Axis | None = None
+        self.down: Axis | None = None
+        self.flavour, self.even = "bytes", False
+        self.order = self.working = order  # now; while resizing
+        self.grey, self.late_grey = "pil", False
+        self.fill: tuple[int, ...] = (0,)
+
+    def colour(self, step: Colour) -> None:
+        if step.to == self.order:
+            return
+        if step.to == "grey":
+            self.grey = step.convention
+            if self.across is None:
+                self.working = "grey"
+            elif self.working != "grey":
+                if self.flavour == "fraction":
+                    raise record_error(
+                        "A colour step to grey must come before a resize that keeps fractions (tf, torch)."
+                    )
+                self.late_grey = True
+        elif self.order != "grey" and self.working != "grey" and not self.late_grey:
+            self.working = step.to
+            self.fill = self.fill[::-1]
+        self.order = step.to
+
+    def resize(self, width: int, height: int, step: Resize | Letterbox) -> None:
+        if self.across is not None:
+            raise record_error("A picture can be resized once.")
+        w, h = self.size
+        self.across = axis(w, width, step.method, step.convention)
+        self.down = axis(h, height, step.method, step.convention, down=True)
+        self.flavour = resample_kind(step.method, step.convention)
+        self.even = (w, h) != (2 * width, 2 * height)
+        self.size = (width, height)
+
+    def crop(self, x: int, y: int, width: int, height: int) -> None:
+        if self.across is None or self.down is None:
+            self.window = [self.window[0] + x, self.window[1] + y]
+        else:
+            self.across, self.place[0] = _cut(self.across, self.place[0] - x, width)
+            self.down, self.place[1] = _cut(self.down, self.place[1] - y, height)
+        self.size = (width, height)
+
+
+def _cut(side: Axis, place: int, size: int) -> tuple[Axis, int]:
+    """The outputs of ``side``, of which the first lies at ``place``, that lie in [0, size); and where they begin."""
+    first = min(max(-place, 0), side.outputs)
+    last = max(min(size - place, side.outputs), first)
+    return side.part(first, last - first), max(place, 0) if last > first else 0
+
+
+def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
+    """The plan for a buffer of ``format``. Raises ``UsageError`` for steps that such a picture does not allow."""
+    at = _PictureGeometry(width, height, pixel_formats.order_of(format))
+    for step in spec.steps:
+        if isinstance(step, Colour):
+            at.colour(step)
+        elif isinstance(step, Crop):
+            at.crop(*crop_box(step, *at.size))
+        elif isinstance(step, Resize):
+            at.resize(*resized_size(step, *at.size), step)
+        elif isinstance(step, Letterbox):
+            _letterbox(at, step)
+    if at.across is None or at.down is None:
+        at.across, at.down = identity(at.size[0]), identity(at.size[1])
+    channels = 1 if at.order == "grey" else 3
+    working = 1 if at.working == "grey" else 3
+    fraction = at.flavour == "fraction"
+    return ImagePlan(
+        format=format,
+        width=width,
+        height=height,
+        window=(at.window[0], at.window[1]),
+        across=at.across,
+        down=at.down,
+        flavour=at.flavour,
+        ties_to_even=at.even,
+        working=at.working,
+        grey=pixel_formats.GREY[at.grey],
+        late_grey=at.late_grey,
+        channels=channels,
+        canvas=at.size,
+        left=at.place[0],
+        top=at.place[1],
+        fill=(at.fill * working)[:working],
+        dtype=input_values.result_type(spec),
+        table=None if fraction else input_values.tables(spec, channels),
+        affine=input_values.affine(spec, channels) if fraction else None,
+    )
+
+
+def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
+    x, y, w, h = letterbox_box(step, *at.size)
+    at.resize(w, h, step)
+    channels = 1 if at.order == "grey" else 3
+    if len(step.fill) not in (1, channels):
+        raise record_error(
+            f"Letterbox: fill has {len(step.fill)} values, but there are {channels} channels at this point."
+        )
+    if at.working == "grey" and len(set(step.fill)) > 1:
+        raise record_error(
+            "Letterbox: fill is a colour, but the picture is grey on all channels at this point."
+        )
+    at.place, at.size, at.fill = [x, y], (step.width, step.height), step.fill
+
+
+def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> ImagePlan:
+    """The plan for the source that ``spec`` names; where it names no size, that of the model's input.
+
+    Args:
+        channels: of the model's input: 3 or 1.
+        width: of the model's input.
+        height: the same.
+
+    Raises:
+        UsageError: what comes out is not what the model takes.
+    """
+    source = spec.source
+    assert isinstance(source, ImageSource)
+    image_plan = plan_image(spec, source.format, source.width or width, source.height or height)
+    if (*image_plan.canvas, image_plan.channels) != (width, height, channels):
+        made = "x".join(map(str, (image_plan.canvas[1], image_plan.canvas[0], image_plan.channels)))
+        raise record_error(
+            f"Preprocessing makes {made} values, the model's input is {height}x{width}x{channels}."
+        )
+    return image_plan

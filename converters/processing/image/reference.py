@@ -1,0 +1,191 @@
+"""Pictures to tensors in NumPy: each step for the whole picture, one after the other.
+
+This is the definition. The C code does the same in one pass, and gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.image import pixel_formats
+from arenite.converters.processing.image.resample import (
+    FRACTION_BITS,
+    WEIGHT_BITS,
+    Axis,
+    axis,
+    resample_kind,
+)
+from arenite.converters.processing.image.steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing, Quantize
+from arenite.converters.processing.record_fields import record_error
+
+
+@dataclass(frozen=True)
+class PictureState:
+    """Values on the way: ``pixels`` [height, width, channels], uint8; or int64 with ``FRACTION_BITS`` fractional bits
+    when ``fraction``; or what the model stores at the end. ``order``: rgb, bgr or grey."""
+
+    pixels: np.ndarray
+    order: str
+    fraction: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width, height."""
+        return self.pixels.shape[1], self.pixels.shape[0]
+
+
+def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.ndarray:
+    """uint8 [height, width, 1 or 3] in ``order`` to the model's input [height, width, channels]."""
+    *_, (_, picture) = trace(spec, pixels, order)
+    return picture.pixels
+
+
+def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
+    """Each step that does something, with the picture after it; normalise and quantise together as the last."""
+    picture = PictureState(pixels, order)
+    for step in spec.steps:
+        if isinstance(step, Colour):
+            picture = _colour(step, picture)
+        elif isinstance(step, Crop):
+            x, y, w, h = crop_box(step, *picture.size)
+            picture = PictureState(picture.pixels[y : y + h, x : x + w], picture.order, picture.fraction)
+        elif isinstance(step, Resize):
+            picture = _resize(picture, *resized_size(step, *picture.size), step.method, step.convention)
+        elif isinstance(step, Letterbox):
+            picture = _letterbox(step, picture)
+        else:
+            break
+        yield step, picture
+    tail = [s for s in spec.steps if isinstance(s, (Normalize, Quantize))]
+    yield (tail or None), PictureState(_finish(spec, picture), picture.order)
+
+
+def _finish(spec: Preprocessing, picture: PictureState) -> np.ndarray:
+    channels = picture.pixels.shape[2]
+    if picture.fraction:
+        return input_values.apply_affine(spec, input_values.affine(spec, channels), picture.pixels)
+    table = input_values.tables(spec, channels)
+    rows = [table[c if len(table) > 1 else 0][picture.pixels[:, :, c]] for c in range(channels)]
+    return np.stack(rows, axis=-1)
+
+
+def crop_box(step: Crop, width: int, height: int) -> tuple[int, int, int, int]:
+    """x, y, width, height. Raises ``UsageError`` when the picture is too small."""
+    if step.fraction:
+        # TensorFlow's central_crop: the margin is cut down, the same on both sides.
+        x, y = (int((side - side * step.fraction) / 2) for side in (width, height))
+        return x, y, width - 2 * x, height - 2 * y
+    rests = (width - step.width, height - step.height)
+    if step.x >= 0:
+        x, y = step.x, step.y
+    elif step.rounding == "even":
+        x, y = (round(rest / 2) for rest in rests)
+    else:
+        x, y = (rest // 2 for rest in rests)
+    if min(rests) < 0 or x > rests[0] or y > rests[1]:
+        raise record_error(
+            f"Crop wants {step.width}x{step.height} at {x}, {y} of a picture of {width}x{height} pixels."
+        )
+    return x, y, step.width, step.height
+
+
+def resized_size(step: Resize, width: int, height: int) -> tuple[int, int]:
+    """Width and height after ``step``."""
+    if not step.short_side:
+        return step.width, step.height
+    short, long = sorted((width, height))
+    other = int(step.short_side * long / short)
+    return (step.short_side, other) if width <= height else (other, step.short_side)
+
+
+def letterbox_box(step: Letterbox, width: int, height: int) -> tuple[int, int, int, int]:
+    """x, y, width, height of the picture inside the box."""
+    ratio = min(step.width / width, step.height / height)
+    w, h = (
+        max(1, min(int(side * ratio + 0.5), most))
+        for side, most in ((width, step.width), (height, step.height))
+    )
+    return (step.width - w) // 2, (step.height - h) // 2, w, h
+
+
+def _colour(step: Colour, picture: PictureState) -> PictureState:
+    pixels, order = picture.pixels, picture.order
+    if step.to == order:
+        return picture
+    if order == "grey":
+        return PictureState(np.repeat(pixels, 3, axis=2), step.to, picture.fraction)
+    if step.to != "grey":
+        return PictureState(pixels[:, :, ::-1], step.to, picture.fraction)
+    if picture.fraction:
+        raise record_error(
+            "A colour step to grey must come before a resize that keeps fractions (tf, torch)."
+        )
+    return PictureState(pixel_formats.to_grey(pixels, order, step.convention), "grey")
+
+
+def _letterbox(step: Letterbox, picture: PictureState) -> PictureState:
+    x, y, w, h = letterbox_box(step, *picture.size)
+    inner = _resize(picture, w, h, step.method, step.convention)
+    channels = inner.pixels.shape[2]
+    if len(step.fill) not in (1, channels):
+        raise record_error(
+            f"Letterbox: fill has {len(step.fill)} values, but there are {channels} channels at this point."
+        )
+    canvas = np.empty((step.height, step.width, channels), inner.pixels.dtype)
+    canvas[:] = np.array(step.fill, canvas.dtype) << (FRACTION_BITS if inner.fraction else 0)
+    canvas[y : y + h, x : x + w] = inner.pixels
+    return PictureState(canvas, inner.order, inner.fraction)
+
+
+def _resize(picture: PictureState, width: int, height: int, method: str, convention: str) -> PictureState:
+    w, h = picture.size
+    kind = resample_kind(method, convention)
+    across, down = axis(w, width, method, convention), axis(h, height, method, convention, down=True)
+    even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even elsewhere
+    pixels = resample(picture.pixels, across, down, kind, even)
+    return PictureState(pixels, picture.order, kind == "fraction")
+
+
+def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_even: bool) -> np.ndarray:
+    """uint8 [height, width, channels] to uint8, or to int64 fractions, of the axes' sizes."""
+    rows = _sums(pixels.astype(np.int64), across, 1)
+    half = 1 << (WEIGHT_BITS - 1)
+    if kind == "bytes":
+        rows = (rows + half) >> WEIGHT_BITS
+        return ((_sums(rows, down, 0) + half) >> WEIGHT_BITS).astype(np.uint8)
+    if kind == "opencv":
+        # Each product is cut to 16 bits less before the sum; a tap of negative weight is where the other one is.
+        rows >>= 4
+        both = []
+        for t in range(down.taps):
+            at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
+            both.append((rows[at] * np.abs(_weight(down, t))) >> 16)
+        return ((sum(both) + 2) >> 2).astype(np.uint8)
+    below = 2 * WEIGHT_BITS - FRACTION_BITS
+    values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below
+    if kind == "fraction":
+        return values
+    # With 12 fractional bits a tie is one, whatever the last bits of its weights.
+    values = (values + 8) >> 4
+    half = 1 << 11
+    odd = (values >> 12) & 1
+    return ((values + (half - 1 + odd if ties_to_even else half)) >> 12).astype(np.uint8)
+
+
+def _weight(side: Axis, tap: int) -> np.ndarray:
+    return side.weights[:, tap].astype(np.int64)[:, np.newaxis, np.newaxis]
+
+
+def _sums(values: np.ndarray, side: Axis, dimension: int) -> np.ndarray:
+    """Weighted sums along one dimension of int64 [height, width, channels]."""
+    shape = (-1, 1, 1) if dimension == 0 else (1, -1, 1)
+    taps = (
+        np.take(values, side.start + t, axis=dimension) * side.weights[:, t].astype(np.int64).reshape(shape)
+        for t in range(side.taps)
+    )
+    return sum(taps)  # type: ignore[return-value]

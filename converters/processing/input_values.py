@@ -1,0 +1,130 @@
+"""From a pixel value or a feature to what the model's input stores: normalise and quantise in one.
+
+A byte has only 256 values, so that a table of what the training pipeline's float32 arithmetic gives is exact. A value
+with fractional bits takes an affine map of integers: stored = (value - offset) * multiplier >> shift; or, for a float32
+input, one product of float32, which IEEE 754 rounds alike everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
+from arenite.converters.processing.image.resample import FRACTION_BITS
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.record_fields import record_error
+
+#: Bytes of an element of the result.
+ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
+
+
+@dataclass(frozen=True)
+class Affine:
+    """For each channel, or one for all: ``offset`` in 16 fractional bits, ``multiplier`` and ``shift``, or ``step``."""
+
+    offset: tuple[int, ...]
+    multiplier: tuple[int, ...]
+    shift: tuple[int, ...]
+    step: tuple[float, ...]  # float32: real value of one unit of the fraction
+    zero_point: int
+    low: int
+    high: int
+
+
+def result_type(spec: Preprocessing) -> str:
+    return "float32" if spec.quantise is None else spec.quantise.dtype
+
+
+def normalize_step_of(spec: Preprocessing) -> Normalize:
+    return next((s for s in spec.steps if isinstance(s, Normalize)), Normalize())
+
+
+def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, float]]:
+    """(mean, std) for each channel, or one pair for all of them."""
+    step = normalize_step_of(spec)
+    count = max(len(step.mean), len(step.std))
+    if count not in (1, channels):
+        raise record_error(
+            f"Normalise has {count} means or stds, but there are {channels} channels at this point."
+        )
+    means, stds = (v if len(v) == count else v * count for v in (step.mean, step.std))
+    return list(zip(means, stds, strict=True))
+
+
+def normalized_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """The normalise step in the float32 arithmetic of a training pipeline."""
+    f = np.float32
+    return (values.astype(f) / f(normalize_step_of(spec).divide) - f(mean)) / f(std)
+
+
+def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
+    """The quantise step: halves away from zero, as LiteRT rounds."""
+    q = spec.quantise
+    if q is None:
+        return real.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is out of range is cut in the end
+        steps = real.astype(np.float32) / np.float32(q.scale)
+        whole = np.trunc(steps)
+        rest = steps - whole
+    rounded = whole.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
+    low, high = INTEGER_RANGE[q.dtype]
+    return np.clip(rounded, low, high).astype(q.dtype)
+
+
+def tables(spec: Preprocessing, channels: int) -> np.ndarray:
+    """What each byte becomes: [1 or channels, 256] of the result's type."""
+    values = np.arange(256)
+    rows = [
+        quantized_values(spec, normalized_values(spec, values, m, s))
+        for m, s in channel_parameters(spec, channels)
+    ]
+    return np.stack(rows)
+
+
+def affine(spec: Preprocessing, channels: int) -> Affine:
+    """The map of values with ``FRACTION_BITS`` fractional bits."""
+    divide = normalize_step_of(spec).divide
+    q = spec.quantise
+    offsets, multipliers, shifts, steps = [], [], [], []
+    for mean, std in channel_parameters(spec, channels):
+        offsets.append(_in_range(round(mean * divide * (1 << FRACTION_BITS)), "mean"))
+        step = 1.0 / (divide * std * (1 << FRACTION_BITS))
+        steps.append(float(np.float32(step)))
+        multiplier, shift = (1 << 30, 30) if q is None else _fixed(step / q.scale)
+        multipliers.append(multiplier)
+        shifts.append(shift)
+    low, high = INTEGER_RANGE[q.dtype] if q is not None else (0, 0)
+    zero = q.zero_point if q is not None else 0
+    return Affine(tuple(offsets), tuple(multipliers), tuple(shifts), tuple(steps), zero, low, high)
+
+
+def _in_range(value: int, what: str) -> int:
+    if abs(value) >= 1 << 30:
+        raise record_error(f"Normalise: the {what} is too far from the values that it is taken from.")
+    return value
+
+
+def _fixed(real: float) -> tuple[int, int]:
+    """``real`` as multiplier >> shift, the multiplier in [2^30, 2^31)."""
+    shift = 0
+    mantissa = real
+    while 0 < mantissa < 1 << 30 and shift <= 62:
+        mantissa, shift = mantissa * 2, shift + 1
+    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # not finite, or 0: told below
+    if multiplier == 1 << 31:
+        multiplier, shift = 1 << 30, shift - 1
+    if not 1 <= shift <= 62 or not multiplier:
+        raise record_error("The steps of normalise and quantise are too far apart to be done in one.")
+    return multiplier, shift
+
+
+def apply_affine(spec: Preprocessing, map: Affine, values: np.ndarray) -> np.ndarray:
+    """``values``: int64 [..., channels] with ``FRACTION_BITS`` fractional bits; the result as stored."""
+    moved = values.astype(np.int64) - np.array(map.offset, np.int64)
+    if spec.quantise is None:
+        return moved.astype(np.float32) * np.array(map.step, np.float32)
+    shift = np.array(map.shift, np.int64)
+    scaled = (moved * np.array(map.multiplier, np.int64) + (np.int64(1) << (shift - 1))) >> shift
+    return np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantise.dtype)

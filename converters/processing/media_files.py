@@ -1,0 +1,111 @@
+"""Pictures and sounds in files, through a model's preprocessing."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.processing.audio.steps import AudioSource
+from arenite.converters.processing.image.pixel_formats import order_of
+from arenite.converters.processing.image.steps import ImageSource
+from arenite.converters.processing.preprocess import preprocess_pixels, preprocess_samples
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.errors import UsageError
+
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
+SOUND_SUFFIXES = (".wav",)
+
+
+def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
+    """The file as the model's input, with its batch of 1: float32 real values, or as stored where ``spec`` quantises.
+
+    ``shape``: of the model's input; without it [1, height, width, channels], or [1, frames, features].
+    Raises ``UsageError`` for a file that cannot be read, or whose result has another number of elements.
+    """
+    if isinstance(spec.source, ImageSource):
+        order = order_of(spec.source.format)
+        pixels = read_picture(path, order)
+        result = preprocess_pixels(spec, pixels, order, pixels.shape[1], pixels.shape[0])
+    else:
+        result = preprocess_samples(spec, read_sound(path, spec.source.rate))
+    if shape is None:
+        return result[np.newaxis]
+    if result.size != int(np.prod(shape)):
+        raise UsageError(
+            f"{path}: preprocessing makes {'x'.join(map(str, result.shape))} values, "
+            f"the model's input is {'x'.join(map(str, shape))}.",
+            "Change the size in the preprocessing's steps.",
+        )
+    return result.reshape(shape)
+
+
+def read_picture(path: str | Path, order: str) -> np.ndarray:
+    """uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise UsageError("Reading pictures needs Pillow.", "pip install 'arenite[images]'") from error
+    try:
+        with Image.open(path) as picture:
+            if picture.mode in ("I", "F") or picture.mode.startswith("I;"):
+                # Pillow would cut every value at 255; what training made of them cannot be known.
+                raise UsageError(
+                    f"The picture {path} has more than 8 bits per value (mode {picture.mode}).",
+                    "Save it with 8 bits, scaled as training scales it.",
+                )
+            pixels = np.asarray(picture.convert("L" if order == "grey" else "RGB"))
+    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise UsageError(f"Cannot read the picture {path}: {error}.", "Give a PNG or JPEG file.") from error
+    if order == "grey":
+        return pixels[:, :, np.newaxis]
+    return pixels if order == "rgb" else pixels[:, :, ::-1]
+
+
+def read_sound(path: str | Path, rate: int) -> np.ndarray:
+    """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or no PCM."""
+    try:
+        with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
+            width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            raw = file.readframes(file.getnframes())
+    except (OSError, EOFError, wave.Error) as error:
+        raise UsageError(
+            f"Cannot read the sound {path}: {error}.",
+            "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
+        ) from error
+    if file_rate != rate:
+        raise UsageError(
+            f"{path} has {file_rate} samples per second, the model's preprocessing takes {rate}.",
+            f"Resample it first: ffmpeg -i IN -ar {rate} OUT.wav",
+        )
+    raw = raw[: len(raw) - len(raw) % (width * channels)]
+    if width == 1:
+        values = (np.frombuffer(raw, np.uint8).astype(np.int64) - 128) << 8
+    elif width == 3:
+        bytes_ = np.frombuffer(raw, np.uint8).reshape(-1, 3)[:, 1:]
+        values = np.ascontiguousarray(bytes_).view("<i2").reshape(-1).astype(np.int64)
+    else:
+        values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
+    return (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
+
+
+def _plain_format(data: bytes) -> bytes:
+    """A WAV file whose format is WAVE_FORMAT_EXTENSIBLE with PCM samples, as that of plain PCM: Python 3.11 reads no
+    other. Other files as they are."""
+    at = 12
+    while data[:4] == b"RIFF" and at + 8 <= len(data):
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        body = at + 8
+        if data[at : at + 4] == b"fmt ":
+            extensible, pcm = data[body : body + 2] == b"\xfe\xff", data[body + 24 : body + 26] == b"\x01\x00"
+            return data[:body] + b"\x01\x00" + data[body + 2 :] if extensible and pcm else data
+        at = body + size + size % 2
+    return data
+
+
+def suffixes(spec: Preprocessing) -> tuple[str, ...]:
+    """The endings of files that ``spec`` takes."""
+    return SOUND_SUFFIXES if isinstance(spec.source, AudioSource) else PICTURE_SUFFIXES

@@ -1,0 +1,148 @@
+"""Plans run by the C library."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of
+from arenite.converters.processing.image.plan import ImagePlan
+from arenite.converters.processing.image.vector_tables import vector_of
+from arenite.converters.processing.native import structs as c
+from arenite.converters.processing.record_fields import record_error
+
+if TYPE_CHECKING:
+    from arenite.converters.processing.audio.plan import AudioPlan
+
+
+class CompiledImage:
+    """A picture's plan as the C code takes it: ``run`` for a buffer, ``bound`` for a camera's, in one
+    pass; not for two threads at once, since its scratch memory is one."""
+
+    def __init__(
+        self, library: ctypes.CDLL, plan: ImagePlan, planar: bool = False, plain: bool = False
+    ) -> None:
+        """``planar``: the result has a plane for each channel; ``plain``: without vector code."""
+        self.plan, self.planar = plan, planar
+        self.code, self.unpack = "c", ""
+        self._run = library.ar_host_run
+        self._run.restype = None
+        self._host = c.HostImageStruct()
+        self._struct = self._host.image
+        row, column, finish = c.kernels(plan)
+        finish = _finish(plan, planar) or finish
+        vector = vector_of(plan) if not plain and c.vector_code(library) else None
+        if vector is not None:
+            self.code, row, column = c.vector_code(library), vector.row, vector.column
+            if vector.finish and not planar:
+                finish = vector.finish
+            c.fill_vector(self._host, vector)
+            self.unpack = vector.unpack
+            if self.unpack:
+                self._host.unpack = ctypes.cast(getattr(library, vector.unpack), ctypes.c_void_p)
+        #: Of the functions, as they stand in the structure.
+        self.names = {"row": row, "column": column, "finish": finish}
+        for field, name in self.names.items():
+            setattr(self._struct, field, ctypes.cast(getattr(library, name), ctypes.c_void_p))
+        pixel = input_values.ELEMENT_BYTES[plan.dtype] * (1 if planar else plan.channels)
+        self._host.row_bytes = plan.canvas[0] * pixel
+        #: The memory that the structure points to.
+        self.tables = [] if plan.table is None else [plan.table]
+        self.tables += vector.tables.values() if vector is not None else []
+        for field, axis in (("across", plan.across), ("down", plan.down)):
+            start, weights = axis.start.astype(np.uint16), np.ascontiguousarray(axis.weights)
+            self.tables += [start, weights]
+            place = getattr(self._struct, field)
+            place.start, place.weights = c.address(start), c.address(weights)
+            place.outputs, place.taps = axis.outputs, axis.taps
+        self._struct.table = c.address(plan.table)
+        c.fill(self._struct, c.image_fields(plan))
+        c.fill(self._struct.affine, c.affine_fields(plan.affine, plan.dtype))
+        self._scratch = np.empty(c.image_scratch(plan) // 4 + 1, np.uint32)
+        self.scratch_bytes = self._scratch.nbytes
+        if vector is not None and "stretch" in vector.tables:
+            self.scratch_bytes += vector.tables["stretch"].nbytes
+        self._planes = planes_of(plan.format, plan.width, plan.height)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the result: height, width, channels; or channels first."""
+        (width, height), channels = self.plan.canvas, self.plan.channels
+        return (channels, height, width) if self.planar else (height, width, channels)
+
+    def bound(self, address: int) -> tuple[c.PictureStruct, Callable[..., None], tuple[object, ...]]:
+        """A picture whose planes and strides the caller sets, and the call, with its arguments, that makes the tensor
+        at ``address`` of it. All stay valid as long as this object lives."""
+        picture = c.PictureStruct()
+        places = (ctypes.c_void_p(address), ctypes.c_void_p(self._scratch.ctypes.data))
+        return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
+
+    def run(self, data: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """``data``: the whole buffer, uint8 without gaps. ``out``: contiguous, of ``shape`` and the plan's type."""
+        plan = self.plan
+        data = np.ascontiguousarray(data, np.uint8)
+        if data.size != buffer_bytes(plan.format, plan.width, plan.height):
+            raise record_error(
+                f"The picture has {data.size:,} bytes, not {plan.width}x{plan.height} pixels of {plan.format}."
+            )
+        if out is None:
+            out = np.empty(self.shape, plan.dtype)
+        picture, call, arguments = self.bound(out.ctypes.data)
+        at = data.ctypes.data
+        for k, (row, rows) in enumerate(self._planes):
+            picture.plane[k], picture.stride[k] = at, row
+            at += row * rows
+        call(*arguments)
+        return out
+
+
+def _finish(plan: ImagePlan, planar: bool) -> str:
+    """The name of the host's own kernel for the end; empty where the general one serves as well."""
+    if planar:
+        return "ar_finish_planar"
+    if _is_shift(plan):
+        return "ar_finish_shift"
+    repeated = plan.table is not None and (plan.working_channels, plan.channels) == (1, 3)
+    return "ar_finish_repeated" if repeated else ""
+
+
+def _is_shift(plan: ImagePlan) -> bool:
+    """Each byte becomes itself plus a number, modulo 256: most often 0, or 128 for int8."""
+    table = plan.table
+    if table is None or table.itemsize != 1 or plan.late_grey or plan.working_channels != plan.channels:
+        return False
+    bytes_ = table.view(np.uint8)
+    return bool((bytes_ - bytes_[0, 0] == np.arange(256, dtype=np.uint8)).all())
+
+
+class CompiledAudio:
+    """A sound's plan as the C code takes it."""
+
+    def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
+        self.plan = plan
+        self._run = library.ar_audio_run
+        self._struct = c.AudioStruct()
+        self._kept = c.audio_tables(plan)
+        for field, table in self._kept.items():
+            setattr(self._struct, field, c.address(table))
+        c.fill(self._struct, c.audio_fields(plan))
+        c.fill(self._struct.affine, c.affine_fields(plan.affine, plan.dtype))
+        self._scratch = np.empty(c.audio_scratch(plan) // 8 + 1, np.uint64)
+
+    def run(self, samples: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """``samples``: int16. Returns [frames, features]."""
+        samples = np.ascontiguousarray(samples, np.int16).reshape(-1)
+        if out is None:
+            out = np.empty((self.plan.frames, self.plan.features), self.plan.dtype)
+        self._run(
+            ctypes.byref(self._struct),
+            ctypes.c_void_p(samples.ctypes.data),
+            ctypes.c_uint32(len(samples)),
+            ctypes.c_void_p(out.ctypes.data),
+            ctypes.c_void_p(self._scratch.ctypes.data),
+        )
+        return out

@@ -1,0 +1,114 @@
+"""The C sources of ``converters/processing/c`` as a library on this computer, loaded by ctypes.
+
+Looked for in this order: the library that was built when Arenite was installed, if it is of these very sources; one
+that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and
+``unavailable_reason`` says why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.machinery
+import os
+from functools import cache
+from pathlib import Path
+
+from arenite.converters.processing.c_sources import PROCESSING
+
+FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
+
+
+@cache
+def digest() -> str:
+    """Of the sources, as ``setup.py`` computes it."""
+    hasher = hashlib.sha256()
+    for path in PROCESSING.paths(".c", ".h"):
+        hasher.update(path.name.encode() + b"\0" + path.read_bytes())
+    return hasher.hexdigest()
+
+
+@cache
+def _find_library() -> tuple[ctypes.CDLL | None, str]:
+    if os.environ.get("ARENITE_PROCESSING") == "numpy":
+        return None, "ARENITE_PROCESSING=numpy asks for NumPy."
+    for path in installed():
+        loaded = _load(path)
+        if loaded is not None:
+            return loaded, ""
+    return _compile_into_cache()
+
+
+def installed() -> list[Path]:
+    """The libraries that were built with the package."""
+    return [
+        PROCESSING.folder / f"_native{ending}"
+        for ending in importlib.machinery.EXTENSION_SUFFIXES
+        if (PROCESSING.folder / f"_native{ending}").is_file()
+    ]
+
+
+def library() -> ctypes.CDLL | None:
+    """The library, or None where there is none; then ``unavailable_reason`` says why."""
+    return _find_library()[0]
+
+
+def unavailable_reason() -> str:
+    """Why there is no library; empty when there is one."""
+    return _find_library()[1]
+
+
+def _load(path: Path) -> ctypes.CDLL | None:
+    """The library at ``path``, if it is one of these sources."""
+    try:
+        loaded = ctypes.CDLL(str(path))
+        loaded.ar_processing_sources.restype = ctypes.c_char_p
+        return loaded if loaded.ar_processing_sources() == digest().encode() else None
+    except (OSError, AttributeError):
+        return None
+
+
+def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
+    from arenite.files import cache_directory
+
+    target = cache_directory() / "processing" / f"{digest()[:16]}.so"
+    if target.is_file():
+        loaded = _load(target)
+        if loaded is not None:
+            return loaded, ""
+    import subprocess
+
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        compile_library(target)
+    except FileNotFoundError as error:
+        return None, f"There is no C compiler ({error.filename}): install gcc, or set CC."
+    except (OSError, subprocess.CalledProcessError) as error:
+        text = getattr(error, "stderr", "") or str(error)
+        return None, f"The C sources could not be compiled: {text.strip().splitlines()[0][:200]}"
+    loaded = _load(target)
+    return loaded, "" if loaded is not None else f"{target} cannot be loaded."
+
+
+def compile_library(target: Path) -> None:
+    """Compile the sources into ``target``, in one step for whoever reads it."""
+    import subprocess
+    import tempfile
+
+    handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
+    os.close(handle)
+    try:
+        names = [str(path) for path in PROCESSING.paths(".c")]
+        command = [
+            os.environ.get("CC", "cc"),
+            *FLAGS,
+            *PROCESSING.include_flags,
+            f'-DAR_SOURCES="{digest()}"',
+            *names,
+            "-o",
+            temporary,
+        ]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        os.replace(temporary, target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)

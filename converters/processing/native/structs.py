@@ -1,0 +1,239 @@
+"""The structs of ``converters/processing/c`` in ctypes, filled from plans."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+
+if TYPE_CHECKING:
+    from arenite.converters.processing.audio.plan import AudioPlan
+    from arenite.converters.processing.image.plan import ImagePlan
+    from arenite.converters.processing.image.vector_tables import VectorTables
+
+_P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
+
+
+class AffineStruct(ctypes.Structure):
+    _fields_ = [
+        ("offset", _I32 * 3),
+        ("multiplier", _I32 * 3),
+        ("step", ctypes.c_float * 3),
+        ("zero_point", _I32),
+        ("low", _I32),
+        ("high", _I32),
+        ("shift", _U8 * 3),
+        ("element_bytes", _U8),
+    ]
+
+
+class AxisStruct(ctypes.Structure):
+    _fields_ = [("start", _P), ("weights", _P), ("outputs", _U16), ("taps", _U16)]
+
+
+class PictureStruct(ctypes.Structure):
+    _fields_ = [("plane", _P * 3), ("stride", _U32 * 3)]
+
+
+class ImageStruct(ctypes.Structure):
+    _fields_ = [
+        ("row", _P),
+        ("column", _P),
+        ("finish", _P),
+        ("across", AxisStruct),
+        ("down", AxisStruct),
+        ("table", _P),
+        ("affine", AffineStruct),
+        ("grey", _U16 * 3),
+        *((name, _U16) for name in ("window_x", "window_y", "canvas_width", "canvas_height", "left", "top")),
+        ("grey_bits", _U8),
+        ("working", _U8),
+        ("fill", _U8 * 3),
+        *(
+            (name, _U8)
+            for name in (
+                "channels",
+                "late_grey",
+                "per_channel",
+                "ties_to_even",
+                "waiting_bytes",
+                "line_bytes",
+                "element_bytes",
+            )
+        ),
+    ]
+
+
+class HostImageStruct(ctypes.Structure):
+    _fields_ = [
+        ("image", ImageStruct),
+        ("row_bytes", _U32),
+        ("groups", _U32),
+        *((name, _P) for name in ("places", "near", "far", "order", "weights", "ahead")),
+        ("blocks", _U32),
+        *((name, _P) for name in ("reach", "unpack", "stretch")),
+        *((name, _U32) for name in ("stretch_room", "stretch_from", "stretch_count")),
+        ("colours", _U8 * 4),
+        ("levels", _P),
+    ]
+
+
+class AudioStruct(ctypes.Structure):
+    _fields_ = [
+        *((n, _P) for n in ("window", "sines", "logs", "roots", "first", "count", "weights", "cosines")),
+        ("samples", _U32),
+        ("step", _U32),
+        *((n, _I32) for n in ("lead", "mantissa", "exponent", "base_exponent")),
+        ("factor", ctypes.c_int64),
+        ("affine", AffineStruct),
+        *((n, _U16) for n in ("frames", "length", "mirror", "inset", "fft", "bins", "last_bin", "features")),
+        *((n, _U8) for n in ("power", "peak", "pad", "is_floor")),
+    ]
+
+
+#: The kernels of each flavour: of rows, of columns, and bytes of a value that waits and of one on the line.
+FLAVOURS = {
+    "bytes": ("bytes", "bytes", 1, 1),
+    "opencv": ("opencv", "opencv", 2, 1),
+    "rounded": ("exact", "rounded", 4, 1),
+    "fraction": ("exact", "fraction", 4, 4),
+}
+WORKING = {"rgb": 0, "bgr": 1, "grey": 2}
+
+
+def kernels(plan: ImagePlan) -> tuple[str, str, str]:
+    """The names of the functions for rows, columns and the end."""
+    row, column, _, _ = FLAVOURS[plan.flavour]
+    bits = 8 * input_values.ELEMENT_BYTES[plan.dtype]
+    finish = "ar_finish_affine" if plan.table is None else f"ar_finish_table_{bits}"
+    return f"ar_row_{row}_{plan.format}", f"ar_column_{column}", finish
+
+
+def image_scratch(plan: ImagePlan) -> int:
+    """Bytes of scratch memory, as image.h says."""
+    _, _, waiting, line = FLAVOURS[plan.flavour]
+    rows = plan.across.outputs * plan.working_channels * waiting * plan.down.taps
+    return -(-rows // 4) * 4 + plan.canvas[0] * plan.working_channels * line
+
+
+def audio_scratch(plan: AudioPlan) -> int:
+    """Bytes of scratch memory, as audio.h says."""
+    return 8 * (plan.fft // 2 + 1) + 4 * plan.bins
+
+
+def affine_fields(map: input_values.Affine | None, dtype: str) -> dict[str, Any]:
+    """The fields of ``ar_affine``; one channel's parameters are repeated."""
+    size = input_values.ELEMENT_BYTES[dtype]
+    if map is None:
+        return {"element_bytes": size}
+
+    def three(values: tuple[Any, ...]) -> list[Any]:
+        return list((values * 3)[:3])
+
+    return {
+        "offset": three(map.offset),
+        "multiplier": three(map.multiplier),
+        "step": three(map.step),
+        "zero_point": map.zero_point,
+        "low": map.low,
+        "high": map.high,
+        "shift": three(map.shift),
+        "element_bytes": size,
+    }
+
+
+def image_fields(plan: ImagePlan) -> dict[str, Any]:
+    """The fields of ``ar_image`` that are numbers."""
+    _, _, waiting, line = FLAVOURS[plan.flavour]
+    return {
+        "grey": list(plan.grey[:3]),
+        "window_x": plan.window[0],
+        "window_y": plan.window[1],
+        "canvas_width": plan.canvas[0],
+        "canvas_height": plan.canvas[1],
+        "left": plan.left,
+        "top": plan.top,
+        "grey_bits": plan.grey[3],
+        "working": WORKING[plan.working],
+        "fill": [*plan.fill, 0, 0][:3],
+        "channels": plan.channels,
+        "late_grey": int(plan.late_grey),
+        "per_channel": int(plan.table is not None and len(plan.table) > 1),
+        "ties_to_even": int(plan.ties_to_even),
+        "waiting_bytes": waiting,
+        "line_bytes": line,
+        "element_bytes": input_values.ELEMENT_BYTES[plan.dtype],
+    }
+
+
+def vector_code(library: ctypes.CDLL) -> str:
+    """What the library's vector code is written for; empty when this processor has none, or nobody wants it."""
+    if os.environ.get("ARENITE_PROCESSING") == "c":
+        return ""
+    library.ar_host_vector.restype = ctypes.c_char_p
+    return library.ar_host_vector().decode()
+
+
+def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:
+    """The fields for vector code; ``vector`` holds the memory that they point to."""
+    fill(struct, vector.numbers)
+    for name, table in vector.tables.items():
+        setattr(struct, name, address(table))
+
+
+def audio_fields(plan: AudioPlan) -> dict[str, Any]:
+    """The fields of ``ar_audio`` that are numbers."""
+    return {
+        "samples": plan.samples,
+        "step": plan.step,
+        "lead": plan.lead,
+        "mantissa": plan.mantissa,
+        "exponent": plan.exponent,
+        "base_exponent": plan.base_exponent,
+        "factor": plan.factor,
+        "frames": plan.frames,
+        "length": plan.length,
+        "mirror": plan.mirror,
+        "inset": plan.inset,
+        "fft": plan.fft,
+        "bins": plan.bins,
+        "last_bin": plan.filters.last_bin,
+        "features": plan.features,
+        "power": plan.power,
+        "peak": plan.peak,
+        "pad": plan.centre,
+        "is_floor": int(plan.is_floor),
+    }
+
+
+def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
+    """The fields of ``ar_audio`` that point to tables."""
+    bank = plan.filters
+    return {
+        "window": plan.window,
+        "sines": plan.sines,
+        "logs": plan.logs,
+        "roots": plan.roots,
+        "first": bank.first,
+        "count": bank.count,
+        "weights": bank.weights,
+        "cosines": plan.cosines,
+    }
+
+
+def fill(struct: ctypes.Structure, fields: dict[str, Any]) -> None:
+    """Set numbers and lists of numbers."""
+    for name, value in fields.items():
+        if isinstance(value, list):
+            for k, item in enumerate(value):
+                getattr(struct, name)[k] = item
+        else:
+            setattr(struct, name, value)
+
+
+def address(array: np.ndarray | None) -> int | None:
+    return None if array is None else array.ctypes.data

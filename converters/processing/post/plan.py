@@ -1,0 +1,83 @@
+"""Postprocessing bound to a model's outputs: thresholds as stored values, scales as integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from arenite.converters.graph.tensor import Tensor
+from arenite.converters.processing.post.postprocessing import Mse, Postprocessing, TopK
+from arenite.converters.processing.post.tensor_values import (
+    REAL_BITS,
+    TensorReader,
+    tensor_of,
+    threshold_key,
+    values_of,
+)
+from arenite.converters.processing.record_fields import record_error
+
+if TYPE_CHECKING:
+    from arenite.converters.processing.post.detector_plan import BoxesPlan
+    from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
+
+#: Differences are cut to this, so that 8192 squares sum below 2^63.
+MAX_DIFFERENCE = 1 << 25
+MAX_ELEMENTS_MSE = 8192
+
+
+@dataclass(frozen=True)
+class TopKPlan:
+    step: TopK
+    dtype: str
+    count: int
+    least: int  # the smallest key that counts; of a softmax the smallest probability, in REAL_BITS
+    values: TensorReader | None  # with softmax
+
+
+@dataclass(frozen=True)
+class MsePlan:
+    step: Mse
+    input: TensorReader
+    output: TensorReader
+    count: int
+    unit: float  # float32: of the sum of squares
+
+
+PostPlan: TypeAlias = "TopKPlan | BoxesPlan | MsePlan | PointsPlan | MaskPlan"
+
+
+def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PostPlan:
+    """Raises ``UsageError`` when the model has no such outputs, or of another shape or type."""
+    first = spec.steps[0]
+    if isinstance(first, TopK):
+        return _top_k(first, outputs)
+    if isinstance(first, Mse):
+        return _mse(first, inputs, outputs)
+    if first.do in ("points", "mask"):
+        from arenite.converters.processing.post.landmark_mask_plan import plan_points_or_mask
+
+        return plan_points_or_mask(first, inputs, outputs)
+    from arenite.converters.processing.post.detector_plan import plan_detector
+
+    return plan_detector(spec, inputs, outputs)
+
+
+def _top_k(step: TopK, outputs: Sequence[Tensor]) -> TopKPlan:
+    tensor = tensor_of(outputs, step.output, "output")
+    if not step.softmax:
+        return TopKPlan(
+            step, tensor.dtype, tensor.elements, threshold_key(tensor, step.threshold, step.logits), None
+        )
+    least = round((step.threshold or 0.0) * (1 << REAL_BITS))
+    return TopKPlan(step, tensor.dtype, tensor.elements, least, values_of(tensor, 1.0))
+
+
+def _mse(step: Mse, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> MsePlan:
+    a, b = tensor_of(inputs, step.input, "input"), tensor_of(outputs, step.output, "output")
+    if a.elements != b.elements or a.elements > MAX_ELEMENTS_MSE:
+        raise record_error(f"MSE: input and output have {a.elements} and {b.elements} values.")
+    unit = float(np.float32(1.0 / (a.elements * 2.0 ** (2 * REAL_BITS))))
+    return MsePlan(step, values_of(a, 1.0), values_of(b, 1.0), a.elements, unit)

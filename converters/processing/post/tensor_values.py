@@ -1,0 +1,143 @@
+"""Numbers of a tensor as integers: keys in their order, and real numbers with 16 fractional bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.tensor import Tensor
+from arenite.converters.processing.input_values import Affine, _fixed
+from arenite.converters.processing.record_fields import record_error
+from arenite.errors import UsageError
+
+#: Fractional bits of a real number, of anchors.
+REAL_BITS = 16
+ANCHOR_BITS = 15
+#: 2^(k / 128) in 30 fractional bits, and log2(e) in 28.
+EXP_BITS = 30
+LOG2E = round(math.log2(math.e) * (1 << 28))
+#: What post.h holds in 16 bits.
+MAX_ROWS = 65535
+
+INT32 = (-(2**31), 2**31 - 1)
+#: Of the TFLite schema's TensorType, as post.h has them.
+TYPE_CODES = {"float32": 0, "uint8": 3, "int16": 7, "int8": 9}
+TYPES = tuple(TYPE_CODES)
+
+
+@dataclass(frozen=True)
+class TensorReader:
+    """How to read a tensor: ``affine`` takes stored integers, and float32 with 16 fractional bits, to ``REAL_BITS``,
+    each of its channels by another factor."""
+
+    dtype: str
+    affine: Affine
+
+
+def tensor_of(tensors: Sequence[Tensor], index: int, what: str) -> Tensor:
+    """Raises ``UsageError`` for one that is not there, or cannot be read."""
+    if index >= len(tensors):
+        raise record_error(f"Postprocessing speaks of {what} {index}, but the model has {len(tensors)}.")
+    tensor = tensors[index]
+    quantised = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
+    if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantised) or not tensor.elements:
+        raise UsageError(
+            f"Postprocessing cannot read {what} {index} '{tensor.name}', which is {tensor.dtype}.",
+            "It reads float32, and int8, uint8 and int16 with one scale above 0.",
+        )
+    return tensor
+
+
+def values_of(tensor: Tensor, *divide: float) -> TensorReader:
+    """One channel for each number that values are divided by."""
+    return TensorReader(tensor.dtype, affine_of(*((tensor, 1.0 / by) for by in divide)))
+
+
+def affine_of(*channels: tuple[Tensor, float]) -> Affine:
+    """Each channel reads a tensor, times a factor."""
+    offsets, multipliers, shifts = [], [], []
+    for tensor, factor in channels:
+        whole = tensor.dtype != "float32"
+        multiplier, shift = _fixed(tensor.scale * factor * (1 << REAL_BITS) if whole else factor)
+        offsets.append(tensor.zero_point if whole else 0)
+        multipliers.append(multiplier)
+        shifts.append(shift)
+    none = (0.0,) * len(channels)
+    return Affine(tuple(offsets), tuple(multipliers), tuple(shifts), none, 0, *INT32)
+
+
+def threshold_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
+    """The smallest key of a value that reaches the threshold."""
+    if threshold is None:
+        return INT32[0]
+    real = math.log(threshold / (1 - threshold)) if logits else threshold
+    if tensor.dtype == "float32":
+        return int(keys(np.array([real], np.float32))[0])
+    return max(min(math.ceil(real / tensor.scale) + tensor.zero_point, INT32[1]), INT32[0])
+
+
+def keys(values: np.ndarray) -> np.ndarray:
+    """int64 in the order of ``values``: integers themselves; the bits of float32, those of negative ones turned; a
+    NaN is below everything."""
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    bits = values.astype(np.float32).view(np.int32).astype(np.int64)
+    turned = np.where(bits < 0, -(2**31) - bits - 1, bits)
+    return np.where(np.isnan(values), INT32[0], turned)
+
+
+def floats_of_keys(found: np.ndarray) -> np.ndarray:
+    """The float32 that keys stand for."""
+    bits = np.where(found < 0, -(2**31) - found - 1, found)
+    return bits.astype(np.int32).view(np.float32)
+
+
+def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0) -> np.ndarray:
+    """int64 in ``REAL_BITS``."""
+    map = values.affine
+    if stored.dtype.kind == "f":
+        moved = np.trunc(np.clip(np.nan_to_num(stored), -32000, 32000).astype(np.float32) * np.float32(65536))
+        moved = moved.astype(np.int64)
+    else:
+        moved = stored.astype(np.int64)
+    moved = moved - map.offset[channel]
+    found = (moved * map.multiplier[channel] + (1 << (map.shift[channel] - 1))) >> map.shift[channel]
+    return np.clip(found, map.low, map.high)
+
+
+def exp_table() -> np.ndarray:
+    """uint32 [129]."""
+    return np.round(2.0 ** (np.arange(129) / 128) * (1 << EXP_BITS)).astype(np.uint32)
+
+
+def exponential(value: int) -> int:
+    """e^value, both in ``REAL_BITS``; ``value`` is cut to [-10, 10]."""
+    most = 10 << REAL_BITS
+    power = (min(max(value, -most), most) * LOG2E) >> 28
+    return _power_of_two(power) >> (EXP_BITS - REAL_BITS - (power >> REAL_BITS))
+
+
+def negative_exponential(value: int) -> int:
+    """e^-value in ``EXP_BITS``, ``value`` at least 0 in ``REAL_BITS``; 0 beyond 20."""
+    if value > 20 << REAL_BITS:
+        return 0
+    power = -((max(value, 0) * LOG2E + (1 << 28) - 1) >> 28)
+    return _power_of_two(power) >> -(power >> REAL_BITS)
+
+
+def sigmoid(value: int) -> int:
+    """1 / (1 + e^-value), both in ``REAL_BITS``."""
+    return (1 << 32) // ((1 << 16) + exponential(-max(value, -(10 << REAL_BITS))))
+
+
+def _power_of_two(power: int) -> int:
+    """2 to the fraction of ``power`` in ``EXP_BITS``: a straight line between entries of the table."""
+    step, part = divmod(power & ((1 << REAL_BITS) - 1), 512)
+    low, high = int(_TABLE[step]), int(_TABLE[step + 1])
+    return low + (((high - low) * part) >> 9)
+
+
+_TABLE = exp_table()

@@ -1,0 +1,137 @@
+"""A sound's steps by the code of the libraries that training pipelines use: SciPy, librosa, TensorFlow."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import numpy as np
+
+from arenite.converters.processing.audio.plan import FEATURE_BITS, AudioPlan
+from arenite.converters.processing.audio.reference import prepare_clip
+from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.skew.framework_processes import Frameworks
+
+#: What difference is rounding: of a magnitude or a filter relative to the largest, of a logarithm in its own units.
+RELATIVE = 1e-4
+LOGARITHM = 2e-3
+
+Expected = tuple[np.ndarray, str, float] | str
+
+
+class SoundSteps:
+    """The stages of one spec by the libraries."""
+
+    def __init__(self, spec: Preprocessing, plan: AudioPlan, frameworks: Frameworks) -> None:
+        self.plan, self.frameworks = plan, frameworks
+        assert isinstance(spec.source, AudioSource)
+        self.source = spec.source
+        kinds = {type(step): step for step in spec.steps}
+        self.frame, self.fft, self.log = kinds[Frame], kinds[Fft], kinds[Log]
+        self.window, self.mel, self.mfcc = (kinds.get(k) for k in (AudioWindow, Mel, Mfcc))
+        self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
+
+    def expected(self, stage: str, before: np.ndarray) -> Expected:
+        """What a library makes of what our stage before made: of int16 samples for the first, ``spectrum``."""
+        return getattr(self, f"_{stage}")(before)
+
+    def real_clip(self, samples: np.ndarray) -> np.ndarray:
+        """float64, as the training pipeline has it: filled up, in [-1, 1), divided by the peak."""
+        clip, top = prepare_clip(self.plan, samples)
+        unit = 32768.0 if self.source.unit and not self.plan.peak else 1.0
+        return clip / unit / top
+
+    def _spectrum(self, samples: np.ndarray) -> Expected:
+        clip = self.real_clip(samples)
+        frame, fft, window = self.frame, self.fft, self.window
+        kind = window.kind if isinstance(window, AudioWindow) else "none"
+        periodic = not isinstance(window, AudioWindow) or window.periodic
+        assert isinstance(frame, Frame) and isinstance(fft, Fft)
+        tensorflow = self.convention == "tf" and frame.centre == "none" and kind == "hann" and periodic
+        if tensorflow and self.frameworks.available("tensorflow"):
+            job = {"op": "spectrum", "length": frame.length, "step": frame.step, "fft": fft.length}
+            job |= {"window": kind, "power": fft.power}
+            made, name = self.frameworks.run("tensorflow", job, clip)
+            return made[:, : self.plan.filters.last_bin].astype(np.float64), name, RELATIVE
+        if frame.centre != "none" and periodic:
+            try:
+                import librosa
+            except ImportError:
+                pass
+            else:
+                made = librosa.stft(
+                    clip,
+                    n_fft=fft.length,
+                    hop_length=frame.step,
+                    win_length=frame.length,
+                    window="boxcar" if kind == "none" else kind,
+                    center=True,
+                    pad_mode="constant" if frame.centre == "zeros" else "reflect",
+                )
+                values = np.abs(made.T[:, : self.plan.filters.last_bin]) ** fft.power
+                return values, f"librosa {librosa.__version__}", RELATIVE
+        try:
+            import scipy.fft
+            import scipy.signal
+        except ImportError:
+            return "needs SciPy: pip install 'arenite[skew]'"
+        pad = fft.length // 2 if frame.centre != "none" else 0
+        if pad:
+            clip = np.pad(clip, pad, mode="constant" if frame.centre == "zeros" else "reflect")
+        shape = scipy.signal.get_window("boxcar" if kind == "none" else kind, frame.length, fftbins=periodic)
+        inset = self.plan.inset
+        span = fft.length if pad else frame.length
+        frames = np.lib.stride_tricks.sliding_window_view(clip, span)[:: frame.step]
+        whole = np.zeros((len(frames), fft.length))
+        used = frames[:, inset : inset + frame.length] if pad else frames
+        whole[:, inset : inset + frame.length] = used * shape
+        spectrum = np.asarray(scipy.fft.rfft(whole))[:, : self.plan.filters.last_bin]
+        return np.abs(spectrum) ** fft.power, f"SciPy {version('scipy')}", RELATIVE
+
+    def _mel(self, spectrum: np.ndarray) -> Expected:
+        mel, fft = self.mel, self.fft
+        assert isinstance(fft, Fft)
+        if not isinstance(mel, Mel):
+            return "there are no filters"
+        high = mel.high or self.source.rate / 2
+        if mel.convention == "tf":
+            if not self.frameworks.available("tensorflow"):
+                return "needs tensorflow, which no environment has yet"
+            job = {"op": "mel", "bins": mel.bins, "fft": fft.length, "rate": self.source.rate}
+            job |= {"low": mel.low, "high": high}
+            made, name = self.frameworks.run("tensorflow", job, spectrum)
+            return made.astype(np.float64), name, RELATIVE
+        try:
+            import librosa
+        except ImportError:
+            return "needs librosa: pip install librosa"
+        htk = mel.convention == "htk"
+        matrix = librosa.filters.mel(
+            sr=self.source.rate, n_fft=fft.length, n_mels=mel.bins, fmin=mel.low, fmax=high, htk=htk,
+            norm=None if htk else "slaney", dtype=np.float64,
+        )  # fmt: skip
+        return spectrum @ matrix[:, : spectrum.shape[1]].T, f"librosa {librosa.__version__}", RELATIVE
+
+    def _log(self, values: np.ndarray) -> Expected:
+        log = self.log
+        assert isinstance(log, Log)
+        inner = np.maximum(values, log.floor) if log.floor else values + log.offset
+        made = log.factor * {"e": np.log, "2": np.log2, "10": np.log10}[log.base](inner)
+        return made, f"NumPy {np.__version__}", LOGARITHM * log.factor
+
+    def _mfcc(self, logs: np.ndarray) -> Expected:
+        mfcc = self.mfcc
+        assert isinstance(mfcc, Mfcc)
+        values = logs / (1 << FEATURE_BITS)
+        if mfcc.scaling == "tf" and self.frameworks.available("tensorflow"):
+            job = {"op": "mfcc", "coefficients": mfcc.coefficients}
+            made, name = self.frameworks.run("tensorflow", job, values)
+            return made.astype(np.float64), name, LOGARITHM
+        try:
+            import scipy.fft
+        except ImportError:
+            return "needs SciPy: pip install 'arenite[skew]'"
+        made = np.asarray(scipy.fft.dct(values, type=2, norm="ortho"))[:, : mfcc.coefficients]
+        if mfcc.scaling == "tf":
+            made[:, 0] *= np.sqrt(2)
+        return made, f"SciPy {version('scipy')}", LOGARITHM

@@ -1,0 +1,142 @@
+"""Training–serving skew: each recorded step against the code of the library that the training pipeline used.
+
+Each step is given what our steps before it made, so that a difference belongs to the step that it is reported for. A
+pipeline of the user's own is compared at its end; when that differs, other conventions of each step are tried, and the
+first whose change takes the difference away is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.audio import reference as audio
+from arenite.converters.processing.audio.plan import FEATURE_BITS, plan_audio
+from arenite.converters.processing.audio.steps import AudioSource
+from arenite.converters.processing.image import reference as image
+from arenite.converters.processing.image.pixel_formats import order_of
+from arenite.converters.processing.image.steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.media_files import read_picture, read_sound
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing, Quantize
+from arenite.converters.processing.skew.audio_libraries import SoundSteps
+from arenite.converters.processing.skew.framework_processes import Frameworks
+from arenite.converters.processing.skew.image_libraries import expected, levels_of
+from arenite.converters.processing.skew.skew_report import DifferenceSums, SkewReport, StepSkewResult
+from arenite.converters.processing.skew.user_pipeline import Pipeline, compare_pipeline, function_named
+from arenite.converters.tflite.litert import single_operator
+from arenite.errors import UsageError
+
+__all__ = ["SkewReport", "StepSkewResult", "check_skew"]
+
+
+def check_skew(
+    spec: Preprocessing,
+    sources: Sequence[str | Path | np.ndarray],
+    *,
+    pipeline: str | Pipeline | None = None,
+    make_environments: bool = False,
+) -> SkewReport:
+    """Compare the steps of ``spec`` with the training libraries, on samples.
+
+    Args:
+        spec: the recorded preprocessing.
+        sources: files, or pixels (uint8 [height, width, channels]) and samples (int16).
+        pipeline: ``module:function`` or a function of the training code: a source to what the network is given (real
+            numbers, any shape with as many values). Compared with the result of all steps before quantise.
+        make_environments: download TensorFlow or torch for steps that are theirs.
+
+    Raises:
+        UsageError: no sources, one that cannot be read, or a pipeline that cannot be run.
+    """
+    if not sources:
+        raise UsageError("There is nothing to compare on.", "Give some pictures or sounds.")
+    call = function_named(pipeline) if isinstance(pipeline, str) else pipeline
+    data = [_read(spec, source) for source in sources]
+    sums: dict[str, DifferenceSums] = {}
+    gather = _sound if isinstance(spec.source, AudioSource) else _picture
+    with Frameworks(make=make_environments) as frameworks:
+        for value in data:
+            for name, unit, found, ours in gather(spec, value, frameworks):
+                place = sums.setdefault(name, DifferenceSums(name, unit))
+                if isinstance(found, str):
+                    place.skip(found)
+                else:
+                    place.add(ours, *found)
+    steps = [place.found for place in sums.values()]
+    advice = ""
+    if call is not None:
+        own, advice = compare_pipeline(spec, sources, data, call)
+        steps.append(own)
+    return SkewReport(tuple(steps), len(data), advice)
+
+
+def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
+    if isinstance(source, np.ndarray):
+        return source
+    if isinstance(spec.source, AudioSource):
+        return read_sound(source, spec.source.rate)
+    return read_picture(source, order_of(spec.source.format))
+
+
+_Found = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
+
+
+def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
+    before = image.PictureState(pixels, order_of(spec.source.format))  # type: ignore[union-attr]
+    for number, (step, after) in enumerate(image.trace(spec.real, before.pixels, before.order)):
+        if isinstance(step, (Colour, Crop, Resize, Letterbox)):
+            yield f"{number + 1} {step.do}", "levels", expected(step, before, frameworks), levels_of(after)
+            before = after
+        else:
+            yield from _normalize_and_quantize(
+                spec, levels_of(before), after.pixels, levels_of(before).shape[2]
+            )
+
+
+def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
+    plan = plan_audio(spec.real)
+    steps = SoundSteps(spec, plan, frameworks)
+    before: np.ndarray = samples
+    for stage, made in audio.trace(plan, samples):
+        found = steps.expected(stage, before)
+        ours, unit = made, "of its result"
+        if stage in ("spectrum", "mel"):
+            # Relative to the largest: a difference at the noise floor means nothing before the logarithm.
+            most = max(float(np.max(made, initial=0)), 1e-30)
+            ours, unit = made / most, "of the largest value"
+            found = found if isinstance(found, str) else (found[0] / most, *found[1:])
+        else:
+            ours = made / (1 << FEATURE_BITS)
+        yield stage, unit, found, ours
+        before = made
+    real = input_values.apply_affine(spec.real, plan.affine, made[..., np.newaxis])
+    yield from _normalize_and_quantize(spec, made[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
+
+
+def _normalize_and_quantize(
+    spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int
+) -> Iterator[_Found]:
+    """Normalise, in double precision, and quantise, by LiteRT."""
+    step = input_values.normalize_step_of(spec)
+    parameters = np.array(input_values.channel_parameters(spec, channels))
+    theirs = (before / step.divide - parameters[:, 0]) / parameters[:, 1]
+    if any(isinstance(s, Normalize) for s in spec.steps):
+        # Single precision, and 16 fractional bits of what comes in.
+        allowed = 1e-6 * max(float(np.abs(theirs).max(initial=0)), 1.0) + 2.0**-15 / (
+            step.divide * float(parameters[:, 1].min())
+        )
+        yield "normalise", "of its result", (theirs, f"NumPy {np.__version__}", allowed), real
+    q = spec.quantise
+    if isinstance(q, Quantize):
+        made = single_operator.run_quantize(real, q.dtype, q.scale, q.zero_point)
+        name = f"LiteRT {version('ai-edge-litert')}"
+        yield (
+            "quantise",
+            "steps",
+            (made.astype(np.float64), name, 0.0),
+            input_values.quantized_values(spec, real),
+        )

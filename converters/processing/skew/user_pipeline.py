@@ -1,0 +1,134 @@
+"""The training pipeline of a user's own against all recorded steps, and what to change where they differ."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.processing import input_values
+from arenite.converters.processing.audio import reference as audio
+from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Mel
+from arenite.converters.processing.image import reference as image
+from arenite.converters.processing.image.pixel_formats import order_of
+from arenite.converters.processing.image.steps import PAIRS, Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.skew.skew_report import DifferenceSums, StepSkewResult
+from arenite.errors import UsageError
+
+Pipeline = Callable[[Any], Any]
+
+
+def function_named(text: str) -> Pipeline:
+    module, separator, name = text.partition(":")
+    hint = "Give it as module:function, importable from here."
+    if not separator:
+        raise UsageError(f"'{text}' names no function.", hint)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise UsageError(f"Cannot import '{text}': {error}.", hint) from error
+
+
+def compare_pipeline(
+    spec: Preprocessing,
+    sources: Sequence[str | Path | np.ndarray],
+    data: Sequence[np.ndarray],
+    call: Pipeline,
+) -> tuple[StepSkewResult, str]:
+    """The user's own function against all steps; and what to change where it differs."""
+    theirs = []
+    for source in sources:
+        try:
+            pipeline_result = np.asarray(
+                call(source if isinstance(source, np.ndarray) else str(source)), np.float64
+            )
+        except Exception as error:
+            raise UsageError(
+                f"The pipeline fails: {type(error).__name__}: {error}.", "Try it alone on one sample first."
+            ) from error
+        theirs.append(pipeline_result)
+    own = _difference(spec, data, theirs)
+    if own.agrees:
+        return own, ""
+    best, how = own.mean_abs, ""
+    for changed, words in _variants(spec):
+        try:
+            found = _difference(changed, data, theirs)
+        except UsageError:
+            continue
+        if found.mean_abs < best * 0.5:
+            best, how = found.mean_abs, words
+    if not how:
+        return own, "No other convention of a step comes closer."
+    return own, f"Closer by far, {best:.4g} on average: {how}."
+
+
+def _difference(
+    spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
+) -> StepSkewResult:
+    place = DifferenceSums("the pipeline as a whole", "of its result")
+    real = spec.real
+    for value, other in zip(data, theirs, strict=True):
+        if isinstance(spec.source, AudioSource):
+            ours = audio.preprocess_audio(real, value)
+        else:
+            ours = image.preprocess_image(real, value, order_of(spec.source.format))
+        if ours.size != other.size:
+            raise UsageError(
+                f"The steps make {ours.shape}, the pipeline makes {other.shape}.",
+                "Correct the sizes in the preprocessing's steps.",
+            )
+        step = input_values.normalize_step_of(spec)
+        # A level of a pixel, or what is rounding in a logarithm.
+        allowed = (0.01 if isinstance(spec.source, AudioSource) else 1.0) / (
+            step.divide * min(step.std)
+        ) + 1e-6
+        place.add(ours.reshape(other.shape), other, "the training pipeline", allowed)
+    return place.found
+
+
+def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
+    """The same with one thing of one step changed, and what that is."""
+    for k, step in enumerate(spec.steps):
+
+        def changed(words: str, *, at: int = k, **fields: Any) -> tuple[Preprocessing, str]:
+            steps = list(spec.steps)
+            steps[at] = replace(steps[at], **fields)
+            return replace(spec, steps=tuple(steps)), f"step {at + 1} ({steps[at].do}) with {words}"
+
+        if isinstance(step, (Resize, Letterbox)):
+            for convention, methods in PAIRS.items():
+                for method in methods:
+                    if (convention, method) != (step.convention, step.method):
+                        words = f"method {method}, convention {convention}"
+                        yield changed(words, method=method, convention=convention)
+        elif isinstance(step, Colour):
+            for to in {"rgb": ("bgr",), "bgr": ("rgb",), "grey": ()}[step.to]:
+                yield changed(f"to {to}", to=to)
+            yield changed("the other convention", convention="opencv" if step.convention == "pil" else "pil")
+        elif isinstance(step, Crop):
+            yield changed("the other rounding", rounding="even" if step.rounding == "down" else "down")
+        elif isinstance(step, Mel):
+            for convention in ("tf", "librosa", "htk"):
+                if convention != step.convention:
+                    yield changed(f"convention {convention}", convention=convention)
+        elif isinstance(step, AudioWindow):
+            yield changed("the other period", periodic=not step.periodic)
+        elif isinstance(step, Normalize):
+            for divide in (1.0, 127.5, 128.0, 255.0, 256.0):
+                for mean in (0.0, 0.5, 1.0):
+                    words = f"divide {divide:g}, mean {mean:g}, std 1"
+                    yield changed(words, divide=divide, mean=(mean,), std=(1.0,))
+    if not isinstance(spec.source, AudioSource) and not any(isinstance(s, Colour) for s in spec.steps):
+        for to in ("rgb", "bgr"):
+            if to != order_of(spec.source.format):
+                yield replace(spec, steps=(Colour(to), *spec.steps)), f"a first step colour to {to}"

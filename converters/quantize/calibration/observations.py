@@ -1,0 +1,237 @@
+"""What the values of each float tensor look like over calibration samples.
+
+``observe`` runs the float model once per sample. What it finds is enough to choose every scale without the samples;
+some of them are kept all the same, for the steps that need a run of the model (bias correction, rounding of weights).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Tensor
+from arenite.converters.quantize.calibration.histogram import BINS, Histogram
+from arenite.converters.tflite.litert.interpreter import run_tensor_values
+from arenite.converters.tflite.reader import parse
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+
+#: Most samples, and most bytes of samples, that are kept.
+KEPT_SAMPLES = 256
+KEPT_BYTES = 64 << 20
+
+#: A last dimension larger than this has no statistics per channel.
+_MAX_CHANNELS = 8192
+
+_SCHEMA = "arenite.observations/1"
+
+
+class SupportsInputs(Protocol):
+    """Anything with samples, such as ``data.Dataset``: ``inputs[k][i]`` is input ``i`` of sample ``k``."""
+
+    @property
+    def inputs(self) -> Sequence[Sequence[np.ndarray]]: ...
+
+
+@dataclass(frozen=True)
+class TensorStats:
+    """The values of one float tensor over all samples."""
+
+    index: int
+    name: str
+    count: int  # values seen
+    low: float
+    high: float
+    mean: float
+    rms: float
+    exponent: int  # the bins cover [-2**exponent, 2**exponent) evenly
+    bins: np.ndarray  # int64 [BINS]
+    channel_low: np.ndarray  # float64 [size of the last dimension]; empty for scalars and very wide tensors
+    channel_high: np.ndarray
+    channel_mean: np.ndarray
+
+    def centres(self) -> np.ndarray:
+        """The middle of each bin: float64 [BINS]."""
+        return Histogram(self.exponent, self.bins).centres()
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Statistics by tensor index of the main subgraph, for every float32 tensor that is computed or fed."""
+
+    tensors: Mapping[int, TensorStats]
+    samples: int
+    model_sha256: str  # of the flatbuffer that was observed
+    data_sha256: str  # of the samples' values, in order
+    inputs: tuple[tuple[np.ndarray, ...], ...]  # evenly chosen samples
+
+    def save(self, path: str | Path) -> None:
+        """Write an ``.npz`` in one step. Raises ``UsageError``."""
+        write_atomic(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        order = sorted(self.tensors)
+        stats = [self.tensors[i] for i in order]
+        head = {
+            "schema": _SCHEMA,
+            "samples": self.samples,
+            "model_sha256": self.model_sha256,
+            "data_sha256": self.data_sha256,
+            "tensors": [[s.index, s.name, s.count, s.low, s.high, s.mean, s.rms, s.exponent] for s in stats],
+            "kept": len(self.inputs),
+        }
+        arrays: dict[str, np.ndarray] = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
+        arrays["bins"] = np.array([s.bins for s in stats], np.int64).reshape(len(stats), BINS)
+        for s in stats:
+            arrays[f"channels_{s.index}"] = np.array([s.channel_low, s.channel_high, s.channel_mean])
+        for i in range(len(self.inputs[0]) if self.inputs else 0):
+            arrays[f"input_{i}"] = np.stack([sample[i] for sample in self.inputs])
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    @staticmethod
+    def load(path: str | Path) -> Observations:
+        """Read what ``save`` wrote. Raises ``UsageError``."""
+        try:
+            with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            head = json.loads(arrays["head"].tobytes())
+            if head["schema"] != _SCHEMA:
+                raise ValueError(f"schema {head['schema']!r}")
+            tensors = {}
+            for row, bins in zip(head["tensors"], arrays["bins"], strict=True):
+                low, high, mean = arrays[f"channels_{row[0]}"]
+                tensors[row[0]] = TensorStats(*row[:8], bins, low, high, mean)  # type: ignore[call-arg]
+            columns = [arrays[f"input_{i}"] for i in range(sum(n.startswith("input_") for n in arrays))]
+            kept = tuple(tuple(c[k] for c in columns) for k in range(head["kept"]))
+            return Observations(tensors, head["samples"], head["model_sha256"], head["data_sha256"], kept)
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            zipfile.BadZipFile,
+            zlib.error,
+        ) as error:
+            raise UsageError(
+                f"Cannot read the observations {path}: {error}.", "Calibrate the model again."
+            ) from error
+
+
+class _TensorAccumulator:
+    """Statistics of one tensor as they accumulate, in float64."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.count, self.sum, self.squares = 0, 0.0, 0.0
+        self.histogram = Histogram()
+        channels = tensor.shape[-1] if tensor.shape and tensor.shape[-1] <= _MAX_CHANNELS else 0
+        self.channel_low = np.full(channels, np.inf)
+        self.channel_high = np.full(channels, -np.inf)
+        self.channel_sum = np.zeros(channels)
+
+    def add(self, value: np.ndarray, sample: int) -> None:
+        flat = value.reshape(-1)
+        if not flat.size:
+            return
+        largest = float(np.abs(flat).max())
+        if not np.isfinite(largest):
+            raise UsageError(
+                f"Sample {sample} makes values of tensor {self.tensor.index} '{self.tensor.name}' that are not "
+                "finite numbers.",
+                "Check the sample, and that the float model itself gives sensible outputs.",
+            )
+        self.count += flat.size
+        self.sum += float(flat.sum(dtype=np.float64))
+        self.squares += float(np.square(flat, dtype=np.float64).sum())
+        self.histogram.add(flat, largest)
+        if self.channel_low.size:
+            rows = flat.reshape(-1, self.channel_low.size)
+            self.channel_low = np.minimum(self.channel_low, rows.min(axis=0))
+            self.channel_high = np.maximum(self.channel_high, rows.max(axis=0))
+            self.channel_sum += rows.sum(axis=0, dtype=np.float64)
+
+    def result(self, low: float, high: float) -> TensorStats:
+        rows = self.count // max(self.channel_low.size, 1)
+        return TensorStats(
+            self.tensor.index,
+            self.tensor.name,
+            self.count,
+            low,
+            high,
+            self.sum / max(self.count, 1),
+            float(np.sqrt(self.squares / max(self.count, 1))),
+            self.histogram.exponent,
+            self.histogram.bins,
+            self.channel_low,
+            self.channel_high,
+            self.channel_sum / max(rows, 1),
+        )
+
+
+def observed_tensors(model: Model) -> list[Tensor]:
+    """The float32 tensors of the main subgraph that are fed or computed."""
+    g = model.main
+    computed_tensors = {*g.inputs, *(i for op in g.ops for i in op.outputs)}
+    return [
+        t for t in g.tensors if t.index in computed_tensors and t.dtype == "float32" and not t.is_variable
+    ]
+
+
+def observe(
+    flatbuffer: bytes,
+    dataset: SupportsInputs,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Observations:
+    """Run the float model over every sample. ``progress`` is told (samples done, samples).
+
+    Raises ``UsageError`` without samples and for values that are not finite; ``ModelError`` when LiteRT refuses.
+    """
+    samples = dataset.inputs
+    if not len(samples):
+        raise UsageError("There are no calibration samples.", "Give at least one; a hundred is usual.")
+    tallies = [_TensorAccumulator(t) for t in observed_tensors(parse(flatbuffer))]
+    low = {t.tensor.index: np.inf for t in tallies}
+    high = {t.tensor.index: -np.inf for t in tallies}
+    for k, sample_values in enumerate(
+        run_tensor_values(flatbuffer, samples, [t.tensor.index for t in tallies])
+    ):
+        for tally in tallies:
+            index = tally.tensor.index
+            value = sample_values[index]
+            tally.add(value, k)
+            if value.size:
+                low[index] = min(low[index], float(value.min()))
+                high[index] = max(high[index], float(value.max()))
+        if progress is not None:
+            progress(k + 1, len(samples))
+    results = {t.tensor.index: t.result(low[t.tensor.index], high[t.tensor.index]) for t in tallies}
+    digest = hashlib.sha256()
+    for sample in samples:
+        for array in sample:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return Observations(
+        {i: s for i, s in results.items() if s.count},
+        len(samples),
+        hashlib.sha256(flatbuffer).hexdigest(),
+        digest.hexdigest(),
+        _calibration_subset(samples),
+    )
+
+
+def _calibration_subset(samples: Sequence[Sequence[np.ndarray]]) -> tuple[tuple[np.ndarray, ...], ...]:
+    size = max(sum(a.nbytes for a in samples[0]), 1)
+    count = max(1, min(len(samples), KEPT_SAMPLES, KEPT_BYTES // size))
+    return tuple(tuple(samples[k * len(samples) // count]) for k in range(count))

@@ -1,0 +1,139 @@
+"""Field data against the scales of a model that is quantised already: what clips at its inputs, what saturates inside.
+
+There is no float model to say what the values would have been; but a tensor whose integers sit at an end of their range
+far more often than with calibration data is clipped there. Ends at which an activation function stops on purpose (zero,
+of RELU) are no sign of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES, Tensor
+from arenite.converters.quantize.checks.coverage import range_of, short_name
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.scoring.model_runner import quantize_values
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
+from arenite.converters.tflite.reader import parse
+
+#: A smaller share of saturated values is not worth a warning.
+_MIN_REPORTED_SHARE = 0.001
+
+#: Operators whose outputs reach the ends of their range by themselves.
+_REACHING = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"})
+
+
+@dataclass(frozen=True)
+class SaturationReport:
+    """Shares of values at the lowest and at the highest integer; for an input, of real values beyond the range."""
+
+    index: int
+    name: str
+    made_by: str  # operator, or "input"
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+
+    @property
+    def share(self) -> float:
+        return self.at_low + self.at_high
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tensor": self.index,
+            "name": self.name,
+            "made_by": self.made_by,
+            "range": [self.low, self.high],
+            "at_low": self.at_low,
+            "at_high": self.at_high,
+        }
+
+
+def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
+    """Of every quantised tensor that is fed or computed, in order, over all samples, with the reference kernels."""
+    graph = parse(flatbuffer).main
+    makers = dict.fromkeys(graph.inputs, "input")
+    makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
+    tensors = [graph.tensors[i] for i in makers if _is_quantised(graph.tensors[i])]
+    counts = {t.index: np.zeros(3) for t in tensors}
+    host = LiteRtModel(flatbuffer, exact=True, keep=True)
+    for sample in dataset.inputs:
+        fed = [
+            _quantized_sample(value, graph.tensors[i]) for value, i in zip(sample, graph.inputs, strict=True)
+        ]
+        host.run(fed)
+        for t in tensors:
+            if t.index in graph.inputs:
+                counts[t.index] += _beyond(sample[graph.inputs.index(t.index)], t)
+            else:
+                counts[t.index] += _at_ends(host.value(t.index), t, makers[t.index])
+    saturations = []
+    for t in tensors:
+        assert t.quant is not None
+        held = range_of(t.quant, t.dtype)
+        low, high, total = counts[t.index]
+        saturations.append(
+            SaturationReport(t.index, t.name, makers[t.index], held.low, held.high, low / total, high / total)
+        )
+    return tuple(saturations)
+
+
+def saturation_warnings(
+    field: Sequence[SaturationReport], calibration: Sequence[SaturationReport] | None = None
+) -> tuple[str, ...]:
+    """A sentence for each tensor that saturates on field data, and more than twice as often as on calibration data
+    where there are such; the worst first."""
+    usual = {} if calibration is None else {s.index: s.share for s in calibration}
+    bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
+    sentences = []
+    for s in sorted(bad, key=lambda s: -s.share):
+        beside = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
+        what = "lie beyond it" if s.made_by == "input" else "sit at its ends"
+        sentences.append(
+            f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
+            f"{s.share:.2%} of its values in field data {what}{beside}. Calibrate the float model with such samples."
+        )
+    return tuple(sentences)
+
+
+def _is_quantised(t: Tensor) -> bool:
+    return t.dtype in ("int8", "uint8", "int16") and t.quant is not None and not t.quant.per_axis
+
+
+def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
+    dtype = DTYPES[t.dtype]
+    assert dtype is not None
+    return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantised(t) else value.astype(dtype)
+
+
+def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
+    """Counts of real values below, above, and in all."""
+    assert t.quant is not None
+    held = range_of(t.quant, t.dtype)
+    low, high = held.low - held.step / 2, held.high + held.step / 2
+    return np.array([np.sum(value < low), np.sum(value > high), value.size], float)
+
+
+def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
+    dtype = DTYPES[t.dtype]
+    assert dtype is not None
+    info = np.iinfo(dtype)
+    if made_by in _REACHING:
+        return np.array([0, 0, value.size], float)
+    # An end that stands for zero is where RELU stops.
+    low = 0 if t.zero_point == info.min else np.sum(value == info.min)
+    return np.array([low, np.sum(value == info.max), value.size], float)
+
+
+def check_quantised(
+    flatbuffer: bytes, field: Dataset, calibration: Dataset | None = None
+) -> tuple[tuple[SaturationReport, ...], tuple[str, ...]]:
+    """``saturation`` of ``field``, and the warnings beside ``calibration`` where it is given."""
+    saturations = saturation(flatbuffer, field)
+    usual = None if calibration is None else saturation(flatbuffer, calibration)
+    return saturations, saturation_warnings(saturations, usual)

@@ -1,0 +1,183 @@
+"""Samples to calibrate and to score a model with.
+
+A file ``NAME.npz`` holds ``x`` (``x0``, ``x1``, ... for several inputs), its first dimension counting samples; where
+there are labels, ``y``; any number of arrays ``slice_NAME`` with a group per sample; for integers that are quantised
+values, ``scale`` and ``zero_point``. Folders of such files, of pictures and of recordings are read as well. See
+docs/calibration.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Tensor
+from arenite.converters.quantize.dataset import sample_values as values
+from arenite.converters.quantize.dataset.sample_files import (
+    Preprocessing,
+    RawData,
+    evenly_spread_indices,
+    limited,
+    read_file,
+    sample_subset_hash,
+)
+from arenite.converters.quantize.dataset.sample_folders import read_folder
+from arenite.errors import UsageError
+
+#: Fewer samples than this cannot calibrate: the ranges would be those of a few accidents.
+MINIMUM = 10
+#: With fewer than this a note says so.
+RECOMMENDED = 100
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """``inputs[k][i]``: input ``i`` of sample ``k``, shaped as the model takes it with its batch of 1.
+
+    Values are real, as float32 (integers where the model's input is a plain integer). ``labels`` has one entry per
+    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is of the
+    files, and of the choice where samples were chosen. ``classes`` names the classes where names are known. ``notes``:
+    a sentence for each thing a person should know.
+    """
+
+    inputs: list[list[np.ndarray]]
+    labels: np.ndarray | None
+    slices: Mapping[str, np.ndarray]
+    sha256: str
+    path: Path
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, places: Sequence[int] | np.ndarray) -> Dataset:
+        """The samples at ``places``, in that order."""
+        chosen = np.asarray(places, np.int64)
+        return replace(
+            self,
+            inputs=[self.inputs[k] for k in chosen],
+            labels=None if self.labels is None else self.labels[chosen],
+            slices={name: groups[chosen] for name, groups in self.slices.items()},
+            sha256=sample_subset_hash(self.sha256, chosen),
+        )
+
+    def limited(self, count: int | None) -> Dataset:
+        """At most ``count`` samples, evenly spread."""
+        return (
+            self
+            if count is None or count >= len(self)
+            else self.take(evenly_spread_indices(len(self), count))
+        )
+
+    def split(self, count: int) -> tuple[Dataset, Dataset]:
+        """``count`` evenly spread samples, and all others."""
+        if not 0 < count < len(self):
+            raise UsageError(
+                f"{self.path} has {len(self):,} samples and cannot be split into {count:,} and others.",
+                f"Choose from 1 to {len(self) - 1:,}.",
+            )
+        first = evenly_spread_indices(len(self), count)
+        return self.take(first), self.take(np.setdiff1d(np.arange(len(self)), first))
+
+
+def load_dataset(
+    path: str | Path,
+    tensors: Sequence[Tensor],
+    *,
+    limit: int | None = None,
+    preprocessing: Preprocessing | None = None,
+    quantised: tuple[float, int] | None = None,
+    calibration: bool = True,
+    labels: bool = False,
+) -> Dataset:
+    """Read the samples at ``path`` for a model whose inputs are ``tensors``.
+
+    Args:
+        limit: use at most so many samples, evenly spread.
+        preprocessing: turns a picture or recording into one array per input.
+        quantised: scale and zero point of integer samples, where the file does not state them.
+        calibration: also require what calibration needs: at least ``MINIMUM`` samples, that differ.
+        labels: require labels.
+
+    Raises ``UsageError`` for whatever cannot be used, naming the array, what it has and what was expected.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"A limit of {limit} samples leaves none.", "Give a positive number.")
+    source = Path(path)
+    if not source.exists():
+        raise UsageError(f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples.")
+    if source.is_dir():
+        raw = read_folder(source, tensors, limit, preprocessing)
+    else:
+        raw = limited(read_file(source, tensors), source, limit)
+        if preprocessing is not None:
+            _refuse_pixels(source, raw, tensors)
+    notes = list(raw.notes)
+    where = str(path)
+    columns = []
+    for i, (array, tensor) in enumerate(zip(raw.columns, tensors, strict=True)):
+        name = "x" if len(tensors) == 1 else f"x{i}"
+        array = values.reshape_samples(where, name, array, tensor)
+        stated = raw.stated[i] if raw.stated[i] is not None else quantised
+        if stated is not None and not (np.isfinite(stated[0]) and stated[0] > 0):
+            raise UsageError(
+                f"The scale {stated[0]} is not a positive number.", "Give the one of the samples."
+            )
+        values.check_finite(where, name, array)  # before conversion, which would raise a warning of its own
+        array, more = values.real_values(where, name, array, tensor, stated)
+        values.check_finite(where, name, array)
+        notes += more
+        notes += values.range_notes(where, name, array, tensor)
+        columns.append(array)
+    count = len(columns[0])
+    if calibration:
+        notes += _enough(where, count)
+        varying = [i for i, column in enumerate(columns) if values.varies(column)]
+        for i, column in enumerate(columns):
+            name = "x" if len(tensors) == 1 else f"x{i}"
+            notes += values.check_varies(where, name, column, alone=not set(varying) - {i})
+    if labels and raw.labels is None:
+        raise UsageError(
+            f"{path} has no labels.", "Add an array y with one label per sample, or leave out the score."
+        )
+    found, classes = raw.labels, raw.classes
+    if found is not None:
+        found, classes = values.class_numbers(where, found, raw.classes)
+    slices = {name: _groups(where, name, groups) for name, groups in raw.slices.items()}
+    inputs = [[c[k] for c in columns] for k in range(count)]
+    return Dataset(inputs, found, slices, raw.sha256, source, classes, tuple(notes))
+
+
+def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
+    """Arrays are taken as preprocessed already; pixels as a camera gives them would calibrate another model."""
+    for column, stated, tensor in zip(raw.columns, raw.stated, tensors, strict=True):
+        if column.dtype == np.uint8 and stated is None and tensor.dtype == "float32":
+            raise UsageError(
+                f"{path} holds pixels (uint8), and there is preprocessing, which arrays are not put through.",
+                "Give a folder of pictures, or the arrays as float32 after preprocessing.",
+            )
+
+
+def _enough(where: str, count: int) -> list[str]:
+    if count < MINIMUM:
+        raise UsageError(
+            f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MINIMUM}.",
+            f"{RECOMMENDED} or more, like those of the field, give ranges that hold.",
+        )
+    if count < RECOMMENDED:
+        return [f"{where}: {count} samples are few; {RECOMMENDED} or more give ranges that hold."]
+    return []
+
+
+def _groups(where: str, name: str, groups: np.ndarray) -> np.ndarray:
+    """A slice: one group per sample, a number or a name."""
+    if groups.ndim != 1 or groups.dtype.kind not in "iubUS":
+        raise UsageError(
+            f"{where}: 'slice_{name}' is {groups.dtype} of shape {groups.shape}.",
+            "Give one whole number, bool or name per sample.",
+        )
+    return groups.astype(str) if groups.dtype.kind == "S" else groups

@@ -1,0 +1,171 @@
+"""Labelled samples in an .npz or .npy file; what the numbers mean is decided in ``data_values``."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Tensor
+from arenite.errors import UsageError
+
+PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp"})
+RECORDINGS = frozenset({".wav"})
+ARRAYS = frozenset({".npz", ".npy"})
+
+#: Turns one picture or recording into one array per model input, as float32, shaped as the model takes it.
+Preprocessing = Callable[[Path], Sequence[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class RawData:
+    """What the files hold. ``columns[i]``: all samples of input ``i``, first dimension counts them.
+
+    ``stated[i]``: (scale, zero point) that the file gives for input ``i``, or None. ``classes`` names the classes where
+    names are known.
+    """
+
+    columns: list[np.ndarray]
+    labels: np.ndarray | None
+    slices: Mapping[str, np.ndarray]
+    sha256: str
+    stated: list[tuple[float, int] | None]
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
+    """``limit`` places of ``count``, evenly spread: sorted data keep their mix of classes. All without limit."""
+    if limit is None or limit >= count:
+        return np.arange(count)
+    return np.arange(limit) * count // limit
+
+
+def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
+    """The samples in the .npz or .npy file ``path``. Raises ``UsageError``."""
+    suffix = path.suffix.lower()
+    if suffix in PICTURES | RECORDINGS:
+        raise UsageError(f"{path} is a single file.", "Give the folder that has it and others like it.")
+    if suffix == ".npy":
+        return _of_array(path, _load(path)[""], tensors)
+    return _of_arrays(path, _load(path), len(tensors))
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name; that of an .npy under ""."""
+    try:
+        if path.suffix.lower() == ".npy":
+            return {"": np.load(path, allow_pickle=False)}
+        # Opened as an archive first: NumPy would take a plain .npy for a single array without a name.
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        text = str(error)
+        if "pickle" in text.lower() or "Object arrays" in text:
+            raise UsageError(
+                f"{path} holds pickled Python objects, which are not read: they can run any program.",
+                "Save plain arrays of numbers, with numpy.savez(path, x=..., y=...); samples of different lengths must "
+                "be cut or padded to one shape.",
+            ) from error
+        raise UsageError(
+            f"Cannot read {path}: {text}.", "Write it with numpy.savez(path, x=..., y=...)."
+        ) from error
+
+
+def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
+    """What the arrays of an .npz are, by their names."""
+    names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
+    columns = []
+    for name in names:
+        if name not in arrays:
+            raise UsageError(
+                f"{path} has no array '{name}'; it has {', '.join(map(repr, arrays)) or 'none'}.",
+                "One input is called x; several are called x0, x1, ...; labels are called y.",
+            )
+        if arrays[name].ndim == 0:
+            raise UsageError(
+                f"{path}: '{name}' is a single number.", "Its first dimension must count the samples."
+            )
+        columns.append(arrays[name])
+    count = len(columns[0])
+    slices = {n.removeprefix("slice_"): a for n, a in arrays.items() if n.startswith("slice_")}
+    labels = arrays.get("y")
+    beside = dict(zip(names, columns, strict=True)) | {f"slice_{n}": a for n, a in slices.items()}
+    for name, array in (beside | ({} if labels is None else {"y": labels})).items():
+        if array.shape[:1] != (count,):
+            of = f"{len(array):,} samples" if array.ndim else "no dimension"
+            raise UsageError(
+                f"{path}: '{names[0]}' has {count:,} samples and '{name}' has {of}.",
+                "Write one entry per sample in every array.",
+            )
+    stated = [_stated(path, arrays, i) for i in range(inputs)]
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return RawData(columns, labels, slices, sha256, stated)
+
+
+def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
+    """The samples of an .npy: one, or many where it has a dimension more than the input."""
+    if len(tensors) != 1:
+        raise UsageError(
+            f"{path} holds one array; the model has {len(tensors)} inputs.",
+            "Write an .npz with numpy.savez(path, x0=..., x1=...).",
+        )
+    shape = tensors[0].shape
+    if array.shape in (shape, shape[1:]):
+        array = array[np.newaxis]
+    if array.ndim == 0:
+        raise UsageError(
+            f"{path} holds a single number.", f"Samples of this model have shape {tuple(shape)}."
+        )
+    return RawData([array], None, {}, hashlib.sha256(path.read_bytes()).hexdigest(), [None])
+
+
+def _stated(path: Path, arrays: Mapping[str, np.ndarray], place: int) -> tuple[float, int] | None:
+    """The quantisation that the file states for input ``place``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
+    scale = arrays.get(f"scale{place}", arrays.get("scale"))
+    zero = arrays.get(f"zero_point{place}", arrays.get("zero_point"))
+    if scale is None:
+        if zero is not None:
+            raise UsageError(f"{path} has 'zero_point' without 'scale'.", "Write both, or neither.")
+        return None
+    if scale.size != 1 or (zero is not None and zero.size != 1):
+        raise UsageError(
+            f"{path}: 'scale' has shape {scale.shape}; one number per input is expected.",
+            f"Write 'scale{place}' and 'zero_point{place}' as single numbers.",
+        )
+    if scale.dtype.kind not in "fiu" or not np.isfinite(scale).all() or not scale.item() > 0:
+        raise UsageError(f"{path}: 'scale' is {scale.item()!r}.", "A scale is a positive number.")
+    if zero is not None and (zero.dtype.kind not in "fiu" or zero.item() != int(zero.item())):
+        raise UsageError(f"{path}: 'zero_point' is {zero.item()!r}.", "A zero point is a whole number.")
+    return float(scale.item()), 0 if zero is None else int(zero.item())
+
+
+def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
+    count = len(raw.columns[0])
+    if count == 0:
+        raise UsageError(f"{path} has no samples.", "Write at least one.")
+    if limit is None or limit >= count:
+        return raw
+    chosen = evenly_spread_indices(count, limit)
+    labels = None if raw.labels is None else raw.labels[chosen]
+    slices = {n: a[chosen] for n, a in raw.slices.items()}
+    note = f"{path}: {limit:,} of {count:,} samples are used, evenly spread."
+    return RawData(
+        [c[chosen] for c in raw.columns],
+        labels,
+        slices,
+        sample_subset_hash(raw.sha256, chosen),
+        raw.stated,
+        raw.classes,
+        (*raw.notes, note),
+    )
+
+
+def sample_subset_hash(sha256: str, chosen: np.ndarray) -> str:
+    """The hash of some of the samples behind ``sha256``: of that hash and their places."""
+    return hashlib.sha256(bytes.fromhex(sha256) + np.asarray(chosen, "<i8").tobytes()).hexdigest()

@@ -1,0 +1,163 @@
+"""Labelled samples in a folder: .npz and .npy files, pictures, recordings; sub-folders are classes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Tensor
+from arenite.converters.quantize.dataset.sample_files import (
+    ARRAYS,
+    PICTURES,
+    RECORDINGS,
+    Preprocessing,
+    RawData,
+    evenly_spread_indices,
+    limited,
+    read_file,
+)
+from arenite.errors import UsageError
+
+
+def read_folder(
+    folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
+) -> RawData:
+    """Every sample file under ``folder``; sub-folders are classes."""
+    known = PICTURES | RECORDINGS | ARRAYS
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in known)
+    files = [p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
+    if not files:
+        raise UsageError(
+            f"{folder} has no samples.",
+            "Put .npz or .npy files, pictures (.png, .jpg, .bmp) or recordings (.wav) in it.",
+        )
+    kinds = {_kind(p) for p in files}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{folder} mixes {' and '.join(sorted(kinds))}.", "Keep one kind of file in a folder of samples."
+        )
+    if kinds == {"arrays"}:
+        return limited(_of_array_files(folder, files, tensors), folder, limit)
+    if preprocessing is None:
+        raise UsageError(
+            f"{folder} holds {kinds.pop()}, and nothing says how this model wants them prepared.",
+            "Name the model's preprocessing, or give tensors in an .npz file.",
+        )
+    chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
+    samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
+    shapes = {tuple(a.shape for a in sample) for sample in samples}
+    if len(shapes) > 1:
+        raise UsageError(
+            f"{folder}: the preprocessing gives different shapes: {', '.join(map(str, sorted(shapes)[:3]))}.",
+            "Add a step that brings every sample to the model's size.",
+        )
+    columns = [np.stack([s[i] for s in samples]) for i in range(len(tensors))]
+    labels, classes = classes_of(folder, chosen, files)
+    digest = _hash_files(folder, chosen)
+    notes = (
+        (f"{folder}: {len(chosen):,} of {len(files):,} files are used, evenly spread.",)
+        if len(chosen) < len(files)
+        else ()
+    )
+    return RawData(columns, labels, {}, digest, [None] * len(tensors), classes, notes)
+
+
+def _kind(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return "pictures" if suffix in PICTURES else "recordings" if suffix in RECORDINGS else "arrays"
+
+
+def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.ndarray]:
+    arrays = [np.asarray(a, np.float32) for a in preprocessing(path)]
+    if len(arrays) != inputs:
+        raise UsageError(
+            f"{path}: the preprocessing gives {len(arrays)} arrays for {inputs} inputs.",
+            "Give the tensors in an .npz file with x0, x1, ...",
+        )
+    return arrays
+
+
+def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
+    """Several .npz and .npy files as one; sub-folders are the labels where the files have none."""
+    parts = [read_file(p, tensors) for p in files]
+    for p, part in zip(files, parts, strict=True):
+        for i, column in enumerate(part.columns):
+            first = parts[0].columns[i]
+            if column.shape[1:] != first.shape[1:] or column.dtype != first.dtype:
+                raise UsageError(
+                    f"{p} has {column.dtype} samples of shape {column.shape[1:]}; "
+                    f"{files[0].name} has {first.dtype} of {first.shape[1:]}.",
+                    "All files of a folder must hold samples of one shape and type.",
+                )
+        if part.stated != parts[0].stated:
+            raise UsageError(
+                f"{p} states another scale than {files[0].name}.", "Write the same in every file."
+            )
+        if (part.labels is None) != (parts[0].labels is None) or set(part.slices) != set(parts[0].slices):
+            raise UsageError(
+                f"{p} has other labels or slices than {files[0].name}.",
+                "Write the same arrays in every file.",
+            )
+    columns = [np.concatenate([part.columns[i] for part in parts]) for i in range(len(tensors))]
+    classes: tuple[str, ...] = ()
+    labels: np.ndarray | None
+    if parts[0].labels is not None:
+        labels = np.concatenate([part.labels for part in parts if part.labels is not None])
+    else:
+        per_file, classes = classes_of(folder, files, files)
+        counts = [len(part.columns[0]) for part in parts]
+        labels = None if per_file is None else np.repeat(per_file, counts)
+    slices = {name: np.concatenate([part.slices[name] for part in parts]) for name in parts[0].slices}
+    return RawData(columns, labels, slices, _hash_files(folder, files), parts[0].stated, classes)
+
+
+def classes_of(
+    folder: Path, chosen: Sequence[Path], files: Sequence[Path]
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """One class number per chosen file and the names; None when the files lie in ``folder`` itself.
+
+    The order is that of ``labels.txt`` in the folder; else folders called by numbers are those classes; else
+    alphabetical.
+    """
+    tops = [p.relative_to(folder).parts[0] if p.parent != folder else "" for p in files]
+    if not any(tops):
+        return None, ()
+    if not all(tops):
+        stray = files[tops.index("")]
+        raise UsageError(
+            f"{stray} lies beside sub-folders that are classes.",
+            "Put every sample into the folder of its class.",
+        )
+    names = sorted(set(tops))
+    listed = folder / "labels.txt"
+    if listed.is_file():
+        order = [line.strip() for line in listed.read_text(encoding="utf-8", errors="replace").splitlines()]
+        order = [line for line in order if line]
+        missing = [n for n in names if n not in order]
+        if missing:
+            raise UsageError(
+                f"{listed} does not list the folder '{missing[0]}'.",
+                "Write one folder name per line, in class order.",
+            )
+        number = {n: k for k, n in enumerate(order)}
+        classes = tuple(order)
+    elif all(re.fullmatch(r"\d{1,6}", n) for n in names):
+        number = {n: int(n) for n in names}
+        classes = ()
+    else:
+        number = {n: k for k, n in enumerate(names)}
+        classes = tuple(names)
+    return np.array([number[p.relative_to(folder).parts[0]] for p in chosen], np.int64), classes
+
+
+def _hash_files(folder: Path, files: Sequence[Path]) -> str:
+    """Of the names within ``folder`` and the contents of ``files``, in order."""
+    whole = hashlib.sha256()
+    for p in files:
+        name = p.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
+        whole.update(len(name).to_bytes(4, "little") + name + hashlib.sha256(p.read_bytes()).digest())
+    return whole.hexdigest()

@@ -1,0 +1,223 @@
+"""What the numbers of a data set mean, and whether a model can be calibrated with them.
+
+Integers, in this order:
+
+1. a scale was stated (array ``scale`` in the file, or given beside it): quantised, real = scale * (q - zero_point);
+2. the model's input is itself quantised and of the same type: quantised as that input is;
+3. the model's input is a plain integer or bool (ids, flags): taken as they are;
+4. uint8: pixels, 0 to 255 as they are;
+5. int8 or int16 for a float input: refused with a question, because they are nearly always quantised values or
+   PCM sound, and 127 times too large when taken as they are;
+6. wider integers and bool: taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES, Tensor
+from arenite.errors import UsageError
+
+
+def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """``array`` as (samples, *shape of the input with its batch of 1); ``UsageError`` when it is something else."""
+    shape = tensor.shape
+    if shape[:1] == (1,) and array.shape[1:] == shape[1:] and array.shape[1:] != shape:
+        return array[:, np.newaxis]
+    if array.shape[1:] == shape:
+        return array
+    one = shape[1:] if shape[:1] == (1,) else shape
+    hint = f"Give '{name}' as (samples, {', '.join(map(str, one))})."
+    got = array.shape[1:]
+    if array.shape in (one, shape):
+        hint = f"This is one sample without a count: give '{name}'[None] with shape {(1, *one)}."
+    elif len(one) == 3 and len(got) == 3 and (got[1], got[2], got[0]) == one:
+        hint = "The channels come first; this model has them last: transpose with x.transpose(0, 2, 3, 1)."
+    elif len(one) == 3 and len(got) == 3 and (got[2], got[0], got[1]) == one:
+        hint = "The channels come last; this model has them first: transpose with x.transpose(0, 3, 1, 2)."
+    elif order := _order(got, one):
+        axes = ", ".join(str(k + 1) for k in order)
+        hint = f"The dimensions come in another order: transpose with x.transpose(0, {axes})."
+    elif int(np.prod(got)) == int(np.prod(one)):
+        hint = f"The number of values is right: reshape with x.reshape({(-1, *one)})."
+    raise UsageError(
+        f"{where}: '{name}' has shape {array.shape}; the input '{tensor.name}' takes samples of {one}.", hint
+    )
+
+
+def _order(got: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """In which order the dimensions ``got`` are ``wanted``; None where they are others, or too many to try."""
+    if len(got) != len(wanted) or len(got) > 5:
+        return None
+    orders = permutations(range(len(got)))
+    return next((p for p in orders if [got[k] for k in p] == list(wanted)), None)
+
+
+def real_values(
+    where: str, name: str, array: np.ndarray, tensor: Tensor, stated: tuple[float, int] | None
+) -> tuple[np.ndarray, list[str]]:
+    """``array`` as float32 real values (as the input's own type where that is a plain integer), and notes.
+
+    ``stated``: scale and zero point of integers. Raises ``UsageError``.
+    """
+    if array.dtype.kind not in "fiub":
+        raise UsageError(
+            f"{where}: '{name}' is of type {array.dtype}.", "Give numbers: float32, or integers with a scale."
+        )
+    plain = DTYPES[tensor.dtype]
+    if tensor.quant is None and plain is not None and plain.kind in "iub":
+        return _as_integers(where, name, array, tensor, plain), []
+    if array.dtype.kind == "f":
+        if stated is not None:
+            raise UsageError(
+                f"{where}: '{name}' is {array.dtype} and a scale is stated for it.",
+                "Real values need no scale: leave out scale and zero_point.",
+            )
+        with np.errstate(over="ignore"):  # the caller looks for infinities
+            return array.astype(np.float32), []
+    if stated is not None:
+        return _dequantised(array, *stated), []
+    if tensor.quant is not None and array.dtype == plain:
+        return _dequantised(array, tensor.scale, tensor.zero_point), []
+    if array.dtype == np.uint8:
+        note = f"{where}: '{name}' is uint8 and taken as pixels from 0 to 255, as they are."
+        return array.astype(np.float32), [note]
+    if array.dtype in (np.int8, np.int16):
+        low, high = int(array.min()), int(array.max())
+        raise UsageError(
+            f"{where}: '{name}' is {array.dtype} ({low} to {high}) and the input '{tensor.name}' takes real values: "
+            "are these quantised?",
+            "If so, add arrays scale and zero_point to the file, or state them beside it; "
+            "if not, save them as float32.",
+        )
+    return array.astype(np.float32), []
+
+
+def _dequantised(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    return (np.float32(scale) * (array.astype(np.int64) - zero_point).astype(np.float32)).astype(np.float32)
+
+
+def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype: np.dtype) -> np.ndarray:
+    """Values for an input of plain integers, checked to be representable."""
+    if array.dtype == dtype:
+        return array
+    info = None if dtype.kind == "b" else np.iinfo(dtype)
+    low, high = (0, 1) if info is None else (info.min, info.max)
+    whole = array.dtype.kind != "f" or bool(np.all(array == np.trunc(array)))
+    if not whole or (array.size and (array.min() < low or array.max() > high)):
+        raise UsageError(
+            f"{where}: '{name}' has values from {array.min()} to {array.max()}; "
+            f"the input '{tensor.name}' takes {tensor.dtype}.",
+            f"Give whole numbers from {low} to {high}.",
+        )
+    return array.astype(dtype)
+
+
+def check_finite(where: str, name: str, array: np.ndarray) -> None:
+    """Raises ``UsageError`` naming the first sample with NaN or infinity."""
+    if array.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(array.reshape(len(array), -1))
+    if bad.any():
+        samples = np.flatnonzero(bad.any(axis=1))
+        nan = bool(np.isnan(array).any())
+        raise UsageError(
+            f"{where}: '{name}' has {int(bad.sum()):,} {'NaN' if nan else 'infinite'} values in {len(samples):,} of "
+            f"{len(array):,} samples, the first in sample {samples[0]}.",
+            "Leave those samples out, or mend what made them: the ranges of all tensors follow from them.",
+        )
+
+
+def varies(array: np.ndarray) -> bool:
+    """Whether any sample differs from the first."""
+    return not bool((array == array[:1]).all())
+
+
+def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
+    """Notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
+
+    ``alone``: no other input varies. Beside another one, an input may be the same in all samples: a mode, a length.
+    """
+    flat = array.reshape(len(array), -1)
+    if flat.size == 0:
+        raise UsageError(f"{where}: '{name}' has samples without values.", "Give non-empty samples.")
+    if len(flat) > 1 and not varies(flat):
+        if not alone:
+            return [f"{where}: '{name}' is the same in all {len(flat):,} samples."]
+        raise UsageError(
+            f"{where}: all {len(flat):,} samples of '{name}' are the same.",
+            "Calibration needs samples like those of the field; check what wrote this file.",
+        )
+    constant = flat.min(axis=1) == flat.max(axis=1)
+    if alone and flat.shape[1] > 1 and bool(constant.all()):
+        raise UsageError(
+            f"{where}: every sample of '{name}' is one value throughout (sample 0: {flat[0, 0]:g}).",
+            "Calibration needs samples like those of the field; check what wrote this file.",
+        )
+    notes = []
+    if flat.shape[1] > 1 and constant.any():
+        notes.append(
+            f"{where}: {int(constant.sum()):,} of {len(flat):,} samples of '{name}' are one value throughout, "
+            f"the first is sample {int(np.flatnonzero(constant)[0])}."
+        )
+    different = len({row.tobytes() for row in flat})
+    if different < 0.9 * len(flat) and flat.shape[1] > 1:
+        notes.append(f"{where}: only {different:,} of {len(flat):,} samples of '{name}' differ.")
+    return notes
+
+
+def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> list[str]:
+    """Says with figures when real values do not suit the range of a quantised input."""
+    kind = DTYPES[tensor.dtype]
+    if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
+        return []
+    info = np.iinfo(kind)
+    low = tensor.scale * (info.min - tensor.zero_point)
+    high = tensor.scale * (info.max - tensor.zero_point)
+    return range_mismatch_notes(where, name, array, low, high, f"the input '{tensor.name}'")
+
+
+def range_mismatch_notes(
+    where: str, name: str, array: np.ndarray, low: float, high: float, of: str
+) -> list[str]:
+    """Notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
+    lowest, highest = float(array.min()), float(array.max())
+    room = (high - low) / 512
+    outside = float(np.mean((array < low - room) | (array > high + room)))
+    figures = f"{lowest:g} to {highest:g}, and {of} holds {low:g} to {high:g}"
+    if outside > 0.001:
+        factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
+        guess = ""
+        if 100 < factor < 300:
+            guess = f" They are {factor:.0f} times as large: were pixels not divided by 255?"
+        elif factor > 2:
+            guess = f" They are {factor:.1f} times as large."
+        return [f"{where}: '{name}' has values from {figures}: {outside:.1%} of them will clip.{guess}"]
+    if high > low and highest - lowest < 0.02 * (high - low):
+        return [
+            f"{where}: '{name}' has values from {figures}: less than 2% of that is used. Were they scaled already?"
+        ]
+    return []
+
+
+def class_numbers(
+    where: str, labels: np.ndarray, classes: Sequence[str]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """``labels`` as numbers: names are numbered alphabetically, a column of numbers loses its dimension."""
+    if labels.dtype.kind in "US":
+        names, numbers = np.unique(labels.astype(str), return_inverse=True)
+        return numbers.reshape(labels.shape).astype(np.int64), tuple(str(n) for n in names)
+    if labels.dtype.kind not in "fiub":
+        raise UsageError(
+            f"{where}: 'y' is of type {labels.dtype}.", "Give class numbers, names or target values."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise UsageError(f"{where}: 'y' has NaN or infinite values.", "Leave those samples out.")
+    if labels.ndim == 2 and labels.shape[1] == 1 and labels.dtype.kind in "iub":
+        labels = labels[:, 0]
+    if labels.dtype.kind == "b":
+        labels = labels.astype(np.int64)
+    return labels, tuple(classes)

@@ -1,0 +1,282 @@
+"""Rewrite a float graph into one that quantises better, and computes the same.
+
+Layers that are only affine steps behind a convolution (what is left of a batch normalisation) go into its weights,
+which are quantised once instead of twice. Activations become the clamp of the layer before, so that the range that the
+clamp removes costs no precision. Operators that have no integer kernel, or one that disagrees with real arithmetic,
+become such as have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, RELU_N1_TO_1, VALID
+from arenite.converters.passes.producers import producers, reader_counts, with_ops
+from arenite.converters.quantize.calibration.trained_ranges import stated_range, with_trained_ranges
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.verifier import defaults_of
+from arenite.converters.tflite.writer import to_flatbuffer
+
+#: Activations that other layers can take over, and the layers that can.
+_ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
+_CLAMPING = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL"})
+
+#: A margin of this or less is never the largest value of a window.
+_NEVER_LARGEST = -1e30
+
+#: MIRROR_PAD that repeats the edge.
+_SYMMETRIC = 1
+
+#: Layers whose weights can take over an affine step behind them.
+_AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+
+
+def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The rewritten float model, and a sentence for each change; the same bytes when there is nothing to change."""
+    model = parse(flatbuffer)
+    notes: list[str] = []
+    while True:
+        changed = _step(model, notes)
+        if changed is None:
+            break
+        model = changed
+    return (to_flatbuffer(replace(model, repairs=())), tuple(notes)) if notes else (flatbuffer, ())
+
+
+def _makes_real(graph: Subgraph, op: Op) -> bool:
+    return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
+
+
+class _GraphDraft:
+    """The main subgraph while one of its operators is replaced."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.graph = model, model.main
+        self.tensors = list(self.graph.tensors)
+        self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
+        self.renamed: dict[int, int] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
+
+    def constant(self, name: str, values: np.ndarray) -> int:
+        data = np.ascontiguousarray(values)
+        data.flags.writeable = False
+        self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
+        return len(self.tensors) - 1
+
+    def computed(self, like: Tensor, name: str) -> int:
+        self.tensors.append(replace(like, index=len(self.tensors), name=name))
+        return len(self.tensors) - 1
+
+    def finish(self) -> Model:
+        ops = [op for made in self.ops.values() for op in made]
+        main = replace(self.graph, tensors=tuple(self.tensors))
+        numbered = [replace(op, index=k) for k, op in enumerate(ops)]
+        model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
+        return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)
+
+
+def _step(model: Model, notes: list[str]) -> Model | None:
+    """The model with the first change that is possible; None when none is."""
+    graph = model.main
+    made, count = producers(graph), reader_counts(graph)
+    for op in graph.ops:
+        if not op.outputs or not op.inputs or not _makes_real(graph, op):
+            continue
+        draft = _GraphDraft(model)
+        before = made.get(op.inputs[0])
+        alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
+        note = (
+            _REPLACED[op.name](draft, op)
+            if op.name in _REPLACED
+            else _take_stated_range(draft, op, made, count)
+        )
+        if note is None and alone and before is not None:
+            steps = (_fuse, _fold, _reduce, _drop_negative_infinity_padding)
+            note = next(
+                (note_text for step in steps if (note_text := step(draft, before, op)) is not None), None
+            )
+        if note is not None:
+            notes.append(note)
+            return draft.finish()
+    return None
+
+
+def _named(op: Op) -> str:
+    return f"Operator {op.index} {op.name}"
+
+
+def _binary(name: str, inputs: tuple[int, int], outputs: tuple[int, ...], activation: int = NONE) -> Op:
+    table = f"{name.title()}Options"
+    return Op(
+        0, name, inputs, outputs, {**defaults_of(table), "fused_activation_function": activation}, table
+    )
+
+
+def _negate(draft: _GraphDraft, op: Op) -> str:
+    factor = draft.constant("minus_one", np.full((1,), -1, np.float32))
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs)]
+    return f"{_named(op)} became a multiplication by -1: its integer kernel ignores the zero point."
+
+
+def _square(draft: _GraphDraft, op: Op) -> str:
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], op.inputs[0]), op.outputs)]
+    return f"{_named(op)} became a multiplication: it has no integer kernel."
+
+
+def _divide(draft: _GraphDraft, op: Op) -> str | None:
+    divisor = draft.graph.tensors[op.inputs[1]]
+    if divisor.data is None or divisor.dtype != "float32" or not np.all(divisor.data):
+        return None
+    with np.errstate(over="ignore"):
+        inverse = (1.0 / divisor.data.astype(np.float64)).astype(np.float32)
+    if not np.all(np.isfinite(inverse)):
+        return None
+    factor = draft.constant(f"{divisor.name}/inverse", inverse)
+    activation = op.options.get("fused_activation_function", NONE)
+    draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs, activation)]
+    return f"{_named(op)} by a constant became a multiplication."
+
+
+def _sum(draft: _GraphDraft, op: Op) -> str | None:
+    source, out = draft.graph.tensors[op.inputs[0]], draft.graph.tensors[op.outputs[0]]
+    if draft.graph.tensors[op.inputs[1]].data is None or not out.elements:
+        return None
+    mean = draft.computed(out, f"{out.name}/mean")
+    terms = source.elements / out.elements
+    factor = draft.constant(f"{out.name}/terms", np.full((1,), terms, np.float32))
+    draft.ops[op.index] = [
+        replace(op, name="MEAN", outputs=(mean,), version=1),
+        _binary("MUL", (mean, factor), op.outputs),
+    ]
+    return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
+
+
+_REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
+    "NEG": _negate,
+    "SQUARE": _square,
+    "DIV": _divide,
+    "SUM": _sum,
+}
+
+
+def _take_stated_range(
+    draft: _GraphDraft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]
+) -> str | None:
+    """A range that training chose is noted, and the operators that stated it go."""
+    stated = stated_range(draft.graph, op, count)
+    if stated is None:
+        return None
+    low, high, last = stated
+    source, result = op.inputs[0], last.outputs[0]
+    keeps = source
+    if result in draft.graph.outputs:
+        before = made.get(source)
+        if before is None or count[source] != 1:
+            return None
+        outputs = tuple(result if i == source else i for i in before.outputs)
+        draft.ops[before.index] = [replace(before, outputs=outputs)]
+        keeps = result
+    else:
+        draft.renamed[result] = source
+    draft.ops[op.index] = draft.ops[last.index] = []
+    draft.ranges[draft.graph.tensors[keeps].name] = (low, high)
+    return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
+
+
+def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+    """An activation becomes the clamp of the layer before."""
+    if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
+        return None
+    if before.options.get("fused_activation_function") != NONE:
+        return None
+    options = {**before.options, "fused_activation_function": _ACTIVATIONS[op.name]}
+    draft.ops[before.index] = [replace(before, options=options, outputs=op.outputs)]
+    draft.ops[op.index] = []
+    return f"{_named(op)} is now the clamp of operator {before.index} {before.name}."
+
+
+def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+    """MUL, ADD or SUB by a constant per channel goes into the weights and bias of the layer before."""
+    if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
+        return None
+    if before.options.get("fused_activation_function") != NONE:
+        return None
+    factor = _per_channel(draft.graph, op)
+    rule = WEIGHTS[before.name]
+    weights = draft.graph.tensors[before.inputs[rule.weights]]
+    index = before.input(rule.bias)
+    bias = draft.graph.tensors[index] if index >= 0 else None
+    floats = [t for t in (weights, bias) if t is not None]
+    if factor is None or any(t.data is None or t.dtype != "float32" for t in floats):
+        return None
+    assert weights.data is not None
+    old = np.zeros(len(factor)) if bias is None or bias.data is None else bias.data.astype(np.float64)
+    inputs = [*before.inputs, *([-1] * (rule.bias + 1 - len(before.inputs)))]
+    if op.name == "MUL":
+        shape = [-1 if k == rule.axis else 1 for k in range(weights.data.ndim)]
+        scaled = weights.data * factor.reshape(shape)
+        inputs[rule.weights] = draft.constant(weights.name, scaled.astype(np.float32))
+        new = old * factor
+    else:
+        new = old + (factor if op.name == "ADD" else -factor)
+    name = bias.name if bias is not None else f"{weights.name}/bias"
+    inputs[rule.bias] = draft.constant(name, new.astype(np.float32))
+    options = {**before.options, "fused_activation_function": op.options["fused_activation_function"]}
+    draft.ops[before.index] = [replace(before, inputs=tuple(inputs), outputs=op.outputs, options=options)]
+    draft.ops[op.index] = []
+    return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
+
+
+def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+    """MEAN of a transposed tensor is one over other axes, as global pooling of a model with channels first is."""
+    if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
+        return None
+    order, axes = (draft.graph.tensors[o.inputs[1]].data for o in (before, op))
+    if order is None or axes is None:
+        return None
+    gone = {int(a) % order.size for a in axes.reshape(-1)}
+    left = [int(p) for k, p in enumerate(order) if k not in gone]
+    if left != sorted(left):
+        return None
+    places = draft.constant(f"{draft.graph.tensors[op.inputs[1]].name}/moved", np.sort(order[sorted(gone)]))
+    draft.ops[before.index] = []
+    draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], places))]
+    return f"{_named(op)} takes its input as it was before operator {before.index} TRANSPOSE."
+
+
+def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+    """A margin of minus infinity before MAX_POOL_2D, as of PyTorch's padded pooling, becomes the edge itself.
+
+    No scale holds such a margin. A window that reaches over the edge by at most half of its size has in it what the
+    margin mirrors, so that its largest value stays the same.
+    """
+    if (before.name, op.name) != ("PADV2", "MAX_POOL_2D") or op.options["padding"] != VALID:
+        return None
+    source, pads, fill = (draft.graph.tensors[i] for i in before.inputs)
+    if pads.data is None or fill.data is None or fill.elements != 1 or fill.data.item() > _NEVER_LARGEST:
+        return None
+    window = (1, op.options["filter_height"], op.options["filter_width"], 1)
+    limits = [min(size // 2, side) for size, side in zip(window, source.shape, strict=True)]
+    if len(source.shape) != 4 or np.any(pads.data.min(axis=1) < 0) or np.any(pads.data.max(axis=1) > limits):
+        return None
+    options = {**defaults_of("MirrorPadOptions"), "mode": _SYMMETRIC}
+    mirrored = Op(0, "MIRROR_PAD", before.inputs[:2], before.outputs, options, "MirrorPadOptions")
+    draft.ops[before.index] = [mirrored]
+    return f"{_named(before)} repeats the edge in place of {fill.data.item():g}: the same largest values."
+
+
+def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
+    """The constant second operand as one float64 per channel of the first; None when it is not that."""
+    value, constant = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    out = graph.tensors[op.outputs[0]]
+    if constant.data is None or constant.dtype != "float32" or out.shape != value.shape or not value.shape:
+        return None
+    channels = value.shape[-1]
+    if constant.elements == 1 or (constant.elements == channels and constant.shape[-1] == channels):
+        return np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (channels,)).copy()
+    return None

@@ -1,0 +1,303 @@
+"""Which type and quantisation each value of the graph gets.
+
+A float tensor may live in several forms at once (int8 for one reader, int16 for another, float32 for a third): a
+``TensorForm`` is one of them. Forms that kernels demand to be quantised alike are joined into groups first; each
+group gets the range of all its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Quantization, Subgraph, Tensor
+from arenite.converters.quantize.calibration.calibrators import choose_range
+from arenite.converters.quantize.calibration.observations import TensorStats
+from arenite.converters.quantize.graph import lstm
+from arenite.converters.quantize.graph.operator_rules import (
+    ALWAYS_INT8,
+    FIXED_QUANTIZATION,
+    RULES,
+    WEIGHTS,
+    OperatorRule,
+)
+from arenite.converters.quantize.recipes.recipe import LayerSettings, Recipe
+from arenite.errors import UsageError
+
+FLOAT = "float32"
+
+#: Number of values of each integer type of activations.
+LEVELS = {"int8": 256, "int16": 65535}
+
+#: A tensor that was never other than zero gets this range; any will do.
+_RANGE_OF_ZEROS = 1.0
+
+
+@dataclass(frozen=True)
+class TensorForm:
+    """A float tensor as ``dtype``; ``edge`` (operator, input) when it is the form for that reader alone."""
+
+    tensor: int
+    dtype: str
+    edge: tuple[int, int] | None = None
+
+
+@dataclass
+class TypeAssignment:
+    """``modes``: activation type per operator that touches real numbers ("float32", "int8", "int16").
+
+    ``made``: the form in which each float tensor is first there; ``read``: the form that an operator reads at an input;
+    ``quant``: of each integer form; ``ranges``: (low, high) of each integer form.
+    """
+
+    modes: dict[int, str]
+    settings: dict[int, LayerSettings]
+    made: dict[int, TensorForm] = field(default_factory=dict)
+    read: dict[tuple[int, int], TensorForm] = field(default_factory=dict)
+    results: list[TensorForm | None] = field(
+        default_factory=list
+    )  # of each graph output; None: not a real number
+    quant: dict[TensorForm, Quantization] = field(default_factory=dict)
+    cells: Mapping[int, float] = field(default_factory=dict)  # largest cell state of each LSTM
+    notes: list[str] = field(default_factory=list)
+
+
+def activation_quantization(low: float, high: float, dtype: str) -> Quantization:
+    """Scale and zero point for values in [low, high], low <= 0 <= high; zero is exact. int16 is symmetric."""
+    if low == high:
+        high = _RANGE_OF_ZEROS
+    if dtype == "int16":
+        scale = float(np.float32(max(-low, high) / 32767))
+        return Quantization((scale,), (0,))
+    scale = float(np.float32((high - low) / 255))
+    zero = int(np.clip(np.rint(-128 - low / scale), -128, 127))
+    return Quantization((scale,), (zero,))
+
+
+def assign_types(
+    graph: Subgraph,
+    recipe: Recipe,
+    stats: Mapping[int, TensorStats],
+    only: Collection[int] | None = None,
+    trained: Mapping[str, tuple[float, float]] | None = None,
+) -> TypeAssignment:
+    """Choose modes and quantisation for ``graph``; ``only``: operators outside of it stay float, and the edges.
+
+    ``trained``: ranges by tensor name that take the place of calibrated ones.
+    """
+    a = _modes(graph, recipe, only)
+    edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
+    groups = _Groups()
+    for i in graph.inputs:
+        if _is_real(graph.tensors[i]):
+            a.made[i] = groups.add(TensorForm(i, _type(edges[0])))
+    for op in graph.ops:
+        if op.index in a.modes:
+            _assign_op(graph, op, a, groups)
+        else:
+            a.made |= {i: TensorForm(i, FLOAT) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+    for i in graph.outputs:
+        t = graph.tensors[i]
+        form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.made else None
+        a.results.append(form)
+    makers = {i: op.index for op in graph.ops for i in op.outputs}
+
+    def settings_of(tensor: int) -> LayerSettings:
+        return a.settings[makers[tensor]] if tensor in makers else recipe.settings
+
+    _quantise(graph, groups, a, stats, settings_of, trained or {})
+    return a
+
+
+def _type(name: str) -> str:
+    return FLOAT if name == "float" else name
+
+
+def _is_real(t: Tensor) -> bool:
+    return t.dtype == FLOAT
+
+
+def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
+    """Movements keep the type of what they move; others take the recipe's type, or the nearest that they have."""
+    a = TypeAssignment({}, {})
+    made = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
+    for op in graph.ops:
+        settings = a.settings[op.index] = recipe.for_layer(graph, op)
+        real = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0 and _is_real(graph.tensors[i])]
+        if not real:
+            continue
+        rule = RULES.get(op.name)
+        wanted = _type(settings.activations)
+        if only is not None and op.index not in only:
+            wanted = FLOAT
+        elif rule is not None and rule.kind == "same":
+            wanted = next((made[i] for i in op.inputs if i in made), wanted)
+        mode = _possible(graph, op, rule, wanted, a.notes)
+        a.modes[op.index] = mode
+        made |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+    return a
+
+
+def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, notes: list[str]) -> str:
+    if wanted == FLOAT:
+        return FLOAT
+    place = f"Layer {op.index} {op.name}"
+    if rule is None or not rule.types:
+        notes.append(f"{place} has no integer kernel: it stays float32.")
+        return FLOAT
+    weights = WEIGHTS[op.name].weights if op.name in WEIGHTS and op.name != "FULLY_CONNECTED" else None
+    if weights is not None and not graph.tensors[op.inputs[weights]].is_constant:
+        notes.append(f"{place} has weights that are computed: it stays float32.")
+        return FLOAT
+    if rule.kind == "lstm":
+        if not lstm.is_supported_lstm(graph, op):
+            notes.append(f"{place} has peepholes, a projection or the like: it stays float32.")
+            return FLOAT
+    elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
+        notes.append(f"{place} has a state: it stays float32.")
+        return FLOAT
+    if wanted not in rule.types:
+        notes.append(f"{place} has no {wanted} kernel: it runs in {rule.types[0]}.")
+        return rule.types[0]
+    return wanted
+
+
+class _Groups:
+    """Disjoint sets of forms that share one quantisation (union-find)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[TensorForm, TensorForm] = {}
+        self.fixed: dict[TensorForm, Quantization] = {}  # by root
+
+    def add(self, form: TensorForm) -> TensorForm:
+        if form.dtype != FLOAT:
+            self._parent.setdefault(form, form)
+        return form
+
+    def root(self, form: TensorForm) -> TensorForm:
+        while self._parent[form] != form:
+            form = self._parent[form]
+        return form
+
+    def fix(self, form: TensorForm, quant: Quantization) -> None:
+        self.fixed[self.root(form)] = quant
+
+    def join(self, a: TensorForm, b: TensorForm) -> bool:
+        """Put both into one group; False, and no change, when their demands differ."""
+        a, b = self.root(a), self.root(b)
+        if a == b:
+            return True
+        demands = {self.fixed[r] for r in (a, b) if r in self.fixed}
+        if len(demands) > 1:
+            return False
+        self._parent[b] = a
+        for quant in demands:
+            self.fixed[a] = quant
+        return True
+
+    def members(self) -> dict[TensorForm, list[TensorForm]]:
+        out: dict[TensorForm, list[TensorForm]] = {}
+        for form in self._parent:
+            out.setdefault(self.root(form), []).append(form)
+        return out
+
+
+def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+    mode = a.modes[op.index]
+    reads = _reads(graph, op, mode, groups)
+    outs = [groups.add(TensorForm(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]
+    for form in outs:
+        a.made[form.tensor] = form
+    if mode != FLOAT:
+        kind = RULES[op.name].kind
+        if kind == "fixed":
+            groups.fix(outs[0], FIXED_QUANTIZATION[op.name, mode])
+        elif kind == "same":
+            first = next(iter(reads.values()))
+            for form in outs:
+                groups.join(first, form)
+        elif kind in ("join", "compare"):
+            # Of comparisons the first input stands for the output.
+            leader = outs[0] if kind == "join" else next(iter(reads.values()))
+            if len({groups.fixed.get(groups.root(form)) for form in reads.values()}) == 1:
+                groups.join(leader, next(iter(reads.values())))
+            for position, form in reads.items():
+                # A fixed quantisation would clip what it is joined with: read that value in a form of its own.
+                apart = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
+                if apart or not groups.join(leader, form):
+                    reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
+                    groups.join(leader, reads[position])
+    a.read |= {(op.index, position): form for position, form in reads.items()}
+
+
+def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, TensorForm]:
+    """The forms that ``op`` reads: every real input except constant weights and biases."""
+    out: dict[int, TensorForm] = {}
+    if mode != FLOAT and op.name == lstm.NAME:
+        return {lstm.INPUT: groups.add(TensorForm(op.inputs[lstm.INPUT], mode))}
+    for position, i in enumerate(op.inputs):
+        if i < 0 or not _is_real(graph.tensors[i]) or graph.tensors[i].is_variable:
+            continue
+        if graph.tensors[i].is_constant:
+            if mode == FLOAT or is_parameter(graph, op, position):
+                continue
+            dtype = "int8" if (op.name, position) in ALWAYS_INT8 else mode
+            out[position] = groups.add(TensorForm(i, dtype, (op.index, position)))
+        else:
+            out[position] = groups.add(TensorForm(i, mode))
+    return out
+
+
+def is_parameter(graph: Subgraph, op: Op, position: int) -> bool:
+    """Whether an input is the constant weights or bias of ``op``."""
+    rule = WEIGHTS.get(op.name)
+    if rule is None or not graph.tensors[op.inputs[position]].is_constant:
+        return False
+    return position in (rule.weights, rule.bias)
+
+
+def _quantise(
+    graph: Subgraph,
+    groups: _Groups,
+    a: TypeAssignment,
+    stats: Mapping[int, TensorStats],
+    settings_of: Callable[[int], LayerSettings],
+    trained: Mapping[str, tuple[float, float]],
+) -> None:
+    ranges: dict[tuple[int, str], tuple[float, float]] = {}
+    for root, members in groups.members().items():
+        if root in groups.fixed:
+            a.quant |= dict.fromkeys(members, groups.fixed[root])
+            continue
+        low = high = 0.0
+        for form in members:
+            if _is_limit(graph, form):
+                continue
+            key = form.tensor, form.dtype
+            if key not in ranges:
+                t = graph.tensors[form.tensor]
+                ranges[key] = trained.get(t.name) or _range(t, form.dtype, stats, settings_of(form.tensor))
+            low, high = min(low, ranges[key][0]), max(high, ranges[key][1])
+        a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
+
+
+def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
+    """Whether ``form`` is a constant of MINIMUM or MAXIMUM: beyond the range of their output it may be cut to it, and
+    the output stays the same. Guards against division by zero are as large as 1e12."""
+    if form.edge is None or graph.tensors[form.tensor].data is None:
+        return False
+    return graph.ops[form.edge[0]].name in ("MINIMUM", "MAXIMUM")
+
+
+def _range(
+    t: Tensor, dtype: str, stats: Mapping[int, TensorStats], settings: LayerSettings
+) -> tuple[float, float]:
+    if t.data is not None:
+        return min(float(t.data.min(initial=0.0)), 0.0), max(float(t.data.max(initial=0.0)), 0.0)
+    if t.index not in stats:
+        raise UsageError(
+            f"The observations have nothing about tensor {t.index} '{t.name}'.", "Calibrate this model."
+        )
+    return choose_range(stats[t.index], LEVELS[dtype], settings.calibrator, settings.calibrator_parameters)

@@ -1,0 +1,289 @@
+"""Write the graph anew with the forms of an ``TypeAssignment``: integer operators, and conversions where forms
+differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Quantization, Signature, Subgraph, Tensor
+from arenite.converters.quantize.calibration import trained_ranges
+from arenite.converters.quantize.graph import lstm
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS, version
+from arenite.converters.quantize.graph.type_assignment import FLOAT, TensorForm, TypeAssignment, is_parameter
+from arenite.converters.quantize.weights.integer_weights import (
+    QuantizedWeights,
+    quantize_bias,
+    quantize_weights,
+)
+
+#: The schema's TensorType of a 64-bit bias; FULLY_CONNECTED says it in its options.
+_BIAS = {"int8": "int32", "int16": "int64"}
+
+#: Metadata that says what the float model needed, and is no longer true.
+_STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", trained_ranges.NAME})
+
+
+def emit_quantized_graph(
+    model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
+) -> tuple[Model, tuple[int, ...], dict[int, int]]:
+    """The quantised model, the source layer of each of its operators (-1 for a conversion), and the index of its tensor
+    for each computed float tensor of the source.
+
+    ``weights``: integer weights by operator; ``biases``: float biases by operator that replace the model's own.
+    """
+    return _QuantizedGraphBuilder(model, a, weights, biases).run()
+
+
+class _QuantizedGraphBuilder:
+    def __init__(
+        self,
+        model: Model,
+        a: TypeAssignment,
+        weights: Mapping[int, QuantizedWeights],
+        biases: Mapping[int, np.ndarray],
+    ) -> None:
+        self.model, self.graph, self.a = model, model.main, a
+        self.weights, self.biases = weights, biases
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.origins: list[int] = []
+        self.constants: dict[tuple, int] = {}
+        self.at: dict[
+            TensorForm | int, int
+        ] = {}  # new index of a form, or of a tensor that is taken as it is
+
+    def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
+        inputs = tuple(
+            self._place(self.a.made[i]) if i in self.a.made else self._as_it_is(i) for i in self.graph.inputs
+        )
+        for op in self.graph.ops:
+            self._op(op)
+        outputs = tuple(
+            self._as_it_is(i) if form is None else self._form(form)
+            for i, form in zip(self.graph.outputs, self.a.results, strict=True)
+        )
+        graph = Subgraph(self.graph.name, tuple(self.tensors), tuple(self.ops), inputs, outputs)
+        made = {i: self.at[form] for i, form in self.a.made.items() if form in self.at}
+        metadata = {k: v for k, v in self.model.metadata.items() if k not in _STALE_METADATA}
+        new = replace(
+            self.model,
+            subgraphs=(graph, *self.model.subgraphs[1:]),
+            signatures=tuple(self._signature(s, inputs, outputs) for s in self.model.signatures),
+            metadata=metadata,
+            repairs=(),
+        )
+        return new, tuple(self.origins), made
+
+    def _signature(self, s: Signature, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Signature:
+        if s.subgraph != 0:
+            return s
+        new_in = dict(zip(self.graph.inputs, inputs, strict=True))
+        new_out = dict(zip(self.graph.outputs, outputs, strict=True))
+        return replace(
+            s,
+            inputs=tuple((name, new_in[i]) for name, i in s.inputs if i in new_in),
+            outputs=tuple((name, new_out[i]) for name, i in s.outputs if i in new_out),
+        )
+
+    def _add(self, t: Tensor) -> int:
+        self.tensors.append(replace(t, index=len(self.tensors)))
+        return len(self.tensors) - 1
+
+    def _constant(
+        self, name: str, data: np.ndarray, dtype: str, shape: tuple[int, ...], quant: Quantization | None
+    ) -> int:
+        key = dtype, shape, quant, data.tobytes()
+        if key not in self.constants:  # layers with the same weights share the tensor
+            self.constants[key] = self._add(Tensor(0, name, shape, dtype, quant, data))
+        return self.constants[key]
+
+    def _as_it_is(self, i: int) -> int:
+        if i < 0:
+            return -1
+        if i not in self.at:
+            self.at[i] = self._add(self.graph.tensors[i])
+        return self.at[i]
+
+    def _place(self, form: TensorForm) -> int:
+        """A new computed tensor for ``form``."""
+        t = self.graph.tensors[form.tensor]
+        first = self.a.made.get(form.tensor) == form
+        name = t.name if first else f"{t.name}/{form.dtype}"
+        if form.edge is not None:
+            name += f"/{form.edge[0]}_{form.edge[1]}"
+        quant = self.a.quant.get(form)
+        self.at[form] = self._add(replace(t, name=name, dtype=form.dtype, quant=quant, data=None))
+        return self.at[form]
+
+    def _form(self, form: TensorForm) -> int:
+        """The tensor of ``form``, converted from the form in which its value was made where that is another."""
+        if form in self.at:
+            return self.at[form]
+        t = self.graph.tensors[form.tensor]
+        if t.data is not None:
+            if form.dtype == FLOAT:
+                return self._as_it_is(form.tensor)
+            quant = self.a.quant[form]
+            low, high = np.iinfo(form.dtype).min, np.iinfo(form.dtype).max
+            steps = np.rint(t.data.astype(np.float64) / quant.scale[0]) + quant.zero_point[0]
+            data = np.clip(steps, low, high).astype(form.dtype)
+            self.at[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
+            return self.at[form]
+        source = self.at[self.a.made[form.tensor]]
+        target = self._place(form)
+        name = "DEQUANTIZE" if form.dtype == FLOAT else "QUANTIZE"
+        self._append(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)
+        return target
+
+    def _append(
+        self, name: str, inputs: tuple[int, ...], outputs: tuple[int, ...], origin: int, dtype: str = "int8"
+    ) -> None:
+        options = {"QUANTIZE": "QuantizeOptions", "DEQUANTIZE": "DequantizeOptions"}[name]
+        number = version(name, dtype, dtype, 1)
+        self.ops.append(Op(len(self.ops), name, inputs, outputs, {}, options, number))
+        self.origins.append(origin)
+
+    def _op(self, op: Op) -> None:
+        mode = self.a.modes.get(op.index)
+        if op.name == lstm.NAME and mode != FLOAT:
+            self._lstm(op)
+            return
+        rule = WEIGHTS.get(op.name)
+        inputs = []
+        for position, i in enumerate(op.inputs):
+            key = (op.index, position)
+            if key in self.a.read:
+                inputs.append(self._form(self.a.read[key]))
+            elif i < 0 or mode is None or not self._changes(op, position, mode):
+                inputs.append(self._as_it_is(i))
+            elif rule is not None and position == rule.weights:
+                inputs.append(self._weights(op, mode))
+            else:
+                inputs.append(self._bias(op, mode))
+        outputs = tuple(
+            -1 if i < 0 else self._place(self.a.made[i]) if i in self.a.made else self._as_it_is(i)
+            for i in op.outputs
+        )
+        new = replace(
+            op,
+            index=len(self.ops),
+            inputs=tuple(inputs),
+            outputs=outputs,
+            intermediates=tuple(self._as_it_is(i) for i in op.intermediates),
+        )
+        if mode in ("int8", "int16"):
+            made = self.weights.get(op.index)
+            number = version(op.name, mode, made.dtype if made else "", op.version)
+            new = replace(new, version=number, options=_integer_options(op))
+        elif op.index in self.weights and "asymmetric_quantize_inputs" in op.options:
+            new = replace(
+                new, options={**op.options, "asymmetric_quantize_inputs": True}, version=max(9, op.version)
+            )
+        self.ops.append(new)
+        self.origins.append(op.index)
+
+    def _lstm(self, op: Op) -> None:
+        """A plain LSTM on int8: states are variables, quantised like the output and by a power of two."""
+        source = self._form(self.a.read[op.index, lstm.INPUT])
+        result = self._place(self.a.made[op.outputs[0]])
+        quant = self.tensors[result].quant
+        inputs = [-1] * 24
+        inputs[lstm.INPUT] = source
+        units = []
+        for positions in (lstm.INPUT_WEIGHTS, lstm.RECURRENT_WEIGHTS):
+            for p in positions:
+                t = self.graph.tensors[op.inputs[p]]
+                assert t.data is not None
+                made = quantize_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
+                one = Quantization((float(made.scale[0]),), (0,))
+                inputs[p] = self._constant(t.name, made.values, "int8", t.shape, one)
+                units.append(float(made.scale[0]) * self.tensors[source].scale)
+        for p, unit in zip(lstm.BIASES, units, strict=False):
+            t = self.graph.tensors[op.inputs[p]]
+            assert t.data is not None
+            bias = quantize_bias(t.data, np.array([unit]), "int32")
+            one = Quantization((float(np.float32(unit)),), (0,))
+            inputs[p] = self._constant(t.name, bias, "int32", t.shape, one)
+        states = (
+            (lstm.OUTPUT_STATE, "int8", quant),
+            (lstm.CELL_STATE, "int16", lstm.cell_quantization(self.a.cells[op.index])),
+        )
+        for p, dtype, own in states:
+            inputs[p] = self._add(replace(self.graph.tensors[op.inputs[p]], dtype=dtype, quant=own))
+        gates = [self._add(Tensor(0, f"gate_{k}", (0,), FLOAT)) for k in range(4)]
+        hidden = self._add(Tensor(0, "hidden", (0,), "int8", quant))
+        options = _integer_options(op)
+        new = replace(op, inputs=tuple(inputs), outputs=(result,), intermediates=(*gates, hidden))
+        self.ops.append(replace(new, index=len(self.ops), options=options))
+        self.origins.append(op.index)
+
+    def _changes(self, op: Op, position: int, mode: str) -> bool:
+        """Whether an input is a weight or bias that gets another form."""
+        rule = WEIGHTS.get(op.name)
+        if rule is None or not is_parameter(self.graph, op, position):
+            return False
+        if position == rule.weights:
+            return op.index in self.weights or self.a.settings[op.index].weights == "float16"
+        return mode != FLOAT or op.index in self.biases or self._halved(op)
+
+    def _halved(self, op: Op) -> bool:
+        return self.a.settings[op.index].weights == "float16" and op.index not in self.weights
+
+    def _weights(self, op: Op, mode: str) -> int:
+        position = WEIGHTS[op.name].weights
+        t = self.graph.tensors[op.inputs[position]]
+        made = self.weights.get(op.index)
+        if made is None:
+            return self._half(t)
+        scale = tuple(float(s) for s in made.scale)
+        quant = Quantization(scale, (0,) * len(scale), made.axis if len(scale) > 1 else 0)
+        index = self._constant(t.name, made.stored(), made.dtype, t.shape, quant)
+        if mode != FLOAT or (
+            self.a.settings[op.index].float_kernels == "dynamic" and WEIGHTS[op.name].hybrid
+        ):
+            return index
+        return self._dequantised(index, made.dtype)
+
+    def _bias(self, op: Op, mode: str) -> int:
+        rule = WEIGHTS[op.name]
+        t = self.graph.tensors[op.inputs[rule.bias]]
+        assert t.data is not None
+        value = self.biases.get(op.index, t.data)
+        if mode == FLOAT:
+            t = replace(t, data=value.astype(np.float32))
+            return self._half(t) if self._halved(op) else self._add(t)
+        unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
+        if op.index in self.weights:
+            scale = self.weights[op.index].scale.astype(np.float64) * unit
+        else:  # weights that are computed, with the scale of a value
+            scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * unit
+        dtype = _BIAS[mode]
+        stored = tuple(float(np.float32(s)) for s in scale)
+        quant = Quantization(stored, (0,) * len(stored), 0)
+        return self._constant(t.name, quantize_bias(value, scale, dtype), dtype, t.shape, quant)
+
+    def _half(self, t: Tensor) -> int:
+        """``t`` stored as float16 behind a DEQUANTIZE."""
+        assert t.data is not None
+        largest = float(np.finfo(np.float16).max)
+        data = np.clip(t.data, -largest, largest).astype(np.float16)
+        return self._dequantised(self._constant(t.name, data, "float16", t.shape, None), "float16")
+
+    def _dequantised(self, index: int, dtype: str) -> int:
+        t = self.tensors[index]
+        out = self._add(Tensor(0, f"{t.name}/float32", t.shape, FLOAT))
+        self._append("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")
+        return out
+
+
+def _integer_options(op: Op) -> dict:
+    """The options of ``op`` on integers."""
+    options = dict(op.options)
+    if "pot_scale_int16" in options:
+        options["pot_scale_int16"] = False
+    if "asymmetric_quantize_inputs" in options:
+        options["asymmetric_quantize_inputs"] = False
+    return options

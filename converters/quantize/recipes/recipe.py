@@ -1,0 +1,231 @@
+"""A recipe says how a float model becomes a quantised one: data, in TOML, shipped or the user's own.
+
+See docs/recipes.md for every key. A recipe has settings for all layers, and in ``[[layers]]`` other settings for the
+layers that a ``match`` names; later entries win.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.quantize.calibration.calibrators import CALIBRATORS, check_calibrator
+from arenite.errors import UsageError
+
+#: Values that a key may have.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "activations": ("int8", "int16", "float"),
+    "weights": ("int8", "int4", "float16", "float"),
+    "inputs": ("int8", "int16", "float"),
+    "outputs": ("int8", "int16", "float"),
+    "calibrator": tuple(CALIBRATORS),
+    "weight_scale": ("max", "mse"),
+    "rounding": ("nearest", "gptq"),
+    "float_kernels": ("dynamic", "dequantise"),
+}
+
+#: Keys that hold for the whole model and cannot be set for single layers.
+_WHOLE_MODEL = frozenset({"name", "description", "inputs", "outputs", "bias_correction", "equalisation"})
+
+
+@dataclass(frozen=True)
+class LayerSettings:
+    """How one layer is quantised."""
+
+    activations: str = "int8"
+    weights: str = "int8"
+    per_channel: bool = True
+    calibrator: str = "minmax"
+    calibrator_parameters: Mapping[str, float] = field(default_factory=dict)
+    weight_scale: str = "max"
+    rounding: str = "nearest"
+    #: With float activations and int8 weights: the kernel quantises activations as it runs ("dynamic"), or weights
+    #: become float again before it ("dequantise").
+    float_kernels: str = "dynamic"
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """``settings`` for the layers that ``match`` names.
+
+    ``match`` is an operator's name (``CONV_2D``), ``#3`` or ``#3-7`` for layers by index, or a regular expression
+    that is searched for in the name of the layer's first output.
+    """
+
+    match: str
+    settings: Mapping[str, Any]
+
+    def applied(self, settings: LayerSettings) -> LayerSettings:
+        """``settings`` with those of the rule; another calibrator starts without the parameters of the first."""
+        new = dict(self.settings)
+        if "calibrator" in new:
+            new.setdefault("calibrator_parameters", {})
+        return replace(settings, **new)
+
+    def covers(self, graph: Subgraph, op: Op) -> bool:
+        if span := _span(self.match):
+            return span[0] <= op.index <= span[1]
+        if re.fullmatch(r"[A-Z][A-Z0-9_]*", self.match):
+            return op.name == self.match
+        name = graph.tensors[op.outputs[0]].name if op.outputs else ""
+        return re.search(self.match, name) is not None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings for all layers, for some, and for the model's edges."""
+
+    name: str = "int8"
+    description: str = ""
+    settings: LayerSettings = LayerSettings()
+    inputs: str = "int8"  # type of the model's float inputs afterwards
+    outputs: str = "int8"
+    bias_correction: bool = False
+    equalisation: bool = False
+    layers: tuple[LayerRule, ...] = ()
+
+    def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
+        """The settings of ``op``, all matching rules applied in order."""
+        found = self.settings
+        for rule in self.layers:
+            if rule.covers(graph, op):
+                found = rule.applied(found)
+        return found
+
+    def with_layers(self, *rules: LayerRule) -> Recipe:
+        """The recipe with further rules, which win over its own. Raises ``UsageError`` for a bad rule."""
+        for rule in rules:
+            _check_settings(f"the layers '{rule.match}'", rule.settings)
+            _check_calibrator(rule.applied(self.settings))
+        return replace(self, layers=(*self.layers, *rules))
+
+    @property
+    def needs_observations(self) -> bool:
+        """Whether some layer may get integer activations, whose ranges have to be known."""
+        return any(
+            a != "float"
+            for a in (
+                self.settings.activations,
+                self.inputs,
+                self.outputs,
+                *(r.settings.get("activations", "float") for r in self.layers),
+            )
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Every setting, also those left at their default: equal results mean equal conversions."""
+        out: dict[str, Any] = {"name": self.name}
+        out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
+        out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
+        out |= {"inputs": self.inputs, "outputs": self.outputs}
+        out |= {"bias_correction": self.bias_correction, "equalisation": self.equalisation}
+        out["layers"] = [{"match": r.match, **r.settings} for r in self.layers]
+        return out
+
+    @staticmethod
+    def from_table(table: Mapping[str, Any], where: str) -> Recipe:
+        """The recipe in a parsed TOML table. Raises ``UsageError`` for unknown keys and values."""
+        whole = {k: v for k, v in table.items() if k != "layers"}
+        _check_settings(where, whole, whole_model=True)
+        own = {f.name for f in fields(LayerSettings)}
+        settings = LayerSettings(**{k: v for k, v in whole.items() if k in own})
+        _check_calibrator(settings)
+        rest = {k: v for k, v in whole.items() if k not in own}
+        for edge in ("inputs", "outputs"):
+            rest.setdefault(edge, settings.activations)
+        rules = table.get("layers", [])
+        if not isinstance(rules, list) or not all(isinstance(r, dict) for r in rules):
+            raise UsageError(f"{where}: 'layers' is not a list of tables.", "Write each as [[layers]].")
+        layers = tuple(_rule(where, r) for r in rules)
+        for rule in layers:
+            _check_calibrator(rule.applied(settings))
+        return Recipe(settings=settings, layers=layers, **rest)
+
+
+def shipped_recipes() -> dict[str, Recipe]:
+    """The recipes that come with Arenite, by name."""
+    folder = files("arenite.converters.quantize") / "recipes"
+    found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in found}
+
+
+def load_recipe(name_or_path: str | Path) -> Recipe:
+    """A shipped recipe by name, or the one in a TOML file.
+
+    Raises ``UsageError`` naming the key and what is known, or the shipped recipes when there is no such one.
+    """
+    text = str(name_or_path)
+    known = shipped_recipes()
+    if text in known:
+        return known[text]
+    path = Path(text)
+    if path.suffix != ".toml" and not path.exists():
+        raise UsageError(
+            f"There is no recipe '{text}'.",
+            f"Shipped are {', '.join(known)}; or give the path of a .toml file.",
+        )
+    try:
+        content = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read the recipe {path}: {error}.", "Give a TOML file.") from error
+    return _parse(content, str(path), path.stem)
+
+
+def _parse(content: str, where: str, name: str) -> Recipe:
+    try:
+        table = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where} is not TOML: {error}.", "See docs/recipes.md.") from error
+    return Recipe.from_table({"name": name, **table}, where)
+
+
+def _rule(where: str, table: Mapping[str, Any]) -> LayerRule:
+    match = table.get("match")
+    if not isinstance(match, str) or not match:
+        raise UsageError(
+            f"{where}: an entry of 'layers' has no 'match'.",
+            'Give an operator ("CONV_2D"), an index ("#3", "#3-7") or a regular expression of output names.',
+        )
+    try:
+        re.compile(match)
+    except re.error as error:
+        raise UsageError(
+            f"{where}: '{match}' is not a regular expression: {error}.", "See Python's re module."
+        ) from error
+    settings = {k: v for k, v in table.items() if k != "match"}
+    _check_settings(f"{where}, layers '{match}'", settings)
+    return LayerRule(match, settings)
+
+
+def _span(match: str) -> tuple[int, int] | None:
+    found = re.fullmatch(r"#(\d+)(?:-(\d+))?", match)
+    return (int(found[1]), int(found[2] or found[1])) if found else None
+
+
+def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:
+    known: dict[str, type] = {f.name: type(getattr(LayerSettings(), f.name)) for f in fields(LayerSettings)}
+    if whole_model:
+        known |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}
+    for key, value in settings.items():
+        if key not in known:
+            hint = f"Known are {', '.join(sorted(known))}."
+            if key in _WHOLE_MODEL:
+                hint = f"It holds for the whole model: write it above [[layers]]. {hint}"
+            raise UsageError(f"{where}: unknown key '{key}'.", hint)
+        if key in CHOICES and value not in CHOICES[key]:
+            raise UsageError(
+                f"{where}: {key} is {value!r}.", f"Known are {', '.join(map(repr, CHOICES[key]))}."
+            )
+        if not isinstance(value, known[key]):
+            wanted = {bool: "true or false", str: "a text", dict: "a table of numbers"}[known[key]]
+            raise UsageError(f"{where}: {key} is {value!r}.", f"Give {wanted}.")
+
+
+def _check_calibrator(settings: LayerSettings) -> None:
+    check_calibrator(settings.calibrator, settings.calibrator_parameters)

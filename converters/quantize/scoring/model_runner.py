@@ -1,0 +1,89 @@
+"""Run a model, float or quantised, on real values in LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
+from arenite.errors import UsageError
+
+#: Told how many samples of how many are done.
+Progress = Callable[[int, int], None]
+
+
+def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
+    """Real values as LiteRT's QUANTIZE makes them integers: divided in float32, ties away from zero, clipped."""
+    scaled = values.astype(np.float32) / np.float32(scale)
+    rounded = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
+    info = np.iinfo(dtype)
+    return np.clip(rounded + zero_point, info.min, info.max).astype(dtype)
+
+
+class RealValueRunner:
+    """A model loaded in LiteRT: real values in, real values out.
+
+    ``reference``: with ``BUILTIN_REF`` kernels, whose integers the firmware gives; otherwise with LiteRT's fast
+    kernels. By default the reference for a model with quantised inputs, outputs or activations. Variables start afresh
+    for every sample. Raises ``ModelError`` when LiteRT refuses the model.
+    """
+
+    def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
+        self._host = LiteRtModel(flatbuffer, exact=bool(reference))
+        if reference is None and self._host.computes_quantized():
+            self._host = LiteRtModel(flatbuffer, exact=True)
+        self.inputs, self.outputs = self._host.inputs, self._host.outputs
+
+    def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for one sample: float32 real values (plain integers stay integers)."""
+        if len(sample) != len(self.inputs):
+            raise UsageError(
+                f"A sample has {len(sample)} arrays; the model has {len(self.inputs)} inputs.",
+                "Give the data of this model.",
+            )
+        for detail, value in zip(self.inputs, sample, strict=True):
+            if tuple(detail["shape"]) != value.shape:
+                raise UsageError(
+                    f"A sample has shape {value.shape}; the input '{detail['name']}' takes "
+                    f"{tuple(int(n) for n in detail['shape'])}.",
+                    "Give the data of this model.",
+                )
+        self._host.run([_into(value, detail) for value, detail in zip(sample, self.inputs, strict=True)])
+        return [_out_of(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
+
+
+def run_dataset(
+    flatbuffer: bytes,
+    dataset: Dataset,
+    *,
+    reference: bool | None = None,
+    output: int = 0,
+    progress: Progress = lambda *_: None,
+) -> list[np.ndarray]:
+    """Output number ``output`` for every sample."""
+    runner = RealValueRunner(flatbuffer, reference=reference)
+    if not 0 <= output < len(runner.outputs):
+        raise UsageError(f"The model has no output {output}.", f"Choose from 0 to {len(runner.outputs) - 1}.")
+    all_outputs = []
+    for k, sample in enumerate(dataset.inputs):
+        all_outputs.append(runner.run(sample)[output])
+        progress(k + 1, len(dataset))
+    return all_outputs
+
+
+def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+    scale, zero_point = detail["quantization"]
+    dtype = np.dtype(detail["dtype"])
+    if scale and dtype.kind in "iu":
+        return quantize_values(value, scale, zero_point, dtype)
+    return value.astype(dtype)
+
+
+def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+    scale, zero_point = detail["quantization"]
+    if scale and value.dtype.kind in "iu":
+        return np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32)
+    return value

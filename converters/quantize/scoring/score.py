@@ -1,0 +1,234 @@
+"""How good a model is on labelled samples, or how near to another model.
+
+``accuracy``   share of samples whose largest output (of a single value: whether it passes the threshold) is the label;
+``auc``        area under the ROC curve: of the output against labels 0 and 1; of the reconstruction error where output
+               and input have one shape (auto-encoders); of several outputs the mean, one class against the rest;
+``mse``        mean squared error against the targets y; without y against the input (auto-encoders), else against the
+               outputs of ``reference``;
+``agreement``  share of samples for which the model decides as ``reference`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.scoring.metrics import (
+    PartMetric,
+    Score,
+    auc,
+    check_metric,
+    decide,
+    over_parts,
+)
+from arenite.converters.quantize.scoring.model_runner import Progress, run_dataset
+from arenite.errors import UsageError
+
+__all__ = ["PartMetric", "Score", "default_metric", "score", "score_outputs"]
+
+
+def score(
+    flatbuffer: bytes,
+    dataset: Dataset,
+    metric: str | None = None,
+    *,
+    reference: Sequence[np.ndarray] | None = None,
+    threshold: float = 0.5,
+    reference_kernels: bool | None = None,
+    progress: Progress = lambda *_: None,
+) -> Score:
+    """Run ``flatbuffer`` on every sample and score its first output.
+
+    Args:
+        metric: of ``METRICS``; None: ``default_metric``.
+        reference: another model's outputs, of ``run_dataset``.
+        threshold: of the real value of a single output.
+        reference_kernels: as ``Runner``'s ``reference``.
+
+    Raises ``UsageError`` where the data do not have what the metric needs.
+    """
+    outputs = run_dataset(flatbuffer, dataset, reference=reference_kernels, progress=progress)
+    return score_outputs(outputs, dataset, metric, reference=reference, threshold=threshold)
+
+
+def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
+    """What suits the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder, mse for targets;
+    without labels agreement, or mse for an auto-encoder."""
+    rebuilds = _is_autoencoder(outputs, dataset)
+    if dataset.labels is None:
+        return "mse" if rebuilds or outputs[0].size == 1 else "agreement"
+    classes = _class_labels(dataset.labels)
+    if classes is None:
+        return "mse"
+    return "auc" if rebuilds and set(np.unique(classes)) <= {0, 1} else "accuracy"
+
+
+def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
+    """A sentence on labels that are neither classes nor targets of the output, so that no score counts them."""
+    labels = dataset.labels
+    if metric != "mse" or labels is None or _class_labels(labels) is not None:
+        return None
+    if labels[0].size == outputs[0].size:
+        return None
+    return (
+        f"{dataset.path}: y has {labels[0].size:,} values per sample and the model's output {outputs[0].size:,}: they "
+        "are not compared."
+    )
+
+
+def score_outputs(
+    outputs: Sequence[np.ndarray],
+    dataset: Dataset,
+    metric: str | None = None,
+    *,
+    reference: Sequence[np.ndarray] | None = None,
+    threshold: float = 0.5,
+) -> Score:
+    """``score`` of outputs that are there already, one per sample."""
+    if not len(dataset):
+        raise UsageError(f"{dataset.path} has no samples.", "Write at least one.")
+    metric = metric or default_metric(outputs, dataset)
+    check_metric(metric)
+    measure, margin = {
+        "accuracy": lambda: _accuracy(outputs, dataset, threshold),
+        "auc": lambda: _auc(outputs, dataset),
+        "mse": lambda: _mse(outputs, dataset, reference),
+        "agreement": lambda: _agreement(outputs, dataset, reference, threshold),
+    }[metric]()
+    everything = np.arange(len(dataset))
+    labels = None if dataset.labels is None else _class_labels(dataset.labels)
+    per_class, slices = over_parts(measure, labels, dataset.slices, dataset.classes)
+    value = measure(everything)
+    if math.isnan(value):
+        raise UsageError(
+            f"{dataset.path}: the {metric} is not defined: all samples have one label.",
+            "Give samples with both labels.",
+        )
+    return Score(metric, value, len(dataset), margin(value), per_class, slices)
+
+
+#: A metric over the samples at some places, and its margin as a function of its value.
+Measure = tuple[Callable[[np.ndarray], float], Callable[[float], float | None]]
+
+
+def _share(hits: np.ndarray) -> Measure:
+    def margin(value: float) -> float:
+        return 1.96 * math.sqrt(value * (1 - value) / len(hits))
+
+    return lambda places: float(hits[places].mean()), margin
+
+
+def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float) -> Measure:
+    labels = _needed_classes(dataset, "accuracy")
+    values = max(outputs[0].size, 2)
+    if labels.min() < 0 or labels.max() >= values:
+        raise UsageError(
+            f"{dataset.path} has labels from {labels.min()} to {labels.max()}; the model's output tells classes 0 to "
+            f"{values - 1} apart.",
+            "Number the classes as the model does.",
+        )
+    return _share(decide(outputs, threshold) == labels)
+
+
+def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
+    labels = _needed_classes(dataset, "auc")
+    if _is_autoencoder(outputs, dataset):
+        scores = np.array([_mean_square(o, x[0]) for o, x in zip(outputs, dataset.inputs, strict=True)])[
+            :, None
+        ]
+    else:
+        scores = np.stack([o.reshape(-1) for o in outputs])
+    if scores.shape[1] <= 2:
+        if not set(np.unique(labels)) <= {0, 1}:
+            raise UsageError(
+                f"{dataset.path} has labels {np.unique(labels)[:5].tolist()}; the area under the ROC curve "
+                "is of labels 0 and 1.",
+                "Write 1 for what the model should find.",
+            )
+        margin_of = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0)
+        return lambda places: auc(margin_of[places], labels[places]), lambda _: None
+
+    def mean(places: np.ndarray) -> float:
+        each = [auc(scores[places, c], labels[places] == c) for c in range(scores.shape[1])]
+        known = [a for a in each if not math.isnan(a)]
+        return float(np.mean(known)) if known else math.nan
+
+    return mean, lambda _: None
+
+
+def _mse(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np.ndarray] | None) -> Measure:
+    targets: Sequence[np.ndarray]
+    labels = dataset.labels
+    if labels is not None and labels[0].size == outputs[0].size:
+        targets = list(labels)
+    elif _is_autoencoder(outputs, dataset):
+        targets = [x[0] for x in dataset.inputs]
+    elif reference is not None:
+        targets = reference
+    else:
+        raise UsageError(
+            f"{dataset.path} has nothing to compare the outputs with.", "Add targets y of the output's shape."
+        )
+    errors = np.array([_mean_square(o, t) for o, t in zip(outputs, targets, strict=True)])
+
+    def margin(_: float) -> float | None:
+        return 1.96 * float(errors.std(ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
+
+    return lambda places: float(errors[places].mean()), margin
+
+
+def _agreement(
+    outputs: Sequence[np.ndarray],
+    dataset: Dataset,
+    reference: Sequence[np.ndarray] | None,
+    threshold: float,
+) -> Measure:
+    if reference is None:
+        raise UsageError("Agreement is with another model.", "Give the float model as the reference.")
+    if len(reference) != len(outputs):
+        raise UsageError(
+            f"{len(outputs)} outputs cannot agree with {len(reference)}.",
+            "Run both models on the same samples.",
+        )
+    return _share(decide(outputs, threshold) == decide(reference, threshold))
+
+
+def _mean_square(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.mean((a.astype(np.float64).reshape(-1) - b.astype(np.float64).reshape(-1)) ** 2))
+
+
+def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
+    """Whether the model is an auto-encoder: one input, and an output of its shape."""
+    first = dataset.inputs[0]
+    return len(first) == 1 and outputs[0].shape == first[0].shape and outputs[0].size > 1
+
+
+def _class_labels(labels: np.ndarray) -> np.ndarray | None:
+    """Class numbers: as given, from whole floats or from one-hot rows; None where the labels are something else."""
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        one_hot = np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()
+        return np.argmax(labels, axis=1) if one_hot else None
+    if labels.ndim != 1:
+        return None
+    if labels.dtype.kind in "iu":
+        return labels.astype(np.int64)
+    return labels.astype(np.int64) if np.array_equal(labels, np.trunc(labels)) else None
+
+
+def _needed_classes(dataset: Dataset, metric: str) -> np.ndarray:
+    if dataset.labels is None:
+        raise UsageError(
+            f"{dataset.path} has no labels, which the metric {metric} needs.",
+            "Add an array y with one class number per sample.",
+        )
+    labels = _class_labels(dataset.labels)
+    if labels is None:
+        raise UsageError(
+            f"{dataset.path}: y is {dataset.labels.dtype} of shape {dataset.labels.shape}, no class numbers, which the "
+            f"metric {metric} needs.",
+            "Give one class number per sample, or score with mse.",
+        )
+    return labels

@@ -1,0 +1,364 @@
+"""The search: from a float model and a budget to the recipe that meets it, and the front of all that were tried."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.quantize.calibration.observations import Observations
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.quantize import QuantizedModel
+from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.scoring.metrics import Score, metric_drop
+from arenite.converters.quantize.scoring.model_runner import run_dataset
+from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.outcome import (
+    FORMAT,
+    BuildCost,
+    TrialOutcome,
+    objectives,
+    pareto_front,
+    rank_outcomes,
+)
+from arenite.converters.quantize.search.search_space import (
+    LAYER_KINDS,
+    SearchSpace,
+    initial_trials,
+    space_for,
+)
+from arenite.converters.quantize.search.study import Study
+from arenite.converters.quantize.search.trial import CostFunction, SearchTask, evaluate_recipe
+from arenite.converters.quantize.search.workers import Workers, start_workers
+from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sensitivity
+from arenite.converters.tflite.reader import parse
+from arenite.errors import UsageError
+
+#: Told (what was tried, trials done, trials in all).
+Progress = Callable[[str, int, int], None]
+
+#: Samples on which recipes are compared.
+SAMPLES = 500
+
+#: A loss of plain int8 for which int16 is tried when the budget says nothing.
+_RANDOM_AFTER_REPEATS = 0.01
+
+#: A small space is searched through when so many tries in a row were known already.
+_MAX_CONSECUTIVE_REPEATS = 30
+
+
+@dataclass(frozen=True)
+class RecipeSearchOptions:
+    """``trials``: recipes to try, those of an earlier run included. ``seconds``: stop after that long.
+
+    ``workers``: processes on this machine; ``dask``: a scheduler's address instead. ``samples``: to score with, at
+    most. ``kinds``: of ``space.LAYERS`` that layers may have; None: int8, int4, and int16 where int8 alone loses too
+    much. ``keep``: the search's file. With one worker the same seed gives the same search.
+    """
+
+    trials: int = 40
+    seconds: float | None = None
+    workers: int = 1
+    dask: str | None = None
+    samples: int | None = SAMPLES
+    kinds: tuple[str, ...] | None = None
+    metric: str | None = None
+    keep: Path | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ChosenRecipe:
+    """The recipe that was taken: ``score`` and ``metric_drop`` are by the reference kernels on all samples of the
+    search."""
+
+    place: int  # in the trials
+    outcome: TrialOutcome
+    build: BuildCost
+    recipe: Recipe
+    quantised: QuantizedModel
+    score: Score
+    drop: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """``trials`` in order, the plain int8 recipe first; ``pareto_front``: places of those that nothing beats.
+
+    ``chosen``: the best that meets ``budget``; None when none does, and ``nearest`` is the place of the one that misses
+    least. ``resumed``: how many trials an earlier run had made.
+    """
+
+    budget: Budget
+    base: Score  # of the float model
+    space: SearchSpace
+    sensitivity: Sensitivity
+    trials: tuple[TrialOutcome, ...]
+    front: tuple[int, ...]
+    over: tuple[str, ...]
+    chosen: ChosenRecipe | None
+    nearest: int
+    resumed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``arenite.search/1`` object."""
+
+        def entry(place: int, outcome: TrialOutcome) -> dict[str, Any]:
+            build = outcome.build(self.budget).to_json() if outcome.builds else None
+            return {
+                **outcome.to_json(),
+                "trial": place,
+                "label": label(self.space, outcome),
+                "build": build,
+                "meets": outcome.meets(self.budget),
+                "misses": outcome.misses(self.budget),
+                "front": place in self.front,
+            }
+
+        chosen = None
+        if self.chosen is not None:
+            c = self.chosen
+            chosen = {
+                "trial": c.place,
+                "recipe": c.recipe.to_json(),
+                "build": c.build.to_json(),
+                "score": c.score.to_json(),
+                "drop": c.drop,
+                "bytes": len(c.quantised.flatbuffer),
+            }
+        return {
+            "schema": "arenite.search/1",
+            "budget": self.budget.to_json(),
+            "objectives": list(self.over),
+            "float": self.base.to_json(),
+            "sensitivity": self.sensitivity.to_json(),
+            "trials": [entry(k, o) for k, o in enumerate(self.trials)],
+            "front": list(self.front),
+            "chosen": chosen,
+            "nearest": self.nearest,
+            "resumed": self.resumed,
+        }
+
+
+def label(space: SearchSpace, outcome: TrialOutcome) -> str:
+    """What sets a recipe apart, in a few words: "int4 in 3 of 5 layers, mse"."""
+    kinds = [outcome.params.get(f"layer {c.layer}", c.kinds[0]) for c in space.layers]
+    parts = [
+        f"{kind} in {kinds.count(kind)} of {len(kinds)} layers" for kind in ("int4", "int16") if kind in kinds
+    ] or ["int8"]
+    parts.append(str(outcome.params["calibrator"]))
+    parts += [n.replace("_", " ") for n in ("bias_correction", "equalisation") if outcome.params[n]]
+    return ", ".join(parts)
+
+
+def search(
+    flatbuffer: bytes,
+    recipe: Recipe,
+    observations: Observations,
+    dataset: Dataset,
+    costs: CostFunction,
+    budget: Budget,
+    options: RecipeSearchOptions = RecipeSearchOptions(),
+    *,
+    identity: Sequence[str] = (),
+    progress: Progress = lambda *_: None,
+) -> SearchResult:
+    """Search for the recipe that meets ``budget`` and loses least.
+
+    Args:
+        flatbuffer: the float model; ``observations`` of it.
+        recipe: what is not searched (the types of inputs and outputs).
+        dataset: to score with; best not the calibration samples.
+        costs: what an image takes, such as ``host.costs.BoardCosts``. Limits of the board belong into ``budget``
+            (``Budget.within``). Its ``identity``, where it has one, changes when an image could get other figures.
+        identity: names of what ``costs`` depends on: a search in a file goes on only with the same.
+
+    Raises ``UsageError`` for what cannot be searched, and what workers raise. After an interruption the outcomes so
+    far are in ``options.keep``.
+    """
+    _check(options)
+    data = dataset.limited(options.samples)
+    reference = run_dataset(flatbuffer, data)
+    base = score_outputs(reference, data, options.metric, reference=reference)
+    if base.metric == "mse" and budget.accuracy is not None:
+        raise UsageError("The budget names an accuracy and the metric is mse.", "Limit the drop instead.")
+    progress("sensitivity of the layers", 0, options.trials)
+    layer_sensitivity = sensitivity(
+        flatbuffer, recipe, observations, data, kinds=("int8", "int4"), metric=base.metric
+    )
+    model = parse(flatbuffer)
+    task = SearchTask(
+        flatbuffer, space_for(model, recipe, ("int8",)), observations, data, costs, reference, base
+    )
+    plain = evaluate_recipe(task, task.space.plain())
+    kinds = options.kinds or _kinds(plain, budget)
+    space = space_for(model, recipe, kinds)
+    task = replace(task, space=space)
+    over = objectives(budget)
+    study = Study(
+        options.keep,
+        space.choices(),
+        over,
+        budget,
+        _identity(task, budget, options, identity),
+        options.seed,
+        initial_trials(space, layer_sensitivity, _saving(plain, budget)),
+    )
+    if len(study.outcomes()) < options.trials:
+        workers = start_workers(task, options.workers, options.dask)
+        try:
+            _run(study, workers, space, options, progress)
+        finally:
+            workers.close()
+    return _result(task, budget, space, layer_sensitivity, study, over)
+
+
+def _check(options: RecipeSearchOptions) -> None:
+    if options.trials < 1:
+        raise UsageError(f"A search of {options.trials} trials finds nothing.", "Give at least one.")
+    unknown = [k for k in options.kinds or () if k not in LAYER_KINDS]
+    if unknown:
+        raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Known are {', '.join(LAYER_KINDS)}.")
+
+
+def _identity(
+    task: SearchTask, budget: Budget, options: RecipeSearchOptions, more: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "model": hashlib.sha256(task.flatbuffer).hexdigest(),
+        "calibration": task.observations.data_sha256,
+        "data": _data_hash(task.dataset),
+        "metric": task.base.metric,
+        "space": json.loads(json.dumps(task.space.to_json())),
+        "budget": budget.to_json(),
+        "seed": options.seed,
+        "costs": getattr(task.costs, "identity", ""),
+        "more": list(more),
+    }
+
+
+def _data_hash(data: Dataset) -> str:
+    digest = hashlib.sha256()
+    for sample in data.inputs:
+        for array in sample:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(str(None if data.labels is None else data.labels.tolist()).encode())
+    return digest.hexdigest()
+
+
+def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
+    """int16 activations take twice the RAM and more instructions: only where int8 is not good enough."""
+    short = budget.accuracy is not None and plain.score < budget.accuracy
+    lost = plain.drop > (_RANDOM_AFTER_REPEATS if budget.drop is None else budget.drop)
+    return tuple(LAYER_KINDS) if short or lost or not plain.builds else ("int8", "int4")
+
+
+def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
+    """Bytes of flash that plain int8 has too many of."""
+    if budget.flash is None or not plain.builds:
+        return None
+    return min(b.flash for b in plain.builds) - budget.flash
+
+
+def _run(
+    study: Study, workers: Workers, space: SearchSpace, options: RecipeSearchOptions, progress: Progress
+) -> None:
+    """Ask, try and tell until there are enough trials."""
+    deadline = None if options.seconds is None else time.monotonic() + options.seconds
+    known = {_key(o.params): o for o in study.outcomes()}
+    done, running, repeats = len(study.outcomes()), 0, 0
+    waiting: dict[int, str] = {}
+    progress("", done, options.trials)
+
+    def more() -> bool:
+        late = deadline is not None and time.monotonic() > deadline
+        return done + running < options.trials and not late and repeats < _MAX_CONSECUTIVE_REPEATS
+
+    while running or more():
+        while running < workers.slots and more():
+            number, params = study.ask()
+            key = _key(params)
+            if key in known:  # told again: the sampler shall not ask for it once more
+                study.tell(number, known[key])
+                done, repeats = done + 1, repeats + 1
+                continue
+            repeats = 0
+            workers.submit(number, params)
+            waiting[number] = key
+            running += 1
+        if not running:
+            break
+        number, outcome = workers.wait()
+        running -= 1
+        study.tell(number, outcome)
+        known[waiting.pop(number)] = outcome
+        done += 1
+        progress(label(space, outcome), done, options.trials)
+
+
+def _key(params: Any) -> str:
+    return json.dumps(params, sort_keys=True)
+
+
+def _result(
+    task: SearchTask,
+    budget: Budget,
+    space: SearchSpace,
+    layer_sensitivity: Sensitivity,
+    study: Study,
+    over: tuple[str, ...],
+) -> SearchResult:
+    trials = _unique(study.outcomes())
+    if not any(o.builds for o in trials):
+        raise UsageError(
+            f"No recipe makes an image: {trials[0].error if trials else 'nothing was tried'}",
+            "Convert with a recipe of your choice to see why.",
+        )
+    order = sorted(range(len(trials)), key=lambda k: (sum(trials[k].violations(budget)), k))
+    chosen = _choose(task, budget, trials)
+    best = tuple(pareto_front(trials, budget, over))
+    return SearchResult(
+        budget,
+        task.base,
+        space,
+        layer_sensitivity,
+        tuple(trials),
+        best,
+        over,
+        chosen,
+        order[0],
+        study.resumed,
+    )
+
+
+def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
+    """Without those whose parameters, or whose image, came before."""
+    seen: set[str] = set()
+    kept = []
+    for o in outcomes:
+        keys = {_key(o.params), o.sha256 or _key(o.params)}
+        if not keys & seen:
+            kept.append(o)
+        seen |= keys
+    return kept
+
+
+def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
+    """The first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
+    for k in rank_outcomes(trials, budget):
+        made = task.quantised(trials[k].params)
+        score = task.score(made.flatbuffer, exact=True)
+        lost = metric_drop(task.base, score)
+        confirmed = TrialOutcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)
+        if confirmed.meets(budget):
+            recipe = task.space.recipe(trials[k].params)
+            return ChosenRecipe(k, trials[k], trials[k].build(budget), recipe, made, score, lost)
+    return None

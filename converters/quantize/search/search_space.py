@@ -1,0 +1,156 @@
+"""The recipes among which is searched: a type per layer, a calibrator, bias correction, equalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arenite.converters.graph.model import Model
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe
+from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
+
+#: Calibrator and its parameters, by the name of the choice.
+CALIBRATORS: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "minmax": ("minmax", {}),
+    "percentile 99.99": ("percentile", {"percentile": 99.99}),
+    "percentile 99.9": ("percentile", {"percentile": 99.9}),
+    "mse": ("mse", {}),
+    "entropy": ("entropy", {}),
+}
+
+#: Settings of a layer by the name of the choice.
+LAYER_KINDS: Mapping[str, Mapping[str, Any]] = {
+    "int8": {"activations": "int8", "weights": "int8"},
+    "int4": {"activations": "int8", "weights": "int4", "weight_scale": "mse", "rounding": "gptq"},
+    "int16": {"activations": "int16", "weights": "int8"},
+}
+
+#: A layer with less than this share of the weights saves nothing worth its loss in int4.
+_MIN_PACKED_ELEMENTS = 0.01
+
+
+@dataclass(frozen=True)
+class LayerChoice:
+    """A layer with constant weights: ``kinds`` of ``LAYER_KINDS`` that it may have."""
+
+    layer: int
+    kinds: tuple[str, ...]
+    elements: int  # of its weights
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """``base``: what is not searched. Parameters are called ``layer 3``, ``calibrator``, ``bias_correction``,
+    ``equalisation``."""
+
+    base: Recipe
+    layers: tuple[LayerChoice, ...]
+    calibrators: tuple[str, ...] = tuple(CALIBRATORS)
+
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """Every parameter with its values, the plain one first."""
+        found: dict[str, tuple[Any, ...]] = {
+            f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
+        }
+        found["calibrator"] = self.calibrators
+        return found | {"bias_correction": (False, True), "equalisation": (False, True)}
+
+    def plain(self) -> dict[str, Any]:
+        """Every parameter at its first value: int8 throughout."""
+        return {name: values[0] for name, values in self.choices().items()}
+
+    def recipe(self, params: Mapping[str, Any]) -> Recipe:
+        """The recipe behind ``params``."""
+        name, parameters = CALIBRATORS[params["calibrator"]]
+        settings = replace(
+            self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYER_KINDS["int8"]
+        )
+        rules = [
+            LayerRule(f"#{c.layer}", dict(LAYER_KINDS[kind]))
+            for c in self.layers
+            if (kind := params.get(f"layer {c.layer}", c.kinds[0])) != "int8"
+        ]
+        variant = replace(
+            self.base,
+            name=f"{self.base.name} (searched)",
+            description="",
+            settings=settings,
+            bias_correction=params["bias_correction"],
+            equalisation=params["equalisation"],
+        )
+        return variant.with_layers(*rules)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"base": self.base.to_json(), "choices": {k: list(v) for k, v in self.choices().items()}}
+
+
+def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
+    """The choices that the layers of a float model have."""
+    found = []
+    for op in model.main.ops:
+        rule = WEIGHTS.get(op.name)
+        if rule is None or not model.main.tensors[op.inputs[rule.weights]].is_constant:
+            continue
+        found.append((op.index, rule, model.main.tensors[op.inputs[rule.weights]].elements))
+    total = sum(elements for *_, elements in found)
+    layers = []
+    for index, rule, elements in found:
+        possible = ["int8"]
+        if "int4" in kinds and rule.int4 and elements >= _MIN_PACKED_ELEMENTS * total:
+            possible.append("int4")
+        if "int16" in kinds:
+            possible.append("int16")
+        layers.append(LayerChoice(index, tuple(possible), elements))
+    return SearchSpace(base, tuple(layers))
+
+
+def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
+    """How many of the layers in int4 save ``saving`` bytes, and one more, because code grows as well."""
+    saved = 0
+    for count, layer in enumerate(packable, 1):
+        saved += layer.elements // 2
+        if saved >= saving:
+            return [count, min(count + 1, len(packable))]
+    return [len(packable)] if packable else []
+
+
+def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
+    """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
+    order of error per byte saved, int16 where int8 hurts most.
+
+    ``saving``: bytes of flash that plain int8 has too many of, when that is known. When there are some, int4 comes
+    before other calibrators, first of all the smallest mixture that saves them.
+    """
+    plain = space.plain()
+    others = [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]
+    packable = [c for c in space.layers if "int4" in c.kinds]
+    noise = {s.layer: 10 ** (-s.sqnr_db / 10) for s in sensitivity.layers if s.kind == "int4"}
+    packable.sort(key=lambda c: noise.get(c.layer, 0.0) / max(c.elements, 1))
+
+    def packed(count: int, calibrator: str) -> dict[str, Any]:
+        return {**plain, "calibrator": calibrator} | {f"layer {c.layer}": "int4" for c in packable[:count]}
+
+    counts = sorted({len(packable), *(round(len(packable) * part) for part in (0.25, 0.5, 0.75))} - {0})
+    short = saving is not None and saving > 0
+    if short:
+        counts = _enough(packable, saving or 0) + counts
+    calibrator = "mse" if "mse" in space.calibrators else space.calibrators[0]
+    mixtures = [packed(count, calibrator) for count in counts]
+    if mixtures:
+        mixtures.append({**mixtures[-1], "bias_correction": True})
+    tries = [plain, *mixtures, *others] if short else [plain, *others, *mixtures]
+    wide = [
+        s.layer
+        for s in sensitivity.worst("int8")
+        if any("int16" in c.kinds for c in space.layers if c.layer == s.layer)
+    ]
+    for count in (1, 3):
+        if len(wide) >= count:
+            tries.append(plain | {f"layer {layer}": "int16" for layer in wide[:count]})
+    unique: list[dict[str, Any]] = []
+    for params in tries:
+        if params not in unique:
+            unique.append(params)
+    return unique

@@ -1,0 +1,77 @@
+"""Try one recipe: quantise, ask what the image takes, score it. Runs in any process or on any machine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.quantize.calibration.observations import Observations
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
+from arenite.converters.quantize.scoring.metrics import Score, decide, metric_drop
+from arenite.converters.quantize.scoring.model_runner import run_dataset
+from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.search.outcome import BuildCost, TrialOutcome
+from arenite.converters.quantize.search.search_space import SearchSpace
+from arenite.errors import AreniteError
+
+#: What a quantised flatbuffer takes on the board, in every way to build it.
+CostFunction = Callable[[bytes], tuple[BuildCost, ...]]
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """Everything that trying a recipe needs; can be sent to another process.
+
+    ``reference``: the float model's outputs on ``dataset``; ``base``: its score.
+    """
+
+    flatbuffer: bytes
+    space: SearchSpace
+    observations: Observations
+    dataset: Dataset
+    costs: CostFunction
+    reference: list[np.ndarray] = field(repr=False)
+    base: Score
+
+    def quantised(self, params: Mapping[str, Any]) -> QuantizedModel:
+        return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
+
+    def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
+        """On the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
+        return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
+
+    def scored(self, outputs: Sequence[np.ndarray]) -> Score:
+        return score_outputs(outputs, self.dataset, self.base.metric, reference=self.reference)
+
+
+def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
+    """The outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
+
+    Scores with LiteRT's fast kernels, which differ from the firmware's by single steps; whoever takes the recipe scores
+    it again.
+    """
+    try:
+        quantized = task.quantised(params)
+        digest = hashlib.sha256(quantized.flatbuffer).hexdigest()
+        builds = task.costs(quantized.flatbuffer)
+    except AreniteError as error:
+        return TrialOutcome(dict(params), "", (), 0.0, 0.0, error=str(error))
+    outputs = run_dataset(quantized.flatbuffer, task.dataset, reference=False)
+    score = task.scored(outputs)
+    return TrialOutcome(
+        dict(params), digest, builds, score.value, metric_drop(task.base, score), _deviation(task, outputs)
+    )
+
+
+def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
+    """The standard deviation of the drop of a share: each decision that changed went one way or the other."""
+    if task.base.metric not in ("accuracy", "agreement"):
+        return 0.0
+    changed = int(np.sum(decide(outputs) != decide(task.reference)))
+    return math.sqrt(changed) / len(outputs)

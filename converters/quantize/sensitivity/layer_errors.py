@@ -1,0 +1,110 @@
+"""How far each tensor of a quantised model is from the float model's, errors of earlier layers included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES, Subgraph, Tensor
+from arenite.converters.quantize.checks.coverage import short_name
+from arenite.converters.quantize.scoring.model_runner import quantize_values
+from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
+from arenite.converters.tflite.reader import parse
+
+#: Samples that are enough for figures in decibels.
+SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """One operator's first output, float against quantised, over all samples.
+
+    ``sqnr_db``: energy of the float values over that of the difference, infinite when equal; ``max_abs``: largest
+    difference in real units; ``step``: the quantised tensor's scale, None where it stayed float.
+    """
+
+    layer: int  # operator index in the float model
+    op: str
+    name: str
+    sqnr_db: float
+    max_abs: float
+    step: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer,
+            "op": self.op,
+            "name": self.name,
+            "sqnr_db": None if np.isinf(self.sqnr_db) else self.sqnr_db,
+            "max_abs": self.max_abs,
+            "step": self.step,
+        }
+
+
+def layer_errors(
+    flatbuffer: bytes,
+    quantised: bytes,
+    tensors: Mapping[int, int],
+    samples: Sequence[Sequence[np.ndarray]],
+) -> tuple[LayerError, ...]:
+    """Compare every operator's first output.
+
+    Args:
+        flatbuffer: the float model.
+        quantised: made from it; runs with the reference kernels.
+        tensors: of the float model's main subgraph to the quantised one's, as ``Quantised.tensors``.
+        samples: real values, as ``Dataset.inputs``; the first ``SAMPLES`` of them are used.
+    """
+    samples = samples[:SAMPLES]
+    before, after = parse(flatbuffer).main, parse(quantised).main
+    pairs = {
+        op.index: (op.outputs[0], tensors[op.outputs[0]])
+        for op in before.ops
+        if _compared(before, op, tensors)
+    }
+    signal, error = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
+    largest = dict.fromkeys(pairs, 0.0)
+    stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
+    floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
+    integers = run_tensor_values(quantised, stored, sorted({b for _, b in pairs.values()}), exact=True)
+    for wanted, got in zip(floats, integers, strict=True):
+        for layer, (a, b) in pairs.items():
+            real = real_values(got[b], after.tensors[b]).reshape(-1)
+            value = wanted[a].astype(np.float64).reshape(-1)
+            signal[layer] += float(np.sum(value**2))
+            error[layer] += float(np.sum((value - real) ** 2))
+            largest[layer] = max(largest[layer], float(np.max(np.abs(value - real), initial=0.0)))
+    return tuple(_entry(before, after, k, pairs[k], signal[k], error[k], largest[k]) for k in pairs)
+
+
+def _compared(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
+    if not op.outputs or op.outputs[0] not in tensors:
+        return False
+    t = graph.tensors[op.outputs[0]]
+    return t.dtype == "float32" and not t.is_constant
+
+
+def _stored(value: np.ndarray, tensor: Tensor) -> np.ndarray:
+    if tensor.quant is None or tensor.dtype == "float32":
+        return value
+    dtype = DTYPES[tensor.dtype]
+    assert dtype is not None
+    return quantize_values(value, tensor.scale, tensor.zero_point, dtype)
+
+
+def _entry(
+    before: Subgraph,
+    after: Subgraph,
+    layer: int,
+    pair: tuple[int, int],
+    signal: float,
+    error: float,
+    largest: float,
+) -> LayerError:
+    op, made = before.ops[layer], after.tensors[pair[1]]
+    sqnr = float("inf") if error == 0 else 10 * np.log10(max(signal, 1e-30) / error)
+    step = made.scale if made.quant is not None else None
+    return LayerError(layer, op.name, short_name(before.tensors[pair[0]].name), float(sqnr), largest, step)

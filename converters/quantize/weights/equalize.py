@@ -1,0 +1,160 @@
+"""Cross-layer equalisation: give the channels between two layers like ranges.
+
+With a positive factor per channel, relu(W x / s) * s = relu(W x): what one layer divides the next can multiply, and the
+model stays the same. The factors s = sqrt(r1 / r2), r1 and r2 the largest weights of the channel in the two layers,
+make both ranges sqrt(r1 r2), so that one scale per tensor serves all channels. Source: M. Nagel et al., "Data-Free
+Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import NONE, RELU
+from arenite.converters.passes.producers import producers, reader_counts
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+
+#: Layers between two convolutions that treat every channel alike and scale with their input.
+_THROUGH = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
+
+#: Passes over all pairs, and the change of the factors below which they end.
+_PASSES = 40
+_CONVERGED = 1e-3
+
+#: Factors beyond this would trade one extreme for another.
+_LARGEST_FACTOR = 1e3
+
+
+@dataclass(frozen=True)
+class LayerPair:
+    """Two layers such that channel ``c`` of the first feeds channel ``c`` of the second, and nothing else."""
+
+    first: int
+    second: int
+    between: tuple[int, ...] = ()  # the tensors from the output of the first to the input of the second
+
+
+@dataclass(frozen=True)
+class EqualizedModel:
+    """The float model with equalised weights; itself without pairs.
+
+    ``scaled``: tensors (indices as before) whose channels have other factors now; all others have the same values.
+    """
+
+    flatbuffer: bytes
+    scaled: frozenset[int]
+    notes: tuple[str, ...]
+
+
+def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
+    """Even out every pair of layers that can be, again and again until the factors settle."""
+    model = parse(flatbuffer)
+    graph = model.main
+    pairs = find_layer_pairs(graph)
+    if not pairs:
+        return EqualizedModel(flatbuffer, frozenset(), ())
+    values = {
+        t.index: t.data.astype(np.float64)
+        for t in graph.tensors
+        if t.data is not None and t.dtype == "float32"
+    }
+    total = {pair: np.zeros(0) for pair in pairs}
+    for _ in range(_PASSES):
+        change = 0.0
+        for pair in pairs:
+            factors = _apply(graph, pair, values)
+            total[pair] = total[pair] * factors if total[pair].size else factors
+            change = max(change, float(np.abs(np.log(factors)).max(initial=0.0)))
+        if change < _CONVERGED:
+            break
+    tensors = tuple(
+        replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
+    )
+    every = np.concatenate(list(total.values()))
+    named = ", ".join(f"{p.first}-{p.second}" for p in pairs)
+    note = f"Layers {named} equalised: channels scaled by {1 / every.max():.3g} to {1 / every.min():.3g}."
+    new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
+    scaled = frozenset(i for p in pairs for i in p.between)
+    return EqualizedModel(to_flatbuffer(new), scaled, (note,))
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    out = values.astype(np.float32)
+    out.flags.writeable = False
+    return out
+
+
+def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
+    """The pairs of layers that can be equalised, in order."""
+    producer, count = producers(graph), reader_counts(graph)
+    layer_pairs = []
+    for op in graph.ops:
+        if not _suitable(graph, op, count):
+            continue
+        between = [op.inputs[0]]
+        source = op.inputs[0]
+        while source in producer and producer[source].name in _THROUGH and count[source] == 1:
+            if producer[source].options["fused_activation_function"] not in (NONE, RELU):
+                break
+            source = producer[source].inputs[0]
+            between.append(source)
+        first = producer.get(source)
+        if first is None or count[source] != 1 or not _suitable(graph, first, count):
+            continue
+        if first.options["fused_activation_function"] not in (NONE, RELU):
+            continue
+        if graph.tensors[source].shape[-1] == _channels_in(graph, op):
+            layer_pairs.append(LayerPair(first.index, op.index, tuple(between)))
+    return tuple(layer_pairs)
+
+
+def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
+    """Constant float weights and bias that nobody else uses; depthwise layers one to one."""
+    if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return False
+    rule = WEIGHTS[op.name]
+    own = [op.inputs[rule.weights], *([op.input(rule.bias)] if op.input(rule.bias) >= 0 else [])]
+    if not all(
+        graph.tensors[i].is_constant and graph.tensors[i].dtype == "float32" and count[i] == 1 for i in own
+    ):
+        return False
+    x, w = graph.tensors[op.inputs[0]], graph.tensors[own[0]]
+    if op.name == "DEPTHWISE_CONV_2D":
+        return w.shape[3] == x.shape[3]
+    return op.name == "FULLY_CONNECTED" or w.shape[3] == x.shape[3]
+
+
+def _channels_in(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[-1]
+
+
+def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> np.ndarray:
+    """Equalise one pair in ``values``; the factors by which the first layer was divided."""
+    first, second = graph.ops[pair.first], graph.ops[pair.second]
+    w1, w2 = first.inputs[1], second.inputs[1]
+    axis = WEIGHTS[first.name].axis
+    r1 = _largest(values[w1], axis)
+    r2 = _largest(
+        values[w2], values[w2].ndim - 1
+    )  # inputs of a convolution, of a dense layer, channels of a depthwise
+    alive = (r1 > 0) & (r2 > 0)
+    factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
+    factors = np.clip(factors, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
+    values[w1] = values[w1] / _along(factors, axis, values[w1].ndim)
+    if first.input(2) >= 0:
+        values[first.inputs[2]] = values[first.inputs[2]] / factors
+    values[w2] = values[w2] * _along(factors, values[w2].ndim - 1, values[w2].ndim)
+    return factors
+
+
+def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
+    return np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis))
+
+
+def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    return factors.reshape([-1 if i == axis else 1 for i in range(rank)])

@@ -1,0 +1,126 @@
+"""Second moments of what a layer multiplies its weights with: which errors of weights matter.
+
+For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions
+and samples. Convolutions are taken apart into such products (one per output position).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
+from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.tflite.litert.interpreter import run_tensor_values
+
+#: A layer with more weights per output would need too large a matrix.
+LARGEST_ROW = 2304
+
+#: Positions looked at per layer, over all samples.
+_POSITIONS = 8192
+
+#: Positions whose products are computed together.
+_TOGETHER = 1024
+
+
+@dataclass(frozen=True)
+class InputMoments:
+    """``matrix``: float64 [groups, inputs, inputs]; one group for dense layers, one per channel for depthwise ones."""
+
+    matrix: np.ndarray
+
+
+def can_have_moments(graph: Subgraph, op: Op) -> bool:
+    """Whether ``input_moments`` knows the layer: constant weights, not grouped, not too large."""
+    if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return False
+    rule = WEIGHTS[op.name]
+    x, w = graph.tensors[op.inputs[rule.value]], graph.tensors[op.inputs[rule.weights]]
+    if not w.is_constant or not w.elements:
+        return False
+    if op.name == "CONV_2D" and w.shape[3] != x.shape[3]:
+        return False
+    inputs = w.shape[1] * w.shape[2] if op.name == "DEPTHWISE_CONV_2D" else w.elements // w.shape[0]
+    return inputs <= LARGEST_ROW
+
+
+def input_moments(
+    flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
+) -> Mapping[int, InputMoments]:
+    """The moments of each of ``ops`` in the float model, by operator index."""
+    if not ops:
+        return {}
+    watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
+    most = max(1, _POSITIONS // len(samples))
+    sums = {op.index: _MomentSum() for op in ops}
+    for sample_values in run_tensor_values(flatbuffer, samples, watched):
+        for op in ops:
+            sums[op.index].add(_factors(graph, op, sample_values[op.inputs[WEIGHTS[op.name].value]], most))
+    return {i: InputMoments(s.mean()) for i, s in sums.items()}
+
+
+class _MomentSum:
+    """The sum of x^T x over many x [groups, positions, inputs], some at a time: few large products are fast."""
+
+    def __init__(self) -> None:
+        self.waiting: list[np.ndarray] = []
+        self.total: np.ndarray | None = None
+        self.rows = 0
+
+    def add(self, x: np.ndarray) -> None:
+        self.waiting.append(x)
+        self.rows += x.shape[1]
+        if sum(w.shape[1] for w in self.waiting) >= _TOGETHER:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        x = np.concatenate(self.waiting, axis=1).astype(np.float64)
+        product = x.transpose(0, 2, 1) @ x if x.shape[0] == 1 else np.einsum("gpi,gpj->gij", x, x)
+        self.total = product if self.total is None else self.total + product
+        self.waiting = []
+
+    def mean(self) -> np.ndarray:
+        if self.waiting:
+            self._multiply()
+        assert self.total is not None
+        return self.total / self.rows
+
+
+def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
+    """What the weights are multiplied with at up to ``most`` positions: [groups, positions, inputs]."""
+    shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
+    if op.name == "FULLY_CONNECTED":
+        return _evenly_spaced_rows(x.reshape(-1, shape[1]), most)[None]
+    patches = _patches(op, x, shape[1], shape[2])  # [positions, kernel height, kernel width, channels]
+    patches = _evenly_spaced_rows(patches, most)
+    if op.name == "CONV_2D":
+        return patches.reshape(1, len(patches), -1)
+    return patches.transpose(3, 0, 1, 2).reshape(patches.shape[3], len(patches), -1)
+
+
+def _evenly_spaced_rows(rows: np.ndarray, most: int) -> np.ndarray:
+    if len(rows) <= most:
+        return rows
+    return rows[(np.arange(most) * len(rows)) // most]
+
+
+def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The window under the kernel at every output position: [positions, height, width, channels]."""
+    o = op.options
+    spans = []
+    for size, kernel, stride, dilation in (
+        (x.shape[1], height, o["stride_h"], o["dilation_h_factor"]),
+        (x.shape[2], width, o["stride_w"], o["dilation_w_factor"]),
+    ):
+        out, before = conv_padding(o["padding"], size, kernel, stride, dilation)
+        before = max(before, 0)
+        after = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size - before, 0)
+        spans.append((out, before, after, stride, dilation, (kernel - 1) * dilation + 1))
+    padded = np.pad(x, ((0, 0), spans[0][1:3], spans[1][1:3], (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (spans[0][5], spans[1][5]), axis=(1, 2))
+    windows = windows[:, :: spans[0][3], :: spans[1][3], :, :: spans[0][4], :: spans[1][4]]
+    windows = windows[:, : spans[0][0], : spans[1][0]]
+    return windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, height, width, x.shape[3])

@@ -1,0 +1,132 @@
+"""Scales and integer values of weights: symmetric, per output channel or per tensor.
+
+int8 weights use -127 to 127 and int4 weights -7 to 7, as TFLite's specification demands of symmetric values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.tflite.int4 import pack_int4_weights
+
+#: Largest magnitude by type.
+LARGEST = {"int8": 127, "int4": 7}
+
+#: Shares of the largest weight at which the search for the best scale clips.
+_SHARES = np.linspace(1.0, 0.4, 61)
+
+#: Weights this close to a multiple of a scale, in steps, count as lying on its grid.
+_ON_GRID = 1e-3
+
+
+@dataclass(frozen=True)
+class QuantizedWeights:
+    """Integer weights shaped like the float ones; ``scale`` float32, one per channel of ``axis`` or a single one."""
+
+    values: np.ndarray  # int8
+    scale: np.ndarray
+    axis: int
+    dtype: str  # int8 or int4
+
+    def real(self) -> np.ndarray:
+        """The weights that the integers stand for: float32."""
+        return self.values.astype(np.float32) * along(self.scale, self.axis, self.values.ndim)
+
+    def stored(self) -> np.ndarray:
+        """As a tensor's ``data``: int8 values, or for int4 the file's bytes."""
+        return pack_int4_weights(self.values) if self.dtype == "int4" else self.values
+
+
+def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """``scale`` shaped to multiply an array of ``rank`` dimensions along ``axis``."""
+    shape = [1] * rank
+    shape[axis] = scale.size
+    return scale.reshape(shape)
+
+
+def quantize_weights(
+    weights: np.ndarray, axis: int, dtype: str, *, per_channel: bool, scale_method: str
+) -> QuantizedWeights:
+    """Round ``weights`` to the nearest integers; ``scale_method`` as the recipe's ``weight_scale``."""
+    rows = _rows(weights, axis) if per_channel else weights.reshape(1, -1)
+    scale = choose_scales(rows, dtype, scale_method)
+    return QuantizedWeights(to_integers(weights, scale, axis, dtype), scale, axis, dtype)
+
+
+def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -> np.ndarray:
+    """``weights`` in steps of ``scale``, to nearest, clipped: int8."""
+    limit = LARGEST[dtype]
+    steps = weights.astype(np.float64) / along(scale.astype(np.float64), axis, weights.ndim)
+    return np.clip(np.rint(steps), -limit, limit).astype(np.int8)
+
+
+def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
+    """One scale per row of weights: float32 [rows].
+
+    A row that lies on a grid already (weights that came quantised, or were trained so) keeps it, and loses nothing.
+    Otherwise "max" spans the largest weight, and "mse" also tries to clip for the least squared error. A row of zeros
+    gets the scale of the largest row.
+    """
+    limit = LARGEST[dtype]
+    rows = rows.astype(np.float64)
+    top = np.abs(rows).max(axis=1) if rows.shape[1] else np.zeros(len(rows))
+    scale = top / limit
+    if method == "mse":
+        scale = _least_error(rows, top, limit)
+    grid = _grids(rows, top, limit)
+    scale = np.where(grid > 0, grid, scale)
+    spare = scale.max() if scale.size and scale.max() > 0 else 1.0
+    # A row far below the others would need more than 32 bits in the accumulator's unit.
+    return np.maximum(np.where(scale > 0, scale, spare), max(spare * 1e-9, 1e-30)).astype(np.float32)
+
+
+def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
+    best = np.full(len(rows), np.inf)
+    scale = top / limit
+    for share in _SHARES:
+        tried = np.where(top > 0, top / limit * share, 1.0)
+        steps = np.clip(np.rint(rows / tried[:, None]), -limit, limit) * tried[:, None]
+        error = ((rows - steps) ** 2).sum(axis=1)
+        better = error < best
+        best, scale = np.where(better, error, best), np.where(better, tried, scale)
+    return scale
+
+
+def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
+    """The coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
+    grid_scales = np.zeros(len(rows))
+    if rows.shape[1] < 4:  # a few numbers lie on some grid by accident
+        return grid_scales
+    open_rows = np.flatnonzero(top > 0)
+    for steps in range(1, limit + 1):
+        if not open_rows.size:
+            break
+        tried = top[open_rows] / steps
+        part = rows[open_rows] / tried[:, None]
+        fits = np.abs(part - np.rint(part)).max(axis=1) < _ON_GRID
+        grid_scales[open_rows[fits]] = tried[fits]
+        open_rows = open_rows[~fits]
+    return grid_scales
+
+
+def _rows(weights: np.ndarray, axis: int) -> np.ndarray:
+    return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1)
+
+
+def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
+    """``bias`` in steps of ``scale`` (float64, one or one per channel): int32 or int64, clipped to what kernels add."""
+    # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
+    limit = 2**31 - 1 if dtype == "int32" else 2**46
+    steps = np.rint(bias.astype(np.float64) / scale)
+    return np.clip(steps, -limit, limit).astype(np.int32 if dtype == "int32" else np.int64)
+
+
+def sqnr_db(exact: np.ndarray, approximate: np.ndarray) -> float:
+    """Signal to quantisation noise in dB; inf for no noise, 0 for no signal."""
+    signal = float(np.sum(exact.astype(np.float64) ** 2))
+    noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
+    if noise == 0:
+        return float("inf")
+    return 10 * float(np.log10(signal / noise)) if signal else 0.0

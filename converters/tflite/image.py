@@ -1,0 +1,255 @@
+"""The image: a TFLite flatbuffer with its operators in execution order and its arena plan in the metadata.
+
+A stock runtime loads an image like any model. What Arenite adds is two metadata entries: TFLM's
+``OfflineMemoryAllocation`` (see ``offline_plan``), and ``arenite``, a JSON object of schema ``arenite.image/1`` with
+the full plan, the hash of the source file and the repairs that the importer made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.planner.plan import Plan
+from arenite.converters.tflite import offline_plan
+from arenite.converters.tflite.reader import parse, read_bytes
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.errors import ModelError, PlanError
+from arenite.files import write_atomic
+
+__all__ = [
+    "METADATA",
+    "SCHEMA",
+    "Image",
+    "image_bytes",
+    "load_image",
+    "parse_image",
+    "save_image",
+    "to_flatbuffer",
+]
+
+#: Name of Arenite's metadata entry, and the schema of the JSON object in it.
+METADATA = "arenite"
+SCHEMA = "arenite.image/1"
+
+#: Offsets are signed 32-bit numbers for TFLM.
+_MAX_ARENA = 2**31
+
+_REPLAN = "Plan this model again."
+_STALE_HINT = "The image was changed by another tool: convert the original model again."
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image, or a plain ``.tflite`` (then without a plan), as read from a file or about to be used."""
+
+    model: Model  # operators in execution order; metadata without the two entries of the image; repairs as recorded
+    plan: Plan | None
+    sha256: str  # of the file's bytes
+    source_sha256: str = ""  # of the file that the image was made from; "" when unknown
+    tool: str = ""  # version of Arenite that wrote it; "" for a plain .tflite
+    extra: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # further JSON values: preprocessing, labels, hashes
+
+
+def image_bytes(
+    model: Model, plan: Plan | None, *, source_sha256: str = "", extra: Mapping[str, Any] | None = None
+) -> bytes:
+    """The image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
+
+    The plan speaks of the operators of ``model.main`` as they are numbered there; the image has them in the plan's
+    order, and renumbered. Plan with an alignment of 16 for TFLM to follow every offset. ``extra`` is stored as it is,
+    and must be JSON. Raises ``PlanError`` for a plan that is not of this model.
+    """
+    kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
+    model = replace(model, metadata=kept)
+    header: dict[str, Any] = {
+        "schema": SCHEMA,
+        "tool": _version(),
+        "source_sha256": source_sha256,
+        "repairs": list(model.repairs),
+        "extra": dict(extra or {}),
+        "plan": None,
+    }
+    if plan is not None:
+        model, placed = reorder_to_plan(model, plan)
+        header["plan"] = placed.to_json()
+        kept[offline_plan.NAME] = offline_plan.metadata(model, placed.offsets)
+    kept[METADATA] = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    return to_flatbuffer(replace(model, metadata=kept))
+
+
+def save_image(
+    model: Model,
+    plan: Plan | None,
+    path: str | Path,
+    *,
+    source_sha256: str = "",
+    extra: Mapping[str, Any] | None = None,
+) -> Image:
+    """Write ``image_bytes`` to ``path`` in one step, and return the image as ``load_image`` would."""
+    data = image_bytes(model, plan, source_sha256=source_sha256, extra=extra)
+    write_atomic(path, data)
+    return parse_image(data, str(path))
+
+
+def load_image(path: str | Path) -> Image:
+    """Read an image or a plain ``.tflite``; ``ModelError`` for a file that is neither, naming table and field."""
+    return parse_image(read_bytes(path), str(path))
+
+
+def parse_image(data: bytes, path: str = "") -> Image:
+    """An image held in memory; ``path``, when given, opens an error's sentence."""
+    model = parse(data, path)
+    digest = hashlib.sha256(data).hexdigest()
+    blob = model.metadata.get(METADATA)
+    if blob is None:
+        return Image(model, None, digest)
+    try:
+        header = _header(blob)
+        plan = None if header["plan"] is None else _plan(header["plan"], model)
+    except ModelError as error:
+        raise ModelError(f"{path + ': ' if path else ''}{error.problem}", error.hint) from error
+    kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
+    repairs = (*header["repairs"], *model.repairs)
+    return Image(
+        model=replace(model, metadata=kept, repairs=repairs),
+        plan=plan,
+        sha256=digest,
+        source_sha256=header["source_sha256"],
+        tool=header["tool"],
+        extra=header["extra"],
+    )
+
+
+def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
+    """The model with the operators of its main subgraph in the plan's order, and the plan for those operators.
+
+    Operators that the plan leaves out, because their results are known beforehand, still stand in the model for stock
+    runtimes: each as early as its inputs allow. Raises ``PlanError`` when the plan is not of this model.
+    """
+    main = model.main
+    _check_belongs(main, plan)
+    full = _complete_order(main, plan.order)
+    position = {old: new for new, old in enumerate(full)}
+    ops = tuple(replace(main.ops[old], index=new) for new, old in enumerate(full))
+    placed = replace(
+        plan,
+        order=tuple(position[old] for old in plan.order),
+        scratch_offsets={position[old]: at for old, at in plan.scratch_offsets.items()},
+        sharing=tuple((position[old], i, o) for old, i, o in plan.sharing),
+    )
+    return replace(model, subgraphs=(replace(main, ops=ops), *model.subgraphs[1:])), placed
+
+
+def _check_belongs(graph: Subgraph, plan: Plan) -> None:
+    """Every index of ``plan`` exists in ``graph``, and every tensor ends inside the arena.
+
+    That live tensors do not overlap is for the planner's checker to say.
+    """
+    ops, tensors = len(graph.ops), len(graph.tensors)
+    if plan.arena_bytes >= _MAX_ARENA:
+        raise PlanError(f"The plan has an arena of {plan.arena_bytes:,} bytes: 2 GiB or more.", _REPLAN)
+    if len(set(plan.order)) != len(plan.order):
+        raise PlanError("The plan runs an operator twice.", _REPLAN)
+    for index in (*plan.order, *plan.scratch_offsets, *(s[0] for s in plan.sharing)):
+        if not 0 <= index < ops:
+            raise PlanError(f"The plan speaks of operator {index}, but the model has {ops}.", _REPLAN)
+    for index, at in plan.offsets.items():
+        if not 0 <= index < tensors:
+            raise PlanError(f"The plan places tensor {index}, but the model has {tensors}.", _REPLAN)
+        if at + graph.tensors[index].nbytes > plan.arena_bytes:
+            raise PlanError(
+                f"The plan places tensor {index} at {at:,}, past the end of its arena of {plan.arena_bytes:,} bytes.",
+                _REPLAN,
+            )
+
+
+def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
+    """``order`` with the operators that it leaves out, each once all its inputs are made.
+
+    Raises ``PlanError`` when an operator of ``order`` comes before one that makes its input.
+    """
+    planned = set(order)
+    waiting = [op for op in graph.ops if op.index not in planned]
+    made = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable} | set(graph.inputs)
+    full: list[int] = []
+
+    def run(op: Op) -> None:
+        full.append(op.index)
+        made.update(op.outputs)
+
+    def ready(op: Op) -> bool:
+        return all(i < 0 or i in made for i in op.inputs)
+
+    for step in (None, *order):
+        if step is not None:
+            if not ready(graph.ops[step]):
+                raise PlanError(f"The plan runs operator {step} before one that makes its input.", _REPLAN)
+            run(graph.ops[step])
+        still = []
+        for op in waiting:  # in the model's order, which respects their own dependencies
+            if ready(op):
+                run(op)
+            else:
+                still.append(op)
+        waiting = still
+    return full
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("arenite")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _header(blob: bytes) -> dict[str, Any]:
+    """The JSON object of the entry, its own fields checked; ``plan`` only for its type."""
+    place = f"Metadata '{METADATA}'"
+    try:
+        header = json.loads(blob)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{place}: is not JSON ({error}).", _STALE_HINT) from error
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        found = header.get("schema") if isinstance(header, dict) else header
+        raise ModelError(
+            f"{place}, field schema: is {str(found)[:80]!r}, expected {SCHEMA!r}.",
+            "The image may come from another version of Arenite: convert the original model again.",
+        )
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "tool": str,
+        "source_sha256": str,
+        "repairs": list,
+        "extra": dict,
+        "plan": (dict, type(None)),
+    }
+    for name, kind in kinds.items():
+        if not isinstance(header.get(name), kind) or name not in header:
+            raise ModelError(f"{place}, field {name}: is missing or of the wrong type.", _STALE_HINT)
+    if not all(isinstance(sentence, str) for sentence in header["repairs"]):
+        raise ModelError(f"{place}, field repairs: holds something that is not a sentence.", _STALE_HINT)
+    return header
+
+
+def _plan(record: Mapping[str, Any], model: Model) -> Plan:
+    """The stored plan; a stock runtime must see the same one, or none."""
+    try:
+        plan = Plan.from_json(record)
+        _check_belongs(model.main, plan)
+    except PlanError as error:
+        raise ModelError(f"Metadata '{METADATA}', field plan: {error.problem}", _STALE_HINT) from error
+    found = model.metadata.get(offline_plan.NAME)
+    if found is not None and found != offline_plan.metadata(model, plan.offsets):
+        raise ModelError(
+            f"Metadata '{offline_plan.NAME}': disagrees with the plan in metadata '{METADATA}'.", _STALE_HINT
+        )
+    return plan

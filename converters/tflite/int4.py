@@ -1,0 +1,63 @@
+"""int4 constants: two to a byte in the file, one to a byte while a model is worked on.
+
+A TFLite file stores int4 values in order, the first of each two in the low half of a byte; the last half of an odd
+number is unused. Every pass and lowering works on int8 weights, so ``int8_weights`` unpacks them once, after reading;
+``Tensor.stored`` remembers the type, and the writer packs them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Subgraph
+
+#: Operators of which LiteRT computes with int4 weights as it does with the same values in int8, and where they are.
+WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
+
+
+def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The values of an int4 constant, int8 of that shape, from its bytes (uint8, flat)."""
+    halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
+    values = (halves.astype(np.int8) ^ 8) - 8
+    unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
+    unpacked.flags.writeable = False
+    return unpacked
+
+
+def pack_int4_weights(values: np.ndarray) -> np.ndarray:
+    """The bytes (uint8, flat) of integers from -8 to 7; ``ValueError`` for others."""
+    if values.size and (int(values.min()) < -8 or int(values.max()) > 7):
+        raise ValueError("int4 values lie between -8 and 7")
+    halves = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
+    halves = np.pad(halves, (0, len(halves) % 2))
+    return (halves[0::2] | halves[1::2] << 4).astype(np.uint8)
+
+
+def int8_weights(model: Model) -> Model:
+    """The model with int4 weights as int8 tensors that remember how they are stored; itself where there are none.
+
+    Only weights that every reader takes as such: any other int4 tensor stays as it is.
+    """
+    unpacked = tuple(_int8_weights(g) for g in model.subgraphs)
+    same = all(a is b for a, b in zip(unpacked, model.subgraphs, strict=True))
+    return model if same else replace(model, subgraphs=unpacked)
+
+
+def _int8_weights(graph: Subgraph) -> Subgraph:
+    int4_tensors = {t.index for t in graph.tensors if t.dtype == "int4" and t.data is not None}
+    if not int4_tensors:
+        return graph
+    int4_tensors -= {*graph.inputs, *graph.outputs}
+    for op in graph.ops:
+        int4_tensors -= {t for p, t in enumerate(op.inputs) if WEIGHTS_OF.get(op.name) != p}
+    if not int4_tensors:
+        return graph
+    tensors = list(graph.tensors)
+    for index in int4_tensors:
+        t = tensors[index]
+        assert t.data is not None
+        tensors[index] = replace(t, dtype="int8", data=unpack_int4_weights(t.data, t.shape), stored="int4")
+    return replace(graph, tensors=tuple(tensors))

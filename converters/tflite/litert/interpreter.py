@@ -1,0 +1,133 @@
+"""Run a model in LiteRT over samples and look at any tensor, one sample at a time.
+
+Float models run with LiteRT's optimised kernels without delegates: fast, and the same bytes in every run on one
+machine. Quantised models run with the reference kernels, which firmware agrees with bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from arenite.converters.graph.model import Tensor
+from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
+from arenite.errors import ModelError
+
+
+class LiteRtModel:
+    """A model loaded in LiteRT.
+
+    Args:
+        flatbuffer: any TFLite model.
+        exact: use the reference kernels; else the optimised ones.
+        keep: every tensor stays readable after a run (takes the memory of all of them).
+
+    Raises ``ModelError`` when LiteRT refuses the model.
+    """
+
+    def __init__(self, flatbuffer: bytes, *, exact: bool = False, keep: bool = False) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        content = flatbuffer
+
+        def start(kind: OpResolverType) -> Interpreter:
+            made = Interpreter(
+                model_content=content,
+                experimental_op_resolver_type=kind,
+                experimental_preserve_all_tensors=keep,
+                num_threads=1,
+            )
+            made.allocate_tensors()
+            return made
+
+        optimised = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        kernels = OpResolverType.BUILTIN_REF if exact else optimised
+        try:
+            try:
+                self._interpreter = start(kernels)
+            except ValueError as error:
+                if not exact or "'ELU'" not in str(error):  # ELU has no reference kernel
+                    raise
+                content = replace_elu_by_table(flatbuffer)
+                try:
+                    self._interpreter = start(kernels)
+                except ValueError:  # ELU of real numbers
+                    kernels = optimised
+                    self._interpreter = start(kernels)
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
+            ) from error
+        self.inputs = self._interpreter.get_input_details()
+        self.outputs = self._interpreter.get_output_details()
+        self._start = lambda: start(kernels)
+        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
+        self._has_resources = any(
+            op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
+        )
+        self._used = False
+
+    def run(self, inputs: Sequence[np.ndarray]) -> None:
+        """One inference from a fresh state. Raises ``ModelError`` when LiteRT stops."""
+        if self._used and self._has_resources:
+            self._interpreter = self._start()
+        elif self._used:
+            self._interpreter.reset_all_variables()
+        self._used = True
+        for detail, value in zip(self.inputs, inputs, strict=True):
+            self._interpreter.set_tensor(detail["index"], value)
+        try:
+            self._interpreter.invoke()
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"LiteRT cannot run the model: {str(error).strip()}.", "Check it with `arenite inspect`."
+            ) from error
+
+    def value(self, index: int) -> np.ndarray:
+        """A copy of tensor ``index`` of the main subgraph, after ``run``."""
+        return np.array(self._interpreter.get_tensor(index))
+
+    def computes_quantized(self) -> bool:
+        """Whether any value that is fed or computed is an integer with a scale; weights alone do not count."""
+        made = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
+        made |= {int(d["index"]) for d in self.inputs}
+        return any(
+            d["index"] in made and d["quantization"][0] and d["dtype"] in (np.int8, np.uint8, np.int16)
+            for d in self._interpreter.get_tensor_details()
+        )
+
+    def results(self) -> list[np.ndarray]:
+        """A copy of every graph output, after ``run``."""
+        return [self.value(d["index"]) for d in self.outputs]
+
+
+def run_outputs(
+    flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
+) -> Iterator[list[np.ndarray]]:
+    """The graph outputs of every sample, as the model has them (integers stay integers)."""
+    host = LiteRtModel(flatbuffer, exact=exact)
+    for sample in samples:
+        host.run(sample)
+        yield host.results()
+
+
+def run_tensor_values(
+    flatbuffer: bytes,
+    samples: Iterable[Sequence[np.ndarray]],
+    tensors: Sequence[int],
+    *,
+    exact: bool = False,
+) -> Iterator[dict[int, np.ndarray]]:
+    """The values of ``tensors`` (indices in the main subgraph) for every sample, one sample in memory at a time."""
+    host = LiteRtModel(flatbuffer, exact=exact, keep=True)
+    for sample in samples:
+        host.run(sample)
+        yield {i: host.value(i) for i in tensors}
+
+
+def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """float64: what the values of ``tensor``, as stored, stand for."""
+    if tensor.quant is None or tensor.dtype == "float32":
+        return value.astype(np.float64)
+    return (value.astype(np.float64) - tensor.zero_point) * tensor.scale

@@ -1,0 +1,42 @@
+"""Single operators run by LiteRT: how TensorFlow Lite itself resizes and quantises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Quantization, Subgraph, Tensor
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
+from arenite.converters.tflite.writer import to_flatbuffer
+
+
+def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
+    """float32 [height, width, channels] by RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
+    h, w, c = pixels.shape
+    name = "RESIZE_BILINEAR" if method == "bilinear" else "RESIZE_NEAREST_NEIGHBOR"
+    table = "ResizeBilinearOptions" if method == "bilinear" else "ResizeNearestNeighborOptions"
+    options = {"align_corners": convention == "tf-corners", "half_pixel_centers": convention == "tf"}
+    size = Tensor(1, "size", (2,), "int32", data=np.array([height, width], np.int32))
+    tensors = (
+        Tensor(0, "x", (1, h, w, c), "float32"),
+        size,
+        Tensor(2, "y", (1, height, width, c), "float32"),
+    )
+    return _run(Op(0, name, (0, 1), (2,), options, table, 3), tensors, pixels[np.newaxis])[0]
+
+
+def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
+    """float32 values by QUANTIZE."""
+    quant = Quantization((float(np.float32(scale)),), (zero_point,))
+    flat = np.ascontiguousarray(real, np.float32).reshape(1, -1)
+    tensors = (Tensor(0, "x", flat.shape, "float32"), Tensor(1, "y", flat.shape, dtype, quant))
+    op = Op(0, "QUANTIZE", (0,), (1,), {}, "QuantizeOptions", 2)
+    return _run(op, tensors, flat).reshape(real.shape)
+
+
+def _run(op: Op, tensors: tuple[Tensor, ...], value: np.ndarray) -> np.ndarray:
+    graph: Any = Subgraph("main", tensors, (op,), (0,), op.outputs)
+    host = LiteRtModel(to_flatbuffer(Model((graph,))), exact=True)
+    host.run([np.ascontiguousarray(value, np.float32)])
+    return host.results()[0]

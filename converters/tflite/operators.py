@@ -1,0 +1,176 @@
+"""Turn one decoded operator table into an ``Op``: its kind, its options, the tensors it names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from arenite.converters.graph.model import Op
+from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, op_at
+from arenite.converters.tflite.external_data import ExternalData
+from arenite.converters.tflite.operator_kinds import OPERATOR_KINDS, OperatorKind
+from arenite.converters.tflite.schema_names import OP_NAMES
+from arenite.converters.tflite.schema_tables import UNIONS
+from arenite.converters.tflite.verifier import defaults_of
+
+#: Values of OperatorCode that stand for another field, not for an operator.
+_PLACEHOLDER = "PLACEHOLDER_FOR_GREATER_OP_CODES"
+
+#: Option fields that LiteRT divides or steps by.
+_POSITIVE = (
+    "stride_w",
+    "stride_h",
+    "stride_d",
+    "dilation_w_factor",
+    "dilation_h_factor",
+    "dilation_d_factor",
+    "filter_width",
+    "filter_height",
+    "block_size",
+    "num_splits",
+)  # fmt: skip
+
+
+def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
+    """The operator of each entry of Model.operator_codes.
+
+    Files older than schema 3a keep it only in the one-byte field ``deprecated_builtin_code``; newer ones in both (the
+    placeholder 127 in the old one when it does not fit). The larger of the two is meant.
+    """
+    names = []
+    for i, code in enumerate(codes):
+        old, new = code["deprecated_builtin_code"], code["builtin_code"]
+        name = OP_NAMES.get(max(old, new), _PLACEHOLDER)
+        if name == _PLACEHOLDER:
+            raise malformed(
+                f"Operator code {i}",
+                "builtin_code",
+                f"{max(old, new)} is no known operator",
+                "The model may need a newer LiteRT package: upgrade ai-edge-litert.",
+            )
+        if new < old:
+            repairs.add(
+                "code",
+                name,
+                lambda n, first: (
+                    f"{count_of(n, 'operator code')} (first: {first}) stood only in deprecated_builtin_code; "
+                    "builtin_code is set as well."
+                ),
+            )
+        if name == "CUSTOM" and not code["custom_code"]:
+            raise malformed(f"Operator code {i}", "custom_code", "a CUSTOM operator has no name")
+        names.append(name)
+    return names
+
+
+def operator(
+    subgraph: int,
+    index: int,
+    table: dict[str, Any],
+    codes: list[dict[str, Any]],
+    names: list[str],
+    tensors: int,
+    outside: ExternalData,
+) -> Op:
+    """The operator of ``table`` in a subgraph of ``tensors`` tensors; ``outside`` finds options kept behind
+    the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
+    number = table["opcode_index"]
+    if number >= len(codes):
+        raise malformed(
+            f"Subgraph {subgraph}, operator {index}",
+            "opcode_index",
+            f"is {number}, but the model has {count_of(len(codes), 'operator code')}",
+        )
+    name = names[number]
+    place = op_at(subgraph, index, name)
+    inputs = _indices(place, "inputs", table["inputs"], tensors, optional=True)
+    outputs = _indices(place, "outputs", table["outputs"], tensors, optional=False)
+    options_type, options = _options(place, name, table)
+    kind = OPERATOR_KINDS.get(name)
+    if kind is not None:
+        _check_arity(place, kind, inputs, outputs)
+    return Op(
+        index=index,
+        name=name,
+        inputs=inputs,
+        outputs=outputs,
+        options=options,
+        options_type=options_type,
+        version=codes[number]["version"],
+        custom_code=codes[number]["custom_code"] or "",
+        custom_options=_custom_options(place, table, outside),
+        intermediates=_indices(place, "intermediates", table["intermediates"], tensors, optional=False),
+    )
+
+
+def _indices(
+    place: str, field: str, values: tuple[int, ...] | None, tensors: int, *, optional: bool
+) -> tuple[int, ...]:
+    low = -1 if optional else 0
+    for position, value in enumerate(values or ()):
+        if not low <= value < tensors:
+            raise malformed(
+                place,
+                f"{field}[{position}]",
+                f"is tensor {value}, but the subgraph has {count_of(tensors, 'tensor')}",
+            )
+    return values or ()
+
+
+def _options(place: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    options_type, options, field = "", None, "builtin_options"
+    for field, union in (("builtin_options2", "BuiltinOptions2"), ("builtin_options", "BuiltinOptions")):
+        number = table[field + "_type"]
+        if number and table[field] is not None:
+            options_type, options = UNIONS[union][number - 1], table[field]
+            break
+    kind = OPERATOR_KINDS.get(name)
+    if kind is not None and kind.options:
+        if options is None:
+            options_type, options = kind.options, defaults_of(kind.options)
+        elif options_type != kind.options:
+            raise malformed(place, field, f"holds {options_type}, expected {kind.options}")
+    options = {k: bytes(v) if isinstance(v, memoryview) else v for k, v in (options or {}).items()}
+    for key, value in options.items():
+        _check_option(place, f"{field}.{key}", key, value, mapped=kind is not None and bool(kind.options))
+    return options_type, options
+
+
+def _check_option(place: str, field: str, key: str, value: Any, *, mapped: bool) -> None:
+    if isinstance(value, bytes):
+        return
+    for v in value if isinstance(value, tuple) else (value,):
+        if isinstance(v, float) and not math.isfinite(v):
+            raise malformed(place, field, f"is {v}, expected a finite number")
+    if mapped and key in _POSITIVE and value < 1:
+        raise malformed(place, field, f"is {value}, must be at least 1")
+
+
+def _check_arity(place: str, kind: OperatorKind, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+    low, high = kind.inputs
+    if not low <= len(inputs) <= high:
+        raise malformed(
+            place, "inputs", f"has {count_of(len(inputs), 'tensor')}, expected {_span(low, high)}"
+        )
+    low, high = kind.outputs
+    if not low <= len(outputs) <= high:
+        raise malformed(
+            place, "outputs", f"has {count_of(len(outputs), 'tensor')}, expected {_span(low, high)}"
+        )
+    for position, value in enumerate(inputs):
+        if value < 0 and position not in kind.optional:
+            raise malformed(place, f"inputs[{position}]", "is absent (-1), but the operator needs it")
+
+
+def _span(low: int, high: int) -> str:
+    if high >= 1 << 30:
+        return f"at least {low}"
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _custom_options(place: str, table: dict[str, Any], outside: ExternalData) -> bytes:
+    if table["custom_options"] is not None:
+        return bytes(table["custom_options"])
+    offset, size = table["large_custom_options_offset"], table["large_custom_options_size"]
+    return bytes(outside.take(place, "large_custom_options", offset, size))

@@ -1,0 +1,149 @@
+"""Convolutions and FULLY_CONNECTED with int4 weights on cores with the DSP extension, see ``dot_w4_dsp.h``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.channel_pairs import TapOrder, channel_pairs
+from arenite.firmware.generator.lower.conv.conv_2d_dsp import ConvolutionDsp, dsp_fields
+from arenite.firmware.generator.lower.conv.pair_requantization import PairRequantization, pair_requantization
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_kernel
+from arenite.firmware.generator.lower.core.variant import variant
+from arenite.firmware.generator.lower.dense.fully_connected_dsp import FullyConnectedRowsDsp
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer
+from arenite.firmware.generator.target import DSP, Target
+
+SOURCES = (
+    "conv_2d_w4_dsp.c",
+    "dot2_w4_dsp.c",
+    "dot3_w4_dsp.c",
+    "expand2_s8_dsp.c",
+    "expand3_s8_dsp.c",
+    "sum8_dsp.c",
+)
+#: Where each of the four inputs of a group stands in a word's bytes.
+_BYTES = np.array([0, 2, 1, 3])
+#: Pixels from which on whole weights save more instructions than it takes to make them.
+_PIXELS = 16
+#: Weights of a small FULLY_CONNECTED.
+SMALL = 2048
+#: AR_DOT_TWO_SIDED of dot_s8_dsp.h.
+_TWO_SIDED = 2
+
+
+def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
+    """Weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
+    weights = folded.weights.reshape(len(folded.weights), -1)
+    even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
+    groups = ((16 * even + odd + 8) & 0xFF).reshape(len(even), -1, 4)[:, :, _BYTES]
+    return np.ascontiguousarray(groups.astype(np.uint8)).view("<i4").reshape(len(even), -1)
+
+
+def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantization) -> np.ndarray:
+    """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
+    first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
+    start = 16 * (_difference(first, second) >> 8) + second
+    biases = np.stack([start, second], axis=1) & 0xFFFFFFFF
+    return np.concatenate([biases.astype(np.uint32).view(np.int32), nibble_words(folded, order)], axis=1)
+
+
+def nibble_requant(form: PairRequantization) -> np.ndarray:
+    """The table of requantisations: one-sided int32 [pairs, 3], with the first channel's offset."""
+    if form.form == _TWO_SIDED:
+        return form.requant
+    first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
+    offset = _difference(first, second) & 0xFF
+    return np.concatenate([offset[:, None], form.requant], axis=1).astype(np.int32)
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a - b in 32 bits, with a sign: 256 times the bias of the first channel, and its offset."""
+    return ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
+def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    form = pair_requantization(folded)
+    assert form is not None
+    filters = nibble_filters(folded, taps.order, form)
+    return KernelCall(
+        "ar_conv_2d_w4_dsp",
+        "conv_2d_w4_dsp.h",
+        SOURCES,
+        "ar_conv_2d_dsp_params",
+        dsp_fields(ctx, folded, taps, shape, filters, nibble_requant(form)),
+    )
+
+
+def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether the weights are int4, and the build is not for small flash: the kernels are large."""
+    return graph.tensors[op.inputs[1]].stored == "int4" and target.optimise != "flash"
+
+
+def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether one of the tier's own kernels runs with whole weights. Pairs with a weight of -8 have no half bytes."""
+    unpacked = unpacked_kernel(graph, op, target)
+    return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
+
+
+def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+    """Whether a FULLY_CONNECTED is too small a reason for more code where others want whole weights."""
+    small = graph.tensors[op.inputs[1]].elements < SMALL
+    return target.optimise == "speed" and small and fast_whole(graph, op, target)
+
+
+class _Convolution(ConvolutionDsp):
+    priority = 1100
+    packed = True
+    kernels = SOURCES
+    row_function = "ar_conv_2d_w4_dsp_row"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+            return False
+        # To make weights whole takes RAM; where only speed counts it pays if they are used often enough.
+        _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
+        return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        return True
+
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
+        return w4_call(ctx, folded, taps, shape)
+
+
+@variant
+class Conv2DW4Dsp(_Convolution):
+    op_name = "CONV_2D"
+    axis = 0
+
+
+@variant
+class DepthwiseOneChannelW4Dsp(_Convolution):
+    op_name = "DEPTHWISE_CONV_2D"
+    axis = 3
+
+
+@variant
+class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
+    """Rows are pixels of a convolution with one tap."""
+
+    priority = 1100
+    packed = True
+    kernels = SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+            return False
+        return not small_beside_whole(graph, op, target)
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        return True
+
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
+        return w4_call(ctx, folded, taps, shape)

@@ -1,0 +1,121 @@
+"""CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is a convolution too."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import gemm_fields, requantisation
+from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.quant import activation_range, conv_padding
+from arenite.firmware.generator.target import MVE, Target
+
+#: Filters that the inner product takes at a time, and AR_CONV_2D_MVE_ROWS.
+_GROUP, _MAX_ROWS = 4, 16
+#: Bytes of windows that are copied side by side before they are multiplied: the more, the less often a group of filters
+#: is set up. Two windows are the least that keeps the inner product busy.
+_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
+
+
+class _Convolution(Variant):
+    tiers = (MVE,)
+    priority = 200
+    kernels = ("conv_2d_s8_mve.c", "gemm_s8_mve.c")
+    row_function = "ar_conv_2d_s8_mve_row"
+    channel_axis: ClassVar[int]  # of the weights
+
+    def filters(self, graph: Subgraph, op: Op) -> np.ndarray:
+        """The weights as [out_c, k_h, k_w, in_c]."""
+        data = graph.tensors[op.inputs[1]].data
+        assert data is not None
+        return np.moveaxis(data, self.channel_axis, 0).reshape(self._shape(graph, op))
+
+    def _shape(self, graph: Subgraph, op: Op) -> tuple[int, int, int, int]:
+        """[out_c, k_h, k_w, in_c]."""
+        shape = graph.tensors[op.inputs[1]].shape
+        return (
+            shape[self.channel_axis],
+            shape[1],
+            shape[2],
+            shape[3] if self.channel_axis == 0 else 1,
+        )
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp = graph.tensors[op.inputs[0]]
+        out_c, k_h, k_w, in_c = self._shape(graph, op)
+        if inp.dtype != "int8" or inp.shape[3] != in_c or out_c < _GROUP or k_h > _MAX_ROWS:
+            return False
+        if op.options.get("dilation_w_factor", 1) != 1 and k_w != 1:
+            return False
+        if k_h * k_w * in_c > 0xFFFF:
+            return False
+        return requantisation(graph, op) is not None
+
+    def patch_pixels(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """Windows copied at a time; 0 where the input's own bytes are the windows."""
+        _, k_h, k_w, in_c = self._shape(graph, op)
+        out = graph.tensors[op.outputs[0]]
+        if k_h * k_w == 1:
+            return 0
+        pixels = _PATCH_BYTES[target.optimise] // (k_h * k_w * in_c)
+        return min(max(pixels // 2 * 2, 2), out.elements // out.shape[3])
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        _, k_h, k_w, in_c = self._shape(graph, op)
+        return self.patch_pixels(graph, op, target) * k_h * k_w * in_c
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp, bias, out, o = ctx.op, ctx.input(0), ctx.input(2), ctx.output(), ctx.op.options
+        twice = requantisation(ctx.graph, op)
+        assert inp is not None and twice is not None
+        batches, in_h, in_w, in_c = inp.shape
+        filters = self.filters(ctx.graph, op)
+        out_c, k_h, k_w, _ = filters.shape
+        dilation = o.get("dilation_h_factor", 1)
+        _, top = conv_padding(o["padding"], in_h, k_h, o["stride_h"], dilation)
+        _, left = conv_padding(o["padding"], in_w, k_w, o["stride_w"], 1)
+        low, high = activation_range(o.get("fused_activation_function", 0), out)
+        patches = self.patch_pixels(ctx.graph, op, ctx.target)
+        given = None if bias is None else bias.data
+        fields = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "patches": ctx.scratch_ptr() if patches else NULL,
+            "gemm": gemm_fields(ctx, filters.reshape(out_c, -1), given, twice),
+            "batches": u16(op, batches, "batch size"),
+            "in_h": u16(op, in_h, "input height"),
+            "in_w": u16(op, in_w, "input width"),
+            "in_c": u16(op, in_c, "input channels"),
+            "out_h": u16(op, out.shape[1], "output height"),
+            "out_w": u16(op, out.shape[2], "output width"),
+            "k_h": k_h,
+            "k_w": u16(op, k_w, "kernel width"),
+            "pad_top": u16(op, top, "padding"),
+            "pad_left": u16(op, left, "padding"),
+            "patch_pixels": patches,
+            "stride_h": o["stride_h"],
+            "stride_w": o["stride_w"],
+            "dilation_h": dilation,
+            "padding": inp.zero_point,
+            "act_min": low,
+            "act_max": high,
+        }
+        return KernelCall(
+            "ar_conv_2d_s8_mve", "conv_2d_s8_mve.h", self.kernels, "ar_conv_2d_mve_params", fields
+        )
+
+
+@variant
+class Conv2DMve(_Convolution):
+    op_name = "CONV_2D"
+    channel_axis = 0
+
+
+@variant
+class DepthwiseOfOneChannelMve(_Convolution):
+    op_name = "DEPTHWISE_CONV_2D"
+    channel_axis = 3
+    priority = 210

@@ -1,0 +1,196 @@
+"""CONV_2D on cores without SIMD: two pixels in each multiplication, see ``conv_2d_s8_scalar.c``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.scalar_requantization import (
+    SCALE,
+    count_runs,
+    has_offsets,
+    requant_fields,
+    scaled_bias,
+    sums_fit,
+)
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
+from arenite.firmware.generator.requant.quant import conv_padding
+from arenite.firmware.generator.target import Target
+
+#: Taps that are summed before the two halves of a word are split, and how many where those do not fit.
+_QUAD, _HALF = 4, 2
+#: The kernel reads this many bytes of weights past the last ones, for taps that fill up a quad.
+_BEYOND = 6
+
+
+#: What biased weights have added.
+_BIAS = 128
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Sizes of a convolution as the kernel sees them."""
+
+    batches: int
+    in_h: int
+    in_w: int
+    in_c: int
+    out_h: int
+    out_w: int
+    out_c: int
+    k_h: int
+    k_w: int
+    pad_top: int
+    pad_left: int
+    stride_h: int
+    stride_w: int
+    dilation_h: int
+    dilation_w: int
+
+    @property
+    def taps(self) -> int:
+        return self.k_h * self.k_w * self.in_c
+
+    @property
+    def quads(self) -> int:
+        return -(-self.taps // _QUAD)
+
+    def fields(self) -> dict[str, int]:
+        return dict(vars(self))
+
+
+def geometry(graph: Subgraph, op: Op) -> Geometry:
+    """Of a CONV_2D or DEPTHWISE_CONV_2D. A layer whose kernel is one pixel becomes one long row, and an image of one
+    column is turned, so that neighbours lie in one row."""
+    inp, w, out, o = (
+        graph.tensors[op.inputs[0]],
+        graph.tensors[op.inputs[1]],
+        graph.tensors[op.outputs[0]],
+        op.options,
+    )
+    batches, in_h, in_w, in_c = inp.shape
+    _, out_h, out_w, out_c = out.shape
+    _, k_h, k_w, _ = w.shape
+    dilation_h, dilation_w = o["dilation_h_factor"], o["dilation_w_factor"]
+    _, top = conv_padding(o["padding"], in_h, k_h, o["stride_h"], dilation_h)
+    _, left = conv_padding(o["padding"], in_w, k_w, o["stride_w"], dilation_w)
+    plain = (k_h, k_w, o["stride_h"], o["stride_w"], top, left) == (1, 1, 1, 1, 0, 0)
+    if plain and batches * in_h * in_w <= 0xFFFF:
+        pixels = batches * in_h * in_w
+        return Geometry(1, 1, pixels, in_c, 1, pixels, out_c, 1, 1, 0, 0, 1, 1, 1, 1)
+    down = (in_h, out_h, k_h, top, o["stride_h"], dilation_h)
+    across = (in_w, out_w, k_w, left, o["stride_w"], dilation_w)
+    if in_w == 1 and k_w == 1:
+        down, across = across, down
+    return Geometry(
+        batches, down[0], across[0], in_c, down[1], across[1], out_c, down[2], across[2],
+        down[3], across[3], down[4], across[4], down[5], across[5],
+    )  # fmt: skip
+
+
+def biased(core: str) -> bool:
+    """Whether weights have 128 added on this core: ``AR_NO_SIGNED_BYTES`` of the kernel."""
+    return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
+
+
+def pixels_per_word(core: str) -> int:
+    """Channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
+    return 1 if core.startswith("cortex-") else 2
+
+
+def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights``, ``bias`` added, and ``runs`` of the kernel from int64 [out_c][taps]; ``count`` channels together.
+
+    None where not even two taps always fit.
+    """
+    out_c, taps = weights.shape
+    whole = np.pad(weights, ((0, -out_c % count), (0, -taps % _QUAD)))
+    if not sums_fit(whole.reshape(len(whole), -1, _HALF)).all():
+        return None
+    fits = sums_fit(whole.reshape(len(whole) // count, count, -1, _QUAD))
+    runs = np.array([n for some in fits for n in count_runs(some.all(axis=0))], np.uint8)
+    ordered = whole[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
+    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND), constant_values=bias)
+    return packed, runs
+
+
+class _Pairs(Variant):
+    """What CONV_2D and DEPTHWISE_CONV_2D with one input channel share: that is a convolution too."""
+
+    kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
+    tiers = ("scalar", "dsp", "mve")
+    priority = 100
+    row_function = "ar_conv_2d_s8_scalar_row"
+    axis: ClassVar[int]
+
+    def _weights(self, graph: Subgraph, op: Op) -> tuple[FoldedLayer, np.ndarray] | None:
+        """The folded layer and its weights as int64 [out_c][taps]."""
+        folded = fold_convolution(graph, op, self.axis, SCALE)
+        if folded is None or not has_offsets(folded):
+            return None
+        ordered = np.moveaxis(folded.weights, self.axis, 0)
+        return folded, ordered.reshape(len(ordered), -1)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        if inp.dtype != "int8":
+            return False
+        packing = self._weights(graph, op)
+        if packing is None or packing[1].shape[1] != geometry(graph, op).taps:
+            return False
+        # An odd channel needs weights for a partner.
+        count = pixels_per_word(target.core)
+        alone = out.shape[3] % count != 0
+        return (not alone or target.optimise == "speed") and pack_weights(packing[1], 0, count) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        g = geometry(graph, op)
+        # The words of up to two pairs of pixels, padding, and row pointers (of a host as well).
+        return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        packing = self._weights(ctx.graph, ctx.op)
+        assert packing is not None
+        folded, by_channel = packing
+        offset = biased(ctx.target.core)
+        count = pixels_per_word(ctx.target.core)
+        packed = pack_weights(by_channel, _BIAS * offset, count)
+        assert packed is not None
+        weights, runs = packed
+        fields: dict[str, Any] = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(weights, "weights"),
+            **requant_fields(ctx, folded, scaled_bias(folded), pad_to=count),
+            "runs": ctx.table(runs, "runs"),
+            "scratch": ctx.scratch_ptr(),
+            **geometry(ctx.graph, ctx.op).fields(),
+            "biased": int(offset),
+            "together": count,
+            "padding": folded.input_zero_point,
+        }
+        return KernelCall(
+            "ar_conv_2d_s8_scalar",
+            "conv_2d_scalar.h",
+            self.kernels,
+            "ar_conv_2d_scalar_params",
+            fields,
+        )
+
+
+@variant
+class Conv2DScalar(_Pairs):
+    op_name = "CONV_2D"
+    axis = 0
+
+
+@variant
+class DepthwiseOfOneChannel(_Pairs):
+    op_name = "DEPTHWISE_CONV_2D"
+    priority = 110
+    axis = 3

@@ -1,0 +1,100 @@
+"""CONV_2D, int8, 3 x 3 at stride 1: Winograd's F(2,3) on cores with the DSP extension, where speed may cost flash."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
+from arenite.firmware.generator.requant.quant import conv_padding
+from arenite.firmware.generator.target import DSP, Target
+
+#: Sums come this many times as large: twice from the transform, and 64 from the weights.
+_SCALE = 128
+#: A layer must save this many instructions per inference for every byte of flash that it costs: 24 bytes of transformed
+#: filters replace 9 of weights, and about a quarter of an instruction is saved per multiply-accumulate (measured).
+_WORTH = 32
+_SAVED_PER_MAC, _EXTRA_BYTES_PER_WEIGHT = 0.25, 24 / 9 - 1
+#: Inputs of a group of four channels in the order in which SXTB16 splits a word.
+_GROUP = (0, 2, 1, 3)
+
+
+@variant
+class Conv2DWinogradDsp(Variant):
+    op_name = "CONV_2D"
+    tiers = (DSP,)
+    priority = 300
+    kernels = ("conv_2d_s8_winograd_dsp.c", "winograd3_s8_dsp.c", "winograd_tile_s8_dsp.c")
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if target.optimise != "speed":
+            return False
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        o = op.options
+        steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
+        if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or any(o[name] != 1 for name in steps):
+            return False
+        if w.shape[3] != inp.shape[3] or inp.shape[3] % 4 or out.shape[3] % 2:
+            return False
+        if out.shape[2] % 2 or out.shape[2] < 4 or out.shape[1] * out.shape[2] < 6:
+            return False
+        macs = out.elements * 9 * inp.shape[3]
+        if macs * _SAVED_PER_MAC < _WORTH * w.elements * _EXTRA_BYTES_PER_WEIGHT:
+            return False
+        return fold_convolution(graph, op, axis=0, two_sided=True) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        in_c, out_w = graph.tensors[op.inputs[0]].shape[3], graph.tensors[op.outputs[0]].shape[2]
+        return 72 * in_c + 4 * (out_w + 2) * in_c
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp, out = ctx.op, ctx.input(0), ctx.output()
+        assert inp is not None
+        folded = fold_convolution(ctx.graph, op, axis=0, two_sided=True)
+        assert folded is not None
+        top, left = (conv_padding(op.options["padding"], inp.shape[k], 3, 1, 1)[1] for k in (1, 2))
+        return KernelCall(
+            "ar_conv_2d_s8_winograd_dsp",
+            "conv_2d_s8_winograd_dsp.h",
+            self.kernels,
+            "ar_conv_2d_winograd_params",
+            {
+                "input": ctx.input_ptr(0),
+                "output": ctx.output_ptr(),
+                "filters": ctx.weights(winograd_filters(folded), "filters"),
+                "requant": ctx.table(pair_requant(folded), "requant"),
+                "scratch": ctx.scratch_ptr(),
+                "rounding": folded.requant.rounding,
+                "batches": inp.shape[0],
+                "in_h": inp.shape[1],
+                "in_w": inp.shape[2],
+                "in_c": inp.shape[3],
+                "out_h": out.shape[1],
+                "out_w": out.shape[2],
+                "out_c": out.shape[3],
+                "pad_top": top,
+                "pad_left": left,
+                "shift": folded.requant.shift,
+                "zero_point": folded.input_zero_point,
+                "act_min": folded.act_range[0],
+                "act_max": folded.act_range[1],
+            },
+        )
+
+
+def winograd_filters(folded: FoldedLayer) -> np.ndarray:
+    """Biases and transformed weights of every pair of channels, int32 [out_c / 2, 2 + 12 in_c]: the layout of
+    ``winograd3_s8_dsp.h``."""
+    g0, g1, g2 = np.moveaxis(folded.weights, 2, 0)  # each [out_c, k_h, in_c]
+    planes = np.stack([g0 + g1 + g2, g0 - g1 + g2, 2 * g0, -2 * g2], axis=1) * (_SCALE // 2)
+    assert np.abs(planes).max(initial=0) < 1 << 15
+    channels, _, _, in_c = planes.shape
+    order = (4 * np.arange(in_c // 4)[:, None] + np.array(_GROUP)).reshape(-1)
+    inputs = planes[..., order].reshape(channels, 4, -1) & 0xFFFF
+    words = inputs[..., 0::2] | inputs[..., 1::2] << 16  # [out_c, 4, depth / 2]
+    paired = words.reshape(channels // 2, 2, -1).transpose(0, 2, 1).reshape(channels // 2, -1)
+    biases = (_SCALE * folded.bias).reshape(-1, 2) & 0xFFFFFFFF
+    return np.concatenate([biases, paired], axis=1).astype(np.uint32).view(np.int32)

@@ -1,0 +1,220 @@
+"""What the convolutions share: checks of weights and bias, multipliers, and the fields of ``ar_conv_2d_params``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    LowerContext,
+    refuse,
+    require_constant,
+    require_dtype,
+    require_quantized,
+    u16,
+)
+from arenite.firmware.generator.requant.compact_channels import (
+    DROPPED_BITS,
+    CompactChannels,
+    LayerChannels,
+    compact_channels,
+    replace_extreme_scales,
+)
+from arenite.firmware.generator.requant.packed_multiplier import SHIFT_BITS, accumulator_bounds, pack, shorten
+from arenite.firmware.generator.requant.quant import activation_range, quantize_multiplier
+from arenite.firmware.generator.target import Target
+
+ACTIVATIONS = ("int8", "int16")
+BIAS_OF = {"int8": "int32", "int16": "int64"}
+#: The schema's TensorType.INT32.
+_INT32 = 2
+REQUANTISE = "Re-quantise the model with symmetric per-channel int8 weights."
+
+
+def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: int, axis: int) -> None:
+    """Refuse what the convolution kernels cannot run exactly. ``data``, ``weights`` and ``bias``
+    are input positions of the op; ``axis`` is the output channel axis of the weights."""
+    inp, out = graph.tensors[op.inputs[data]], graph.tensors[op.outputs[0]]
+    check_activations(op, inp, out)
+    check_weights(op, graph.tensors[op.inputs[weights]], axis)
+    if op.input(bias) >= 0:
+        check_bias(op, graph.tensors[op.input(bias)], inp)
+    if inp.dtype == "int16" and op.options.get("quantized_bias_type") == _INT32:
+        raise refuse(op, None, "asks for a 32-bit accumulator", "Quantise the biases to int64.")
+    check_accumulator(op, graph, weights, bias, axis)
+    u8(op, op.options["stride_h"], "vertical stride")
+    u8(op, op.options["stride_w"], "horizontal stride")
+    multipliers(op, inp, graph.tensors[op.inputs[weights]], out)
+
+
+def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
+    """Quantised int8 or int16 in and out, of one type; int16 symmetric."""
+    require_dtype(op, inp, ACTIVATIONS)
+    require_dtype(op, out, (inp.dtype,))
+    require_quantized(op, inp)
+    require_quantized(op, out)
+
+
+def check_weights(op: Op, weights: Tensor, axis: int) -> None:
+    """Constant int8 weights, symmetric, quantised per tensor or along ``axis``."""
+    require_dtype(op, weights, ("int8",))
+    require_constant(op, weights, "weights")
+    if weights.quant is None or any(weights.quant.zero_point):
+        raise refuse(op, weights, "weights must be quantised with zero point 0", REQUANTISE)
+    if weights.quant.per_axis and weights.quant.axis != axis:
+        raise refuse(
+            op, weights, f"weights are quantised along axis {weights.quant.axis}, expected {axis}", REQUANTISE
+        )
+
+
+def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
+    """A constant bias: int32 for int8 activations, int64 for int16."""
+    require_constant(op, bias, "bias")
+    require_dtype(op, bias, (BIAS_OF[inp.dtype],))
+    # LiteRT adds the bias to a 64-bit sum and scales the low 48 bits of it.
+    if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
+        raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTISE)
+
+
+def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
+    """Refuse an int8 convolution whose sums could leave 32 bits: undefined in LiteRT."""
+    w = graph.tensors[op.inputs[weights]]
+    if graph.tensors[op.outputs[0]].dtype != "int8" or w.data is None:
+        return
+    others = tuple(a for a in range(4) if a != axis)
+    largest = np.abs(w.data.astype(np.int64)).sum(axis=others) * 255
+    if op.input(bias) >= 0:
+        values = graph.tensors[op.input(bias)].data
+        assert values is not None
+        largest = largest + np.abs(values.astype(np.int64))
+    if np.any(largest >= 1 << 31):
+        raise refuse(op, w, "its sums can overflow 32 bits", "Split the layer into smaller ones.")
+
+
+def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Multiplier (int32) and shift (int8) per scale: input scale * weight scale / output scale, in double.
+
+    For int16 the multiplier has the 16 bits to which LiteRT rounds it before a 64-bit product.
+    """
+    assert weights.quant is not None
+    pairs = [quantize_multiplier(inp.scale * s / out.scale) for s in weights.quant.scale]
+    if inp.dtype == "int16":
+        pairs = [narrow_multiplier(op, out, m, s) for m, s in pairs]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int8)
+
+
+def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple[int, int]:
+    """The 16 bits of a multiplier that LiteRT keeps for a 64-bit sum, and its shift; see ``ar_requant_wide``."""
+    if shift > 7:  # where LiteRT leaves its documented range
+        raise refuse(
+            op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTISE
+        )
+    return min((multiplier + (1 << 15)) >> 16, 0x7FFF), shift
+
+
+def u8(op: Op, value: int, what: str) -> int:
+    """``value`` for an 8-bit parameter field that must not be zero, or a refusal."""
+    if not 1 <= value <= 255:
+        raise refuse(op, None, f"{what} is {value}, allowed are 1 to 255", "Change the layer.")
+    return value
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A layer as it lies in flash: words of ``pack`` or ``dense``, where there is a proof."""
+
+    channels: LayerChannels
+    packed: np.ndarray | None
+    dense: CompactChannels | None
+
+
+def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
+    return np.zeros(channels, np.int32) if bias is None or bias.data is None else bias.data
+
+
+def _stored(
+    target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
+) -> _Stored:
+    """How the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
+    levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
+    reach = (-128 - inp.zero_point, 127 - inp.zero_point)
+
+    def bounds(of: LayerChannels) -> tuple[np.ndarray, np.ndarray]:
+        return accumulator_bounds(of.weights, axis, of.bias, reach)
+
+    if target.optimise == "flash":
+        usual = replace_extreme_scales(layer, axis, bounds(layer), out.zero_point, act)
+        for dropped in DROPPED_BITS:
+            if usual is None:
+                break
+            short = shorten(usual.multiplier, usual.shift, *bounds(usual), levels, dropped)
+            dense = None if short is None else compact_channels(short, usual.bias)
+            if dense is not None:
+                return _Stored(usual, None, dense)
+    return _Stored(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
+
+
+def convolution_fields(
+    ctx: LowerContext,
+    *,
+    data: int = 0,
+    weights: int = 1,
+    bias: int = 2,
+    axis: int = 0,
+    kernel: tuple[int, int, int],
+    padding: tuple[int, int],
+) -> dict[str, Any]:
+    """All of ``ar_conv_2d_params``; ``axis`` is the weights' output channel axis, ``kernel`` is (k_h, k_w, k_c),
+    ``padding`` (top, left)."""
+    op, out = ctx.op, ctx.output()
+    inp, w, b = ctx.input(data), ctx.input(weights), ctx.input(bias)
+    assert inp is not None and w is not None and w.data is not None
+    batches, in_h, in_w, in_c = inp.shape
+    multiplier, shift = multipliers(op, inp, w, out)
+    if len(multiplier) == 1:
+        multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
+    act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
+    layer = LayerChannels(multiplier, shift, _biases(b, len(multiplier)), w.data)
+    stored = _stored(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
+    if stored is not None:
+        layer = stored.channels
+    dense = stored.dense if stored is not None else None
+    packed = stored.packed if stored is not None else None
+    bias_values = None if b is None else b.data
+    if dense is not None:
+        bias_values = dense.bias
+    table = layer.multiplier if packed is None else packed
+    return {
+        "input": ctx.input_ptr(data),
+        "output": ctx.output_ptr(),
+        "weights": ctx.weights(layer.weights, "weights"),
+        "bias": NULL if bias_values is None else ctx.weights(bias_values, "bias"),
+        "multiplier": ctx.table(table if dense is None else dense.table, "multiplier"),
+        "shift": ctx.table(layer.shift, "shift") if packed is None and dense is None else NULL,
+        "spare": 0 if dense is None else dense.spare,
+        "packed_shift": SHIFT_BITS if dense is None else dense.shift_base << 3 | dense.shift_bits,
+        "batches": u16(op, batches, "batch size"),
+        "in_h": u16(op, in_h, "input height"),
+        "in_w": u16(op, in_w, "input width"),
+        "in_c": u16(op, in_c, "input channels"),
+        "out_h": u16(op, out.shape[1], "output height"),
+        "out_w": u16(op, out.shape[2], "output width"),
+        "out_c": u16(op, out.shape[3], "output channels"),
+        "k_h": u16(op, kernel[0], "kernel height"),
+        "k_w": u16(op, kernel[1], "kernel width"),
+        "k_c": u16(op, kernel[2], "kernel channels"),
+        "pad_top": u16(op, padding[0], "padding"),
+        "pad_left": u16(op, padding[1], "padding"),
+        "stride_h": op.options["stride_h"],
+        "stride_w": op.options["stride_w"],
+        "dilation_h": u8(op, op.options.get("dilation_h_factor", 1), "vertical dilation"),
+        "dilation_w": u8(op, op.options.get("dilation_w_factor", 1), "horizontal dilation"),
+        "input_offset": -inp.zero_point,
+        "output_offset": out.zero_point,
+        "act_min": act_min,
+        "act_max": act_max,
+    }

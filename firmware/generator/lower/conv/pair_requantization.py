@@ -1,0 +1,88 @@
+"""The requantisation of a layer for the kernels of ``dot_s8_dsp.h``: which form, its biases and its table."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.firmware.generator.lower.conv.channel_pairs import (
+    pair_biases,
+    pair_requant,
+    rotated_biases,
+    rotated_requant,
+)
+from arenite.firmware.generator.requant.affine import AffineRequant, solve_with_shift
+from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer
+from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
+
+#: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
+_SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
+#: Layers that are kept: whether one suits and its lowering both ask.
+_CACHED_LAYERS = 512
+
+
+@dataclass(frozen=True)
+class PairRequantization:
+    """``biases``: int32 [pairs, 2]; ``requant``: int32 [pairs, 2], two-sided [pairs, 4]."""
+
+    biases: np.ndarray
+    requant: np.ndarray
+    rounding: int
+    shift: int
+    form: int
+
+
+_cache: OrderedDict[int, tuple[AffineRequant, PairRequantization | None]] = OrderedDict()
+
+
+def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
+    """None where the offset of an odd channel has no proof in the top byte of its sum. The weights' first axis is that
+    of the channels."""
+    key = id(folded.requant)
+    known = _cache.get(key)
+    if known is not None and known[0] is folded.requant:
+        return known[1]
+    form = _make(folded)
+    _cache[key] = (folded.requant, form)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return form
+
+
+def _make(folded: FoldedLayer) -> PairRequantization | None:
+    requant = folded.requant
+    if requant.two_sided:
+        fixed = solve_with_shift(
+            folded.steps,
+            requant.multiplier * 2.0 ** (requant.scale - 32 - requant.shift),
+            requant.offset,
+            folded.output_zero_point,
+            requant.scale,
+            _SHIFT,
+            two_sided=True,
+        )
+        if fixed is not None:
+            folded = replace(folded, requant=fixed)
+            requant = fixed
+        return PairRequantization(
+            pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
+        )
+    odd = np.arange(1, len(folded.bias), 2)
+    own = FixedShift((folded.bias << requant.scale) + requant.offset, requant.multiplier, requant.rounding)
+    for start, shift, form in (
+        (fix_shift(folded, 0, _SHIFT), _SHIFT, _FIXED),
+        (own, requant.shift, _ONE_SIDED),
+    ):
+        rotation = None if start is None else rotate_offsets(folded, start, 0, shift, odd)
+        if rotation is not None:
+            return PairRequantization(
+                rotated_biases(rotation.bias),
+                rotated_requant(rotation.multiplier),
+                rotation.rounding,
+                shift,
+                form,
+            )
+    return None

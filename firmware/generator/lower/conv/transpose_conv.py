@@ -1,0 +1,45 @@
+"""TRANSPOSE_CONV."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
+from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    register,
+    require_constant,
+)
+from arenite.firmware.generator.requant.quant import conv_padding
+
+_SHAPE, _WEIGHTS, _DATA, _BIAS = range(4)
+
+
+@register
+class TransposeConv(Lowering):
+    op_name = "TRANSPOSE_CONV"
+    supports = "int8 or int16 activations, int8 weights per channel or per tensor; constant output shape"
+    kernels = ("transpose_conv_s16.c", "transpose_conv_s8.c")
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        require_constant(op, graph.tensors[op.inputs[_SHAPE]], "the output shape")
+        check_convolution(graph, op, _DATA, _WEIGHTS, _BIAS, axis=0)
+
+    def macs(self, graph: Subgraph, op: Op) -> int:
+        out_c, k_h, k_w, _ = graph.tensors[op.inputs[_WEIGHTS]].shape
+        return graph.tensors[op.inputs[_DATA]].elements * k_h * k_w * out_c
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        inp, w, out, o = ctx.input(_DATA), ctx.input(_WEIGHTS), ctx.output(), ctx.op.options
+        assert inp is not None and w is not None
+        _, k_h, k_w, k_c = w.shape
+        # The padding of the convolution that this one transposes: from the output's size.
+        _, top = conv_padding(o["padding"], out.shape[1], k_h, o["stride_h"], 1)
+        _, left = conv_padding(o["padding"], out.shape[2], k_w, o["stride_w"], 1)
+        kernel = f"transpose_conv_{SUFFIX[inp.dtype]}"
+        fields = convolution_fields(
+            ctx, data=_DATA, weights=_WEIGHTS, bias=_BIAS, kernel=(k_h, k_w, k_c), padding=(top, left)
+        )
+        return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

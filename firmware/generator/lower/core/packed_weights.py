@@ -1,0 +1,184 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED, int8: weights stay packed in flash until their channel's turn.
+
+int4 weights always do, where no faster way suits. Other weights do in a build for small flash, if that takes fewer
+bytes for the model as a whole, code included.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import ClassVar
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.redirected_weights import (
+    RedirectedContext,
+    lower_redirected,
+    weights_of,
+)
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.target import TIERS, Target
+from arenite.firmware.generator.weight_packing import PackedCodes, smallest_codes
+
+#: Bytes of flash that the kernels take, about, above those that they replace (a Cortex-M built for size), and a layer's
+#: own parameters. To save less is not worth the instructions.
+_CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
+_READER, _LAYER = 152, 24
+#: Unpacking costs instructions: a layer must save one part in so many of its weights.
+_MIN_SAVING_DIVISOR = 4
+#: Graphs whose decision is kept.
+_CACHED_GRAPHS = 32
+
+_cache: OrderedDict[tuple[int, Target], tuple[Subgraph, frozenset[int]]] = OrderedDict()
+
+
+class _Packed(Variant):
+    """``axis``: the weights' axis of output channels."""
+
+    tiers = TIERS
+    priority = 900
+    packed = True
+    axis: ClassVar[int] = 0
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if inp.dtype != "int8" or w.data is None:
+            return False
+        return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
+
+    def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[PackedCodes | None, int]:
+        """The weights as codes, channel after channel, and the bytes that they save; 0 where that is not worth it."""
+        (values,) = weights_of(graph, op, target, None)
+        codes = smallest_codes(np.moveaxis(values, self.axis, 0))
+        if codes is None:
+            return None, 0
+        whole = -(-values.nbytes // 4) * 4
+        saved = whole - codes.nbytes - _LAYER
+        return codes, saved if saved * _MIN_SAVING_DIVISOR >= whole else 0
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        w = graph.tensors[op.inputs[1]]
+        return w.elements // w.shape[self.axis]
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        # A kernel of one row unpacks all weights for each: that takes less RAM, and no more flash.
+        return super().rows(graph, op, target) if target.optimise != "flash" else None
+
+    def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
+        """The operator's own call, without weights, and the fields of ``ar_packed``."""
+        codes, _ = self.codes(ctx.graph, ctx.op, ctx.target)
+        assert codes is not None
+        inner = lower_redirected(RedirectedContext(ctx, lambda _: NULL), None)
+
+        def stored(values: np.ndarray | None, hint: str) -> Expr:
+            return NULL if values is None or not values.size else ctx.weights(values, hint)
+
+        packed = {
+            "codes": stored(codes.codes, "codes"),
+            "present": stored(codes.present, "present"),
+            "values": stored(codes.values, "values"),
+            "per_byte": codes.per_byte,
+        }
+        return inner, packed
+
+
+@variant
+class Conv2DPacked(_Packed):
+    op_name = "CONV_2D"
+    kernels = ("conv_2d_s8_packed.c", "packed.c")
+    row_function = "ar_conv_2d_s8_packed_row"
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        inner, packed = self.call(ctx)
+        fields = {
+            "conv": {**inner.fields, "k_c": self.taps(ctx.graph, ctx.op)},
+            "packed": packed,
+            "filter": ctx.scratch_ptr(),
+        }
+        return KernelCall(
+            "ar_conv_2d_s8_packed", "conv_2d_packed.h", self.kernels, "ar_conv_2d_packed_params", fields
+        )
+
+    def taps(self, graph: Subgraph, op: Op) -> int:
+        """Input channels of a group."""
+        return graph.tensors[op.inputs[1]].shape[3]
+
+
+@variant
+class DepthwiseConv2DPacked(Conv2DPacked):
+    """A convolution in as many groups as there are input channels."""
+
+    op_name = "DEPTHWISE_CONV_2D"
+    axis = 3
+
+    def taps(self, graph: Subgraph, op: Op) -> int:
+        return 1
+
+
+@variant
+class FullyConnectedPacked(_Packed):
+    op_name = "FULLY_CONNECTED"
+    kernels = (
+        "fully_connected_s8_packed.c",
+        "fully_connected_s8_real_packed.c",
+        "packed.c",
+        "real_scale.c",
+    )
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        inner, packed = self.call(ctx)
+        kernel = f"{inner.kernel}_packed"
+        return KernelCall(
+            kernel,
+            "fully_connected_packed.h",
+            (
+                f"{kernel.removeprefix('ar_')}.c",
+                "packed.c",
+                *(s for s in inner.sources if s == "real_scale.c"),
+            ),
+            "ar_fully_connected_packed_params",
+            {"layer": inner.fields, "packed": packed, "row": ctx.scratch_ptr()},
+        )
+
+
+_KINDS: tuple[_Packed, ...] = (Conv2DPacked(), DepthwiseConv2DPacked(), FullyConnectedPacked())
+
+
+def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
+    """Operators with int8 weights that take less flash packed, all of them together with the code for it."""
+    key = (id(graph), target)
+    known = _cache.get(key)
+    if known is not None and known[0] is graph:
+        return known[1]
+    positions = _worth_packing(graph, target)
+    _cache[key] = (graph, positions)
+    while len(_cache) > _CACHED_GRAPHS:
+        _cache.popitem(last=False)
+    return positions
+
+
+def _worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
+    kinds = {kind.op_name: kind for kind in _KINDS}
+    saved: dict[int, int] = {}
+    paid: set[int] = set()
+    for op in graph.ops:
+        kind = kinds.get(op.name)
+        if kind is None:
+            continue
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if inp.dtype != "int8" or w.data is None:
+            continue
+        if w.stored:
+            paid.add(_CODE[op.name])  # the kernel is there anyhow
+        else:
+            saved[op.index] = kind.codes(graph, op, target)[1]
+    kept: set[int] = set()
+    for code in sorted(set(_CODE.values())):
+        group = {k for k, bytes_ in saved.items() if bytes_ > 0 and _CODE[graph.ops[k].name] == code}
+        cost = 0 if code in paid else code + (0 if kept or paid else _READER)
+        if sum(saved[k] for k in group) > cost:
+            kept |= group
+    return frozenset(kept)

@@ -1,0 +1,108 @@
+"""What operators tell the streaming planner of their row functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.planner.streaming.row_requirements import RowInput, RowRequirements
+from arenite.firmware.generator.requant.quant import conv_padding
+
+#: Limits of the fields of ``ar_stage``.
+_MAX_UINT8, _MAX_UINT16 = 255, 65535
+
+#: Instructions of the executor for one row.
+_ROW = 120
+#: A kernel that computes three pixels at a time, asked for fewer, loads weights again: instructions per product that
+#: an unused place costs, about.
+_PIXELS, _WASTE = 3, 0.35
+
+
+def streamable_image(*tensors: Tensor) -> bool:
+    """Whether all are int8 images, batch 1, with rows that fit the executor's fields."""
+    return all(
+        t.dtype == "int8"
+        and len(t.shape) == 4
+        and t.shape[0] == 1
+        and 0 < t.shape[1] <= _MAX_UINT16
+        and 0 < t.nbytes // t.shape[1] <= _MAX_UINT16
+        for t in tensors
+    )
+
+
+def one_row(graph: Subgraph, op: Op) -> Subgraph:
+    """The graph in which the computed tensors of ``op`` are images of one row."""
+    touched = {t for t in (*op.inputs, *op.outputs) if t >= 0 and graph.tensors[t].data is None}
+    return replace(
+        graph,
+        tensors=tuple(
+            replace(t, shape=(1, 1, *t.shape[2:])) if t.index in touched else t for t in graph.tensors
+        ),
+    )
+
+
+def extra_instructions(out: Tensor, macs: int) -> int:
+    """Estimated instructions that an operator costs more when it runs by rows of its output ``out``."""
+    width = out.shape[2]
+    places = -(-width // _PIXELS) * _PIXELS
+    return out.shape[1] * _ROW + round(macs * _WASTE * (places / width - 1))
+
+
+def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
+    """For CONV_2D and DEPTHWISE_CONV_2D; None where the layer cannot run by rows."""
+    inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
+    o = op.options
+    _, k_h, k_w, _ = weights.shape
+    stride, dilation = o["stride_h"], o["dilation_h_factor"]
+    if not streamable_image(inp, out):
+        return None
+    _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
+    if max(k_h, stride, dilation, top) > _MAX_UINT8:
+        return None
+    # Kernels may take the whole image for one row where each output is made of one pixel.
+    alone = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
+    products = out.elements * (weights.shape[3] if op.name == "CONV_2D" else 1)
+    return RowRequirements(
+        function,
+        (RowInput(0, k_h, stride, dilation, top),),
+        row_alone=alone,
+        # Kernels of more than a pixel go row by row anyhow.
+        extra=extra_instructions(out, products if alone else 0),
+    )
+
+
+def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
+    """For the poolings; a window that moves."""
+    inp, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], op.options
+    taps, stride = o["filter_height"], o["stride_h"]
+    if not streamable_image(inp, out):
+        return None
+    _, top = conv_padding(o["padding"], inp.shape[1], taps, stride, 1)
+    if max(taps, stride, top) > _MAX_UINT8:
+        return None
+    return RowRequirements(function, (RowInput(0, taps, stride, 1, top),), extra=extra_instructions(out, 0))
+
+
+def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
+    """For a mean over the whole image, with one 32-bit sum per channel."""
+    inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if not streamable_image(inp, out) or out.elements != inp.shape[3]:
+        return None
+    return RowRequirements(
+        function, (RowInput(0),), accumulates=True, state=4 * inp.shape[3], extra=inp.shape[1] * _ROW
+    )
+
+
+def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
+    """For operators whose inputs are constants, or have the output's shape."""
+    out = graph.tensors[op.outputs[0]]
+    computed = [
+        (p, graph.tensors[t]) for p, t in enumerate(op.inputs) if t >= 0 and graph.tensors[t].data is None
+    ]
+    if not computed or not streamable_image(out, *(t for _, t in computed)):
+        return None
+    if any(t.shape != out.shape for _, t in computed):
+        return None
+    return RowRequirements(
+        function, tuple(RowInput(p) for p, _ in computed), row_alone=True, extra=extra_instructions(out, 0)
+    )

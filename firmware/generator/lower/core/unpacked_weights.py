@@ -1,0 +1,187 @@
+"""int4 weights for the kernels that want bytes: half bytes in flash, made whole in scratch before a layer runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.lowering import (
+    LOWERINGS,
+    Expr,
+    KernelCall,
+    LowerContext,
+    StructArray,
+)
+from arenite.firmware.generator.lower.core.redirected_weights import (
+    RedirectedContext,
+    lower_redirected,
+    weights_of,
+)
+from arenite.firmware.generator.lower.core.row_functions import one_row
+from arenite.firmware.generator.lower.core.variant import Variant, suitable, variant
+from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
+from arenite.firmware.generator.weight_packing import NibbleRows, pack_nibbles
+
+#: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
+_ALIGNMENT = 16
+#: Where RAM counts, more than this is not spent on whole weights.
+_LITTLE = {"ram": 1024, "flash": 0}
+#: Bytes of whole weights that serve one product each, where neither speed nor RAM alone counts.
+_ONCE = 4096
+#: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
+_MAX_BYTES_PER_WEIGHT = 1.25
+#: The C function of one row of such a layer.
+ROW_FUNCTION = "ar_unpacked_row"
+#: Instructions of ``ar_unpack4``, about.
+_CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
+#: Layers that are kept: several questions are asked about each.
+_CACHED_LAYERS = 512
+
+
+@dataclass(frozen=True)
+class _UnpackedKernel:
+    """The kernel that runs (None: the operator's own) and its weights."""
+
+    kernel: Variant | None
+    halves: NibbleRows
+
+
+_cache: OrderedDict[tuple[int, int, Target], tuple[Subgraph, _UnpackedKernel | None]] = OrderedDict()
+
+
+class _Unpacked(Variant):
+    tiers = TIERS
+    priority = 1000
+    packed = True
+    kernels = ("unpack4.c", "unpacked_row.c")
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[1]].stored == "int4" and unpacked_kernel(graph, op, target) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        chosen = _unpacked_kernel(graph, op, target)
+        return _offset(graph, op, target, chosen.kernel) + chosen.halves.unpacked
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        kernel = _unpacked_kernel(graph, op, target).kernel
+        if kernel is None:
+            return LOWERINGS[op.name].in_place(graph, op)
+        return kernel.in_place(graph, op, target)
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        """As the kernel does, but that the weights are made whole for each row: others use the memory in between."""
+        chosen = _unpacked_kernel(graph, op, target)
+        if chosen.kernel is None:
+            row_needs = LOWERINGS[op.name].rows(graph, op)
+        else:
+            row_needs = chosen.kernel.rows(graph, op, target)
+        if row_needs is None or row_needs.accumulates:
+            return None
+        seen = one_row(graph, op) if row_needs.row_alone else graph
+        scratch = _offset(seen, op, target, chosen.kernel) + chosen.halves.unpacked
+        rows = graph.tensors[op.outputs[0]].shape[1]
+        per_byte = _PER_BYTE_MVE if target.tier == MVE else _PER_BYTE
+        extra = row_needs.extra + round(rows * (_CALL + per_byte * chosen.halves.unpacked))
+        return replace(row_needs, scratch=scratch, extra=extra)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        chosen = _unpacked_kernel(ctx.whole, ctx.op, ctx.target)
+        halves, packed = chosen.halves, chosen.halves.words
+        whole = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
+        call = lower_redirected(RedirectedContext(ctx, lambda _: whole), chosen.kernel)
+        fields = {
+            "from": ctx.weights(packed, "halves"),
+            "to": whole,
+            "add": (halves.base & 0x7F) * 0x01010101,
+            "flip": (halves.base & 0x80) * 0x01010101,
+            "rows": halves.rows,
+            "head": halves.head,
+            "count": halves.count,
+        }
+        return replace(
+            call, before=KernelCall("ar_unpack4", "unpack4.h", ("unpack4.c",), "ar_unpack4_params", fields)
+        )
+
+
+@variant
+class Conv2DUnpacked(_Unpacked):
+    op_name = "CONV_2D"
+
+
+@variant
+class DepthwiseConv2DUnpacked(_Unpacked):
+    op_name = "DEPTHWISE_CONV_2D"
+
+
+@variant
+class FullyConnectedUnpacked(_Unpacked):
+    op_name = "FULLY_CONNECTED"
+
+
+def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel | None:
+    """The fastest kernel whose weights can be stored as half bytes; None where RAM counts more."""
+    key = (id(graph), op.index, target)
+    known = _cache.get(key)
+    if known is not None and known[0] is graph:
+        return known[1]
+    candidate = next(_unpacked_kernels(graph, op, target), None)
+    _cache[key] = (graph, candidate)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return candidate
+
+
+def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel:
+    kernel = unpacked_kernel(graph, op, target)
+    assert kernel is not None
+    return kernel
+
+
+def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
+    inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    # For int16 activations there is no other way.
+    most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
+    if _once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
+        most = _ONCE
+    if target.tier == MVE and target.optimise == "ram":
+        most = None  # the kernel that unpacks one channel at a time has none of Helium's speed
+    kernels: list[Variant | None] = []
+    if target.optimise != "flash":
+        kernels += suitable(graph, op, target)
+    for kernel in [*kernels, None]:
+        values = weights_of(graph, op, target, kernel)
+        halves = pack_nibbles(values[0]) if len(values) == 1 else None
+        if halves is None or halves.words.nbytes > _MAX_BYTES_PER_WEIGHT * w.elements + 64:
+            continue
+        if most is None or halves.unpacked <= most:
+            yield _UnpackedKernel(kernel, halves)
+
+
+def _once(graph: Subgraph, op: Op) -> bool:
+    """Whether each weight serves one product: to make all whole at once gains little then."""
+    return (
+        op.name == "FULLY_CONNECTED"
+        and graph.tensors[op.outputs[0]].elements == graph.tensors[op.inputs[1]].shape[0]
+    )
+
+
+def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> int:
+    own = LOWERINGS[op.name].scratch(graph, op) if kernel is None else kernel.scratch(graph, op, target)
+    return -(-own // _ALIGNMENT) * _ALIGNMENT
+
+
+def unpacked_row(before: KernelCall, row: KernelCall) -> KernelCall:
+    """The function of one row that first makes the weights whole, as ``before`` does, and then calls ``row``'s."""
+    fields = {
+        "unpack": before.fields,
+        "run": Expr(row.kernel),
+        "params": StructArray(row.params_type, [row.fields]),
+    }
+    sources = (*row.sources, *before.sources, "unpacked_row.c")
+    headers = (row.header, before.header)
+    return KernelCall(
+        ROW_FUNCTION, "unpacked_row.h", sources, "ar_unpacked_row_params", fields, headers=headers
+    )

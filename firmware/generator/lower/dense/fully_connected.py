@@ -1,0 +1,147 @@
+"""FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.conv.convolution import REQUANTISE, check_activations
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_constant,
+    require_dtype,
+    u16,
+)
+from arenite.firmware.generator.requant.quant import INTEGER_RANGE, activation_range
+from arenite.firmware.generator.requant.single_rounding import proven_multipliers, real_scales
+
+#: The schema's FullyConnectedOptionsWeightsFormat.DEFAULT and TensorType.INT32.
+_DEFAULT_FORMAT, _INT32 = 0, 2
+
+
+@register
+class FullyConnected(Lowering):
+    op_name = "FULLY_CONNECTED"
+    supports = (
+        "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point); "
+        "constant int4 weights (zero point 0)"
+    )
+    kernels = ("fully_connected_s16.c", "fully_connected_s8.c", "fully_connected_s8_real.c", "real_scale.c")
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        out = graph.tensors[op.outputs[0]]
+        check_activations(op, inp, out)
+        require_dtype(op, w, ("int8",))
+        if w.quant is None:
+            raise refuse(op, w, "weights must be quantised", REQUANTISE)
+        if w.quant.per_axis and (w.quant.axis != 0 or any(w.quant.zero_point)):
+            raise refuse(op, w, "per-channel weights must be along axis 0 with zero point 0", REQUANTISE)
+        if w.stored == "int4" and any(w.quant.zero_point):
+            raise refuse(op, w, "int4 weights must have zero point 0", REQUANTISE)
+        if op.options["weights_format"] != _DEFAULT_FORMAT:
+            raise refuse(
+                op, w, "shuffled weights are not supported", "Convert the model with default weights."
+            )
+        if op.input(2) >= 0:
+            bias = graph.tensors[op.input(2)]
+            require_constant(op, bias, "bias")
+            narrow = inp.dtype == "int8" or op.options["quantized_bias_type"] == _INT32
+            require_dtype(op, bias, ("int32",) if narrow else ("int64",))
+        check_accumulator(op, graph)
+
+    def macs(self, graph: Subgraph, op: Op) -> int:
+        return graph.tensors[op.outputs[0]].elements * graph.tensors[op.inputs[1]].shape[1]
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp, w, bias, out = ctx.op, ctx.input(0), ctx.input(1), ctx.input(2), ctx.output()
+        assert inp is not None and w is not None and w.quant is not None
+        units, depth = w.shape
+        act_min, act_max = activation_range(op.options["fused_activation_function"], out)
+        scales = real_scale(inp, w, out)
+        proven = None
+        kernel = "fully_connected_s16"
+        if inp.dtype == "int8":
+            lowest, highest = accumulator_range(inp, w, bias)
+            if len(scales) == 1:
+                lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
+            levels = np.arange(act_min + 1, act_max + 1) - out.zero_point
+            proven = proven_multipliers(scales, lowest, highest, levels)
+            kernel = "fully_connected_s8" if proven else "fully_connected_s8_real"
+        multiplier, shift = proven if proven is not None else real_scales(scales)
+        bias_ptr = NULL
+        if bias is not None and bias.data is not None:
+            wide = np.int32 if inp.dtype == "int8" else np.int64
+            bias_ptr = ctx.weights(bias.data.astype(wide), "bias")
+        return KernelCall(
+            f"ar_{kernel}",
+            "fully_connected.h",
+            (f"{kernel}.c",) if proven else (f"{kernel}.c", "real_scale.c"),
+            "ar_fully_connected_params",
+            {
+                "input": ctx.input_ptr(0),
+                "output": ctx.output_ptr(),
+                "weights": ctx.input_ptr(1),
+                "bias": bias_ptr,
+                "multiplier": ctx.table(multiplier, "multiplier"),
+                "shift": ctx.table(shift, "shift"),
+                "batches": out.elements // units,
+                "depth": u16(op, depth, "input size"),
+                "units": u16(op, units, "output size"),
+                "input_offset": -inp.zero_point,
+                "weights_offset": weights_offset(w),
+                "output_offset": out.zero_point,
+                "act_min": act_min,
+                "act_max": act_max,
+                "per_channel": int(len(scales) > 1),
+            },
+        )
+
+
+def weights_offset(w: Tensor) -> int:
+    assert w.quant is not None
+    return 0 if w.quant.per_axis else -w.zero_point
+
+
+def real_scale(inp: Tensor, w: Tensor, out: Tensor) -> np.ndarray:
+    """Input scale * weight scale / output scale in double precision, one per scale of the weights."""
+    assert w.quant is not None
+    return np.array([inp.scale * s / out.scale for s in w.quant.scale])
+
+
+def accumulator_range(inp: Tensor, w: Tensor, bias: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest sum of each unit over all inputs, bias included: int64 [units]."""
+    low, high = (v - inp.zero_point for v in INTEGER_RANGE[inp.dtype])
+    units, depth = w.shape
+    if w.data is not None:
+        values = w.data.astype(np.int64) + weights_offset(w)
+        lowest = np.minimum(values * low, values * high).sum(axis=1)
+        highest = np.maximum(values * low, values * high).sum(axis=1)
+    else:
+        corners = [(v + weights_offset(w)) * x for v in INTEGER_RANGE["int8"] for x in (low, high)]
+        lowest = np.full(units, min(corners) * depth, np.int64)
+        highest = np.full(units, max(corners) * depth, np.int64)
+    if bias is not None and bias.data is not None:
+        # Sums without the bias are intermediate results, and count too.
+        values = bias.data.astype(np.int64)
+        lowest, highest = lowest + np.minimum(values, 0), highest + np.maximum(values, 0)
+    return lowest, highest
+
+
+def check_accumulator(op: Op, graph: Subgraph) -> None:
+    """Refuse sums that leave LiteRT's accumulator, or its 32-bit integer after scaling."""
+    inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    out = graph.tensors[op.outputs[0]]
+    bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
+    lowest, highest = accumulator_range(inp, w, bias)
+    largest = np.maximum(-lowest, highest)
+    narrow = inp.dtype == "int8" or op.options["quantized_bias_type"] == _INT32
+    if np.any(largest >= (1 << 31 if narrow else 1 << 53)):
+        raise refuse(op, w, "its sums can overflow the accumulator", "Split the layer into smaller ones.")
+    if np.any(largest * real_scale(inp, w, out) >= (1 << 31) - (1 << 16)):
+        raise refuse(op, out, "its scale is too small for the layer's sums", REQUANTISE)

@@ -1,0 +1,209 @@
+"""FULLY_CONNECTED, int8, on cores with the DSP extension; and CONV_2D with one output pixel, which is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.channel_pairs import (
+    TapOrder,
+    pack_quads,
+    packable,
+    quad_requant,
+    row_order,
+    tap_order,
+)
+from arenite.firmware.generator.lower.conv.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
+from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.folded_layer import (
+    FoldedLayer,
+    fold_convolution,
+    fold_fully_connected,
+)
+from arenite.firmware.generator.target import DSP, Target
+
+ROW_SOURCES = ("fully_connected_s8_dsp.c", "row_dot4_s8_dsp.c")
+_MAX_UINT16 = (1 << 16) - 1
+
+
+@variant
+class FullyConnectedDsp(Variant):
+    """One row, rounded once: filters in quads."""
+
+    op_name = "FULLY_CONNECTED"
+    tiers = (DSP,)
+    priority = 210
+    kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return _rows(graph, op) == 1 and row_suits(_folded(graph, op), self.storable)
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        return row_scratch(_depth(graph, op))
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        """The row is widened before any output is written."""
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded = _folded(ctx.graph, ctx.op)
+        assert folded is not None
+        return self.call(ctx, folded)
+
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
+        return row_call(ctx, folded)
+
+
+@variant
+class FullyConnectedRowsDsp(Variant):
+    """Several rows: pixels of a convolution with one tap."""
+
+    op_name = "FULLY_CONNECTED"
+    tiers = (DSP,)
+    priority = 200
+    kernels: ClassVar[tuple[str, ...]] = SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        folded = _folded(graph, op)
+        sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
+        if folded is None or not self.storable(folded) or max(sizes) > _MAX_UINT16:
+            return False
+        return pair_requantization(folded) is not None
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        shape = _pixels(graph, op)
+        return scratch_bytes(tap_order(1, 1, shape["in_c"], 1), shape)
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),) if _units(graph, op) <= _depth(graph, op) else ()
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded, shape = _folded(ctx.graph, ctx.op), _pixels(ctx.graph, ctx.op)
+        assert folded is not None
+        return self.call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
+
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
+        return dsp_call(ctx, folded, taps, shape)
+
+
+@variant
+class Conv2DPixelDsp(Variant):
+    """A convolution whose one window is the whole image, in the image's order."""
+
+    op_name = "CONV_2D"
+    tiers = (DSP,)
+    priority = 210
+    kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        if inp.dtype != "int8" or w.data is None or inp.shape[0] != 1 or out.shape[1:3] != (1, 1):
+            return False
+        shape = shape_of(graph, op)
+        if w.shape[1:] != inp.shape[1:] or shape["pad_top"] or shape["pad_left"]:
+            return False
+        if shape["dilation_h"] > 1 or shape["dilation_w"] > 1:
+            return False
+        return row_suits(fold_convolution(graph, op, axis=0), self.storable)
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        """Whether the weights have a place in the kernel's layout."""
+        return packable(folded)
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        return row_scratch(graph.tensors[op.inputs[0]].elements)
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded = fold_convolution(ctx.graph, ctx.op, axis=0)
+        assert folded is not None
+        return self.call(ctx, folded)
+
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
+        return row_call(ctx, folded)
+
+
+def row_suits(folded: FoldedLayer | None, storable: Callable[[FoldedLayer], bool]) -> bool:
+    if folded is None or folded.requant.two_sided or not storable(folded):
+        return False
+    return max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16
+
+
+def row_scratch(depth: int) -> int:
+    """Bytes of the widened row."""
+    return 2 * len(row_order(depth))
+
+
+def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
+    """The call of ``ar_fully_connected_s8_dsp`` for one row."""
+    filters = pack_quads(folded, row_order(folded.weights[0].size))
+    return KernelCall(
+        "ar_fully_connected_s8_dsp",
+        "fully_connected_s8_dsp.h",
+        ROW_SOURCES,
+        "ar_fully_connected_dsp_params",
+        row_fields(ctx, folded, filters, quad_requant(folded)),
+    )
+
+
+def row_fields(
+    ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray
+) -> dict[str, Any]:
+    """All of ``ar_fully_connected_dsp_params``."""
+    depth = folded.weights[0].size
+    return {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "filters": ctx.weights(filters, "filters"),
+        "requant": ctx.table(requant, "requant"),
+        "scratch": ctx.scratch_ptr(),
+        "rounding": folded.requant.rounding,
+        "depth": depth,
+        "units": len(folded.weights),
+        "groups": len(row_order(depth)) // 8,
+        "shift": folded.requant.shift,
+        "act_min": folded.act_range[0],
+        "act_max": folded.act_range[1],
+    }
+
+
+def _folded(graph: Subgraph, op: Op) -> FoldedLayer | None:
+    inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    return fold_fully_connected(graph, op) if inp.dtype == "int8" and w.data is not None else None
+
+
+def _pixels(graph: Subgraph, op: Op) -> dict[str, int]:
+    """Rows as the pixels of an image of one row: the fields of ``conv_2d_dsp.shape_of``."""
+    rows, depth, units = _rows(graph, op), _depth(graph, op), _units(graph, op)
+    shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth, "out_h": 1, "out_w": rows, "out_c": units}
+    shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}
+    return shape | {"stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
+
+
+def _depth(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[1]
+
+
+def _units(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.inputs[1]].shape[0]
+
+
+def _rows(graph: Subgraph, op: Op) -> int:
+    return graph.tensors[op.outputs[0]].elements // _units(graph, op)

@@ -1,0 +1,118 @@
+"""FULLY_CONNECTED and CONV_2D of one pixel for Helium: weights as they are in the model, four units at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantisation as convolution_requantisation
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.lower.dense.fully_connected import (
+    accumulator_range,
+    real_scale,
+    weights_offset,
+)
+from arenite.firmware.generator.requant.quant import SAME, activation_range
+from arenite.firmware.generator.requant.single_rounding import proven_multipliers
+from arenite.firmware.generator.target import MVE, Target
+
+#: Units that the kernel does at a time: as many multipliers are read.
+_GROUP = 4
+
+
+def requantisation(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
+    """Proven multipliers and shifts, -1 or less, of ``ar_requant_once``, per unit or one of each; None without."""
+    inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+    bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
+    lowest, highest = accumulator_range(inp, w, bias)
+    scales = real_scale(inp, w, out)
+    if len(scales) == 1:
+        lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
+    low, high = activation_range(op.options["fused_activation_function"], out)
+    levels = np.arange(low + 1, high + 1) - out.zero_point
+    proven = proven_multipliers(scales, lowest, highest, levels)
+    return None if proven is None or np.any(proven[1] > -1) else proven
+
+
+@variant
+class FullyConnectedMve(Variant):
+    op_name = "FULLY_CONNECTED"
+    tiers = (MVE,)
+    priority = 200
+    kernels = ("fully_connected_s8_mve.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if inp.dtype != "int8" or w.data is None or weights_offset(w):
+            return False
+        return requantisation(graph, op) is not None
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        requant = requantisation(ctx.graph, ctx.op)
+        assert requant is not None
+        return units_call(ctx, *requant, {"twice": 0, "two_sided": 0})
+
+
+@variant
+class ConvolutionOfOnePixelMve(Variant):
+    """CONV_2D whose filters are as large as the image: one unit per filter."""
+
+    op_name = "CONV_2D"
+    tiers = (MVE,)
+    priority = 220
+    kernels = ("fully_connected_s8_mve.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        if inp.dtype != "int8" or w.shape[1:] != inp.shape[1:] or out.shape[1:3] != (1, 1):
+            return False
+        dilated = op.options["dilation_h_factor"] != 1 or op.options["dilation_w_factor"] != 1
+        padded = op.options["padding"] == SAME and w.shape[1:3] != (1, 1)
+        if dilated or padded or w.shape[1] * w.shape[2] * w.shape[3] > 0xFFFF:
+            return False
+        return convolution_requantisation(graph, op) is not None
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        twice = convolution_requantisation(ctx.graph, ctx.op)
+        assert twice is not None
+        flags = {"twice": 1, "two_sided": int(twice.two_sided)}
+        return units_call(ctx, twice.multiplier, twice.shift, flags)
+
+
+def units_call(
+    ctx: LowerContext, multiplier: np.ndarray, shift: np.ndarray, flags: dict[str, int]
+) -> KernelCall:
+    """The kernel's call; multipliers and shifts are per unit, or one of each."""
+    inp, w, bias, out = ctx.input(0), ctx.input(1), ctx.input(2), ctx.output()
+    assert inp is not None and w is not None and w.data is not None
+    filters = w.data.reshape(w.shape[0], -1)
+    units, depth = filters.shape
+    per_unit = len(multiplier) > 1
+    if len(multiplier) < _GROUP:
+        multiplier, shift = np.resize(multiplier, _GROUP), np.resize(shift, _GROUP)
+    low, high = activation_range(ctx.op.options["fused_activation_function"], out)
+    sums = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
+    return KernelCall(
+        "ar_fully_connected_s8_mve",
+        "fully_connected_s8_mve.h",
+        ("fully_connected_s8_mve.c",),
+        "ar_fully_connected_mve_params",
+        {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(w.data, "weights"),
+            "bias": ctx.weights(sums, "bias"),
+            "multiplier": ctx.table(multiplier, "multiplier"),
+            "shift": ctx.table(shift, "shift"),
+            "batches": out.elements // units,
+            "depth": depth,
+            "units": units,
+            "scale_step": int(per_unit),
+            "output_zero": out.zero_point,
+            "act_min": low,
+            "act_max": high,
+            **flags,
+        },
+    )

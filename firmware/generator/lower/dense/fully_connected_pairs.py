@@ -1,0 +1,69 @@
+"""FULLY_CONNECTED on small cores, at the price of flash: see ``fully_connected_s8_pairs_scalar.c``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.scalar_requantization import requant_fields, scaled_bias, sums_fit
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
+from arenite.firmware.generator.target import Target
+
+#: Units whose weights stand together, two in a word; and inputs that always have to fit a short sum.
+_UNITS, _MIN_RUN = 8, 2
+
+
+def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None where two inputs do not always
+    fit, or inputs are left over from whole quads."""
+    units, depth = weights.shape
+    whole = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
+    if depth % QUAD or not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
+        return None
+    words = (whole[0::2] + (whole[1::2] << 16)) & 0xFFFFFFFF
+    blocks = words.reshape(-1, _UNITS // 2, depth).transpose(0, 2, 1)
+    return np.ascontiguousarray(blocks).astype(np.uint32).reshape(-1), short_sums(whole, _UNITS)
+
+
+@variant
+class FullyConnectedPairs(Variant):
+    op_name = "FULLY_CONNECTED"
+    tiers = ("scalar",)
+    priority = 110
+    kernels = ("affine_requant.c", "fully_connected_s8_pairs_scalar.c")
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        # Cores whose multiplication adds, or that have few registers, gain less than the flash is worth.
+        if not target.core.startswith("rv32") or target.optimise != "speed":
+            return False
+        if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:
+            return False
+        folded = foldable(graph, op)
+        return folded is not None and pack_pairs(folded.weights) is not None
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded, w, out = foldable(ctx.graph, ctx.op), ctx.input(1), ctx.output()
+        assert folded is not None and w is not None
+        packed = pack_pairs(folded.weights)
+        assert packed is not None
+        units, depth = w.shape
+        fields = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(packed[0], "weights"),
+            "runs": ctx.table(packed[1], "runs"),
+            **requant_fields(ctx, folded, scaled_bias(folded)),
+            "batches": out.elements // units,
+            "depth": depth,
+            "units": units,
+        }
+        return KernelCall(
+            "ar_fully_connected_s8_pairs_scalar",
+            "fully_connected_pairs.h",
+            ("fully_connected_s8_pairs_scalar.c", "affine_requant.c"),
+            "ar_fully_connected_pairs_params",
+            fields,
+        )

@@ -1,0 +1,123 @@
+"""FULLY_CONNECTED on cores without SIMD: two units in each multiplication, see ``fully_connected_s8_scalar.c``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.scalar_requantization import (
+    SCALE,
+    has_offsets,
+    requant_fields,
+    scaled_bias,
+    sums_fit,
+)
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_fully_connected
+from arenite.firmware.generator.target import Target
+
+#: Inputs of a quad.
+QUAD = 4
+#: Inputs that always have to fit a short sum.
+_MIN_RUN = 2
+#: Units whose weights share a word.
+_UNITS = 4
+#: What one byte can count.
+_MAX_RUN = 255
+#: Fewest products for which the kernel is worth its place.
+MIN_MACS = 1024
+#: Bytes of scratch for a quad: two sums and four int16.
+_QUAD_BYTES = 16
+
+
+def words(core: str) -> int:
+    """Words of weights that the kernel takes at a time on this core: ``WORDS`` there."""
+    return 1 if core.startswith(("cortex-", "xtensa")) else 2
+
+
+def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], for ``count`` words at a time; None
+    where two inputs do not always fit."""
+    units, depth = weights.shape
+    whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
+    if not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
+        return None
+    runs = short_sums(whole, _UNITS * count)
+    biased = (whole[:, :depth] + 128).reshape(-1, _UNITS, depth).transpose(0, 2, 1)
+    packed = np.ascontiguousarray(biased).astype(np.uint8).reshape(-1).view(np.uint32)
+    return np.pad(packed, (0, -depth % QUAD)), runs
+
+
+def short_sums(weights: np.ndarray, together: int) -> np.ndarray:
+    """For each ``together`` rows of int64 [units][quads * 4], the quads in each short sum that all of them allow, each
+    as long as can be, and 0 for a quad that does not fit; uint8."""
+    groups = (weights[at : at + together] for at in range(0, len(weights), together))
+    return np.array([n for group in groups for n in _runs(group)], np.uint8)
+
+
+def _runs(weights: np.ndarray) -> list[int]:
+    count = weights.shape[1] // QUAD
+    runs, at = [], 0
+    while at < count:
+        n = 0
+        while n < min(count - at, _MAX_RUN) and sums_fit(weights[:, QUAD * at : QUAD * (at + n + 1)]).all():
+            n += 1
+        runs.append(n)
+        at += max(n, 1)
+    return runs
+
+
+def foldable(graph: Subgraph, op: Op) -> FoldedLayer | None:
+    """The layer with its zero points and scales folded; None where that is not exact."""
+    folded = fold_fully_connected(graph, op, SCALE)
+    return folded if folded is not None and has_offsets(folded) else None
+
+
+@variant
+class FullyConnectedScalar(Variant):
+    op_name = "FULLY_CONNECTED"
+    tiers = ("scalar", "dsp", "mve")
+    priority = 100
+    kernels = ("affine_requant.c", "fully_connected_s8_scalar.c")
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        # Where RAM counts, inputs widened fourfold are out of proportion: such a layer has one row of activations.
+        if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
+            return False
+        # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
+        if w.elements < MIN_MACS or (w.shape[0] % _UNITS and target.optimise != "speed"):
+            return False
+        folded = foldable(graph, op)
+        return folded is not None and pack_weights(folded.weights, words(target.core)) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        return _QUAD_BYTES * (-(-graph.tensors[op.inputs[1]].shape[1] // QUAD) + 1)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        folded, w, out = foldable(ctx.graph, ctx.op), ctx.input(1), ctx.output()
+        assert folded is not None and w is not None
+        count = words(ctx.target.core)
+        packed = pack_weights(folded.weights, count)
+        assert packed is not None
+        units, depth = w.shape
+        fields = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(packed[0], "weights"),
+            "runs": ctx.table(packed[1], "runs"),
+            **requant_fields(ctx, folded, scaled_bias(folded)),
+            "scratch": ctx.scratch_ptr(),
+            "batches": out.elements // units,
+            "depth": depth,
+            "units": units,
+            "words": count,
+        }
+        return KernelCall(
+            "ar_fully_connected_s8_scalar",
+            "fully_connected_scalar.h",
+            ("fully_connected_s8_scalar.c", "affine_requant.c"),
+            "ar_fully_connected_scalar_params",
+            fields,
+        )

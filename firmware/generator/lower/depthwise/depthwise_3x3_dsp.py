@@ -1,0 +1,127 @@
+"""DEPTHWISE_CONV_2D, int8, 3x3, on cores with the DSP extension, see ``depthwise_3x3_s8_dsp.h``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
+from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
+from arenite.firmware.generator.requant.quant import conv_padding
+from arenite.firmware.generator.target import DSP, Target
+
+#: As in depthwise_3x3_s8_dsp.h: bytes of the constants, of a block of lines, and input pixels of a block.
+_TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
+#: Channels that are read and computed together.
+_GROUP = 4
+#: The kernels' shift, and the channels' axis in the weights.
+_SHIFT, _AXIS = 8, 3
+
+#: Instructions, about, for four channels: new tables, and widening a pixel again.
+_NEW_TABLE, _NEW_PIXEL = 140, 9
+#: Row functions: a row alone at stride 1 has a kernel of its own.
+_ROW_S1 = (
+    "depthwise_3x3_row_s8_dsp.c",
+    "depthwise_columns_s8_dsp.c",
+    "depthwise_strip_s8_dsp.c",
+)
+
+
+@variant
+class Depthwise3x3Dsp(Variant):
+    op_name = "DEPTHWISE_CONV_2D"
+    tiers = (DSP,)
+    priority = 200
+    kernels = (
+        "depthwise_3x3_s1_s8_dsp.c",
+        "depthwise_3x3_s2_s8_dsp.c",
+        "depthwise_3x3_s8_dsp.c",
+        "depthwise_line_s8_dsp.c",
+        "depthwise_table_s8_dsp.c",
+        *_ROW_S1,
+    )
+    row_function = "ar_depthwise_3x3_s8_dsp_row"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], op.options
+        if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or w.shape[3] != inp.shape[3]:
+            return False
+        if inp.shape[3] < _GROUP:
+            return False
+        if o["stride_h"] != o["stride_w"] or o["stride_w"] not in (1, 2):
+            return False
+        if o["dilation_h_factor"] != 1 or o["dilation_w_factor"] != 1:
+            return False
+        return _prepare(graph, op) is not None
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        outputs = _PIXELS // op.options["stride_w"]
+        return _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        """A row alone makes its tables anew, and widens input rows that the row before has widened already."""
+        row_needs = super().rows(graph, op, target)
+        if row_needs is None:
+            return None
+        _, _, width, channels = graph.tensors[op.inputs[0]].shape
+        again = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
+        rows = graph.tensors[op.outputs[0]].shape[1]
+        extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + again)
+        if op.options["stride_h"] != 1:
+            return replace(row_needs, extra=extra)
+        kernel = "depthwise_3x3_s1_s8_dsp.c"  # whose address the parameters hold
+        return replace(
+            row_needs, extra=extra, function="ar_depthwise_3x3_s1_s8_dsp_row", sources=(*_ROW_S1, kernel)
+        )
+
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        """At stride 1 an output row is written when the input row that lies there has been widened."""
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        return ((0, 0),) if op.options["stride_h"] == 1 and inp.shape == out.shape else ()
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp, out = ctx.op, ctx.input(0), ctx.output()
+        prepared = _prepare(ctx.graph, op)
+        assert inp is not None and prepared is not None
+        folded, fixed = prepared
+        stride = op.options["stride_w"]
+        kernel = f"depthwise_3x3_s{stride}_s8_dsp"
+        return KernelCall(
+            "ar_depthwise_3x3_s8_dsp",
+            "depthwise_3x3_s8_dsp.h",
+            ("depthwise_3x3_s8_dsp.c", "depthwise_line_s8_dsp.c", "depthwise_table_s8_dsp.c", f"{kernel}.c"),
+            "ar_depthwise_3x3_dsp_params",
+            {
+                "input": ctx.input_ptr(0),
+                "output": ctx.output_ptr(),
+                "weights": ctx.weights(folded.weights.astype(np.int8), "weights"),
+                "bias": ctx.weights(fixed.bias, "bias"),
+                "multiplier": ctx.table(fixed.multiplier, "multiplier"),
+                "kernel": Expr(f"ar_{kernel}"),
+                "scratch": ctx.scratch_ptr(),
+                "rounding": fixed.rounding,
+                "batches": inp.shape[0],
+                "in_h": inp.shape[1],
+                "in_w": inp.shape[2],
+                "channels": inp.shape[3],
+                "out_h": out.shape[1],
+                "out_w": out.shape[2],
+                "pad_top": conv_padding(op.options["padding"], inp.shape[1], 3, stride, 1)[1],
+                "pad_left": conv_padding(op.options["padding"], inp.shape[2], 3, stride, 1)[1],
+                "stride": stride,
+                "zero_point": folded.input_zero_point,
+            },
+        )
+
+
+def _prepare(graph: Subgraph, op: Op) -> tuple[FoldedLayer, FixedShift] | None:
+    folded = fold_convolution(graph, op, _AXIS)
+    if folded is None or folded.clamps:
+        return None
+    fixed = fix_shift(folded, _AXIS, _SHIFT)
+    return None if fixed is None else (folded, fixed)

@@ -1,0 +1,57 @@
+"""DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
+from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields, u8
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+)
+from arenite.firmware.generator.lower.core.row_functions import convolution_rows
+from arenite.firmware.generator.requant.quant import conv_padding
+
+
+@register
+class DepthwiseConv2D(Lowering):
+    op_name = "DEPTHWISE_CONV_2D"
+    supports = (
+        "int8 or int16 activations, int8 weights (int8 activations: or int4) per channel or per tensor; strides, "
+        "dilation, multiplier"
+    )
+    kernels = ("depthwise_conv_2d_s16.c", "depthwise_conv_2d_s8.c")
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        check_convolution(graph, op, 0, 1, 2, axis=3)
+        inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if inp.dtype == "int16" and w.stored == "int4":
+            raise refuse(
+                op, w, "LiteRT misreads int4 weights where activations are int16", "Use int8 weights here."
+            )
+        u8(op, op.options["dilation_h_factor"], "vertical dilation")
+        u8(op, op.options["dilation_w_factor"], "horizontal dilation")
+
+    def macs(self, graph: Subgraph, op: Op) -> int:
+        _, k_h, k_w, _ = graph.tensors[op.inputs[1]].shape
+        return graph.tensors[op.outputs[0]].elements * k_h * k_w
+
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
+        return convolution_rows(graph, op, "ar_depthwise_conv_2d_s8_row")
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        inp, w, o = ctx.input(0), ctx.input(1), ctx.op.options
+        assert inp is not None and w is not None
+        _, k_h, k_w, out_c = w.shape
+        _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
+        _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
+        kernel = f"depthwise_conv_2d_{SUFFIX[inp.dtype]}"
+        # LiteRT goes by the shapes; the option `depth_multiplier` is not read.
+        fields = convolution_fields(
+            ctx, axis=3, kernel=(k_h, k_w, out_c // inp.shape[3]), padding=(top, left)
+        )
+        return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

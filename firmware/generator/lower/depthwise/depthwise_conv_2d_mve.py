@@ -1,0 +1,216 @@
+"""DEPTHWISE_CONV_2D for Helium: one output per input channel, any window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import DoubleRounding, folded_bias, requantisation
+from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.quant import activation_range, conv_padding
+from arenite.firmware.generator.target import MVE, Target
+
+#: Channels of a block, and the order in which its 32-bit values are stored: see depthwise_s8_mve.h.
+BLOCK = 16
+_LANES = np.array([0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15])
+#: AR_DEPTHWISE_MVE_ROWS.
+_MAX_ROWS = 32
+#: AR_DEPTHWISE_MVE_BLOCK, in bytes.
+_BLOCK_BYTES = 208
+#: Bytes of an address, on a computer too.
+_ADDRESS = 8
+
+
+def blocks(values: np.ndarray) -> np.ndarray:
+    """[channels, …] cut into blocks, with zeros at the end: [blocks, 16, …]."""
+    missing = -len(values) % BLOCK
+    padded = np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
+    return padded.reshape(-1, BLOCK, *values.shape[1:])
+
+
+def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """int8 [channels, taps] and int32 [channels] as int32 words [blocks, …]: 16 biases, then the taps."""
+    start = blocks(bias.astype("<i4"))[:, _LANES]
+    taps = np.ascontiguousarray(blocks(filters.astype(np.int8)).transpose(0, 2, 1))
+    words = taps.reshape(len(start), -1).view("<i4")
+    return np.concatenate([start, words], axis=1).astype(np.int32)
+
+
+def pack_scales(twice: DoubleRounding) -> np.ndarray:
+    """Per block 16 multipliers and 16 shifts of a byte, as int32 words."""
+    multiplier = blocks(twice.multiplier.astype("<i4"))[:, _LANES]
+    shift = np.ascontiguousarray(blocks(twice.shift)[:, _LANES]).view("<i4")
+    return np.concatenate([multiplier, shift], axis=1).astype(np.int32).reshape(-1)
+
+
+def sums_fit(filters: np.ndarray) -> bool:
+    """Whether the products of neighbouring taps add up in int16: not where both weights are -128."""
+    low = filters == -128
+    count = filters.shape[1] // 2 * 2
+    return not np.any(low[:, 0:count:2] & low[:, 1:count:2])
+
+
+class _Depthwise(Variant):
+    tiers = (MVE,)
+    priority = 200
+    op_name = "DEPTHWISE_CONV_2D"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MAX_ROWS:
+            return False
+        return sums_fit(taps_of(w.data)) and requantisation(graph, op) is not None
+
+    def fields(self, ctx: LowerContext, repeat: int = 1, rest: int = 0) -> dict[str, Any]:
+        """All of ``ar_depthwise_mve_params`` but its scratch; constants ``repeat`` times in a block, and the last
+        ``rest`` channels in no block at all."""
+        op, inp, w, bias, out, o = (
+            ctx.op,
+            ctx.input(0),
+            ctx.input(1),
+            ctx.input(2),
+            ctx.output(),
+            ctx.op.options,
+        )
+        twice = requantisation(ctx.graph, op)
+        assert inp is not None and w is not None and w.data is not None and twice is not None
+        filters = taps_of(w.data)
+        sums = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
+        tiled = DoubleRounding(
+            np.tile(twice.multiplier, repeat), np.tile(twice.shift, repeat), twice.two_sided
+        )
+        _, k_h, k_w, channels = w.shape
+        _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
+        _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
+        low, high = activation_range(o.get("fused_activation_function", 0), out)
+        return {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": self.blocks_of(ctx, filters[: channels - rest], sums[: channels - rest], repeat),
+            "scales": ctx.table(pack_scales(tiled), "scales"),
+            "batches": u16(op, inp.shape[0], "batch size"),
+            "channels": u16(op, channels, "channels"),
+            **axis_fields(op, "h", inp.shape[1], out.shape[1], k_h, top),
+            **axis_fields(op, "w", inp.shape[2], out.shape[2], k_w, left),
+            "output_zero": out.zero_point,
+            "input_zero": inp.zero_point,
+            "act_min": low,
+            "act_max": high,
+            "two_sided": int(twice.two_sided),
+            "pixels_per_block": repeat,
+            "rest_channels": rest,
+            "rest_bias": ctx.weights(sums[channels - rest :], "rest_bias") if rest else NULL,
+            "rest_taps": ctx.weights(filters[channels - rest :].T, "rest_taps") if rest else NULL,
+        }
+
+    @staticmethod
+    def blocks_of(ctx: LowerContext, filters: np.ndarray, sums: np.ndarray, repeat: int) -> Expr:
+        if not len(filters):
+            return NULL
+        return ctx.weights(pack_weights(np.tile(filters, (repeat, 1)), np.tile(sums, repeat)), "weights")
+
+
+def axis_fields(op: Op, axis: str, size: int, out: int, kernel: int, padding: int) -> dict[str, int]:
+    """The fields of one spatial axis, "h" or "w"."""
+    return {
+        f"in_{axis}": u16(op, size, "input size"),
+        f"out_{axis}": u16(op, out, "output size"),
+        f"k_{axis}": u16(op, kernel, "kernel size"),
+        f"pad_{'top' if axis == 'h' else 'left'}": u16(op, padding, "padding"),
+        f"stride_{axis}": op.options[f"stride_{axis}"],
+        f"dilation_{axis}": op.options[f"dilation_{axis}_factor"],
+    }
+
+
+#: Fields that change places when a column is taken for a row.
+_AXES = (
+    ("in_h", "in_w"),
+    ("out_h", "out_w"),
+    ("k_h", "k_w"),
+    ("pad_top", "pad_left"),
+    ("stride_h", "stride_w"),
+)
+_DILATIONS = ("dilation_h", "dilation_w")
+
+
+def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
+    """An image one pixel wide as one of one row, which has the same bytes: outputs of a row share their set-up."""
+    if fields["in_w"] != 1 or fields["k_w"] != 1 or fields["out_w"] != 1:
+        return fields
+    swapped = dict(fields)
+    for a, b in (*_AXES, _DILATIONS):
+        swapped[a], swapped[b] = fields[b], fields[a]
+    return swapped
+
+
+def taps_of(weights: np.ndarray) -> np.ndarray:
+    """[1, k_h, k_w, channels] as [channels, taps]."""
+    return weights.reshape(-1, weights.shape[3]).T
+
+
+@variant
+class DepthwiseMve(_Depthwise):
+    kernels = ("depthwise_conv_2d_s8_mve.c", "depthwise_window_s8_mve.c")
+    row_function = "ar_depthwise_conv_2d_s8_mve_row"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        # Channels that fill no block cost weights: only where speed is all that counts.
+        full = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
+        return (full or target.optimise == "speed") and super().suits(graph, op, target)
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """The addresses of a window's taps, then a pixel of padding."""
+        _, k_h, k_w, channels = graph.tensors[op.inputs[1]].shape
+        return k_h * k_w * _ADDRESS + channels + BLOCK - 1
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        w = ctx.input(1)
+        assert w is not None
+        fields = swap_axes(self.fields(ctx)) | {
+            "taps": ctx.scratch_ptr(),
+            "padding": ctx.scratch_ptr(w.shape[1] * w.shape[2] * _ADDRESS),
+            "rest_block": NULL,
+        }
+        return KernelCall(
+            "ar_depthwise_conv_2d_s8_mve",
+            "depthwise_s8_mve.h",
+            self.kernels,
+            "ar_depthwise_mve_params",
+            fields,
+        )
+
+
+@variant
+class Depthwise3x3Mve(_Depthwise):
+    priority = 210
+    kernels = ("depthwise_3x3_run_s8_mve.c", "depthwise_3x3_s8_mve.c")
+    row_function = "ar_depthwise_3x3_s8_mve_row"
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().suits(graph, op, target)
+
+    def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """Channels that are put into a block at run time, because storing zeros with them takes flash."""
+        return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """The block of the rest, then a row of padding."""
+        inp = graph.tensors[op.inputs[0]]
+        block = _BLOCK_BYTES if self.rest(graph, op, target) else 0
+        return block + inp.shape[2] * inp.shape[3] + BLOCK - 1
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        channels = ctx.output().shape[3]
+        seamless = ctx.op.options["stride_w"] == 1 and channels < BLOCK and BLOCK % channels == 0
+        rest = self.rest(ctx.graph, ctx.op, ctx.target)
+        fields = self.fields(ctx, BLOCK // channels if seamless else 1, rest) | {
+            "taps": NULL,
+            "padding": ctx.scratch_ptr(_BLOCK_BYTES if rest else 0),
+            "rest_block": ctx.scratch_ptr() if rest else NULL,
+        }
+        return KernelCall(
+            "ar_depthwise_3x3_s8_mve", "depthwise_s8_mve.h", self.kernels, "ar_depthwise_mve_params", fields
+        )

@@ -1,0 +1,43 @@
+"""ADD and SUB of two int8 tensors of one shape, see ``affine_sum.py``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import variant
+from arenite.firmware.generator.lower.elementwise.add_sum import SumVariant, affine_sum
+from arenite.firmware.generator.requant.quant import activation_range
+from arenite.firmware.generator.target import TIERS
+
+
+class _Linear(SumVariant):
+    tiers = TIERS
+    priority = 50
+    kernels = ("add_s8_linear.c",)
+    sum_row = "ar_add_s8_linear_row"
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        solved, out = affine_sum(ctx.graph, ctx.op), ctx.output()
+        assert solved is not None
+        low, high = activation_range(int(ctx.op.options.get("fused_activation_function", 0)), out)
+        fields = {
+            "input1": ctx.input_ptr(0),
+            "input2": ctx.input_ptr(1),
+            "output": ctx.output_ptr(),
+            "count": out.elements,
+            **asdict(solved),
+            "act_min": low,
+            "act_max": high,
+        }
+        return KernelCall("ar_add_s8_linear", "add_linear.h", self.kernels, "ar_add_linear_params", fields)
+
+
+@variant
+class AddLinear(_Linear):
+    op_name = "ADD"
+
+
+@variant
+class SubLinear(_Linear):
+    op_name = "SUB"

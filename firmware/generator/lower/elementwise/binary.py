@@ -1,0 +1,89 @@
+"""What the element-by-element operators of two inputs share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.lowering import LowerContext, Lowering, refuse, require_dtype
+from arenite.firmware.generator.lower.elementwise.broadcast import (
+    broadcast_fields,
+    check_broadcast,
+    in_place_inputs,
+)
+from arenite.firmware.generator.requant.quant import INTEGER_RANGE, NONE, RELU, RELU6, RELU_N1_TO_1
+
+#: The schema's TensorType, as in engine/arenite.h.
+TYPE_CODES = {"int32": 2, "uint8": 3, "bool": 6, "int16": 7, "int8": 9}
+
+
+def require_same_dtype(op: Op, tensors: list[Tensor]) -> None:
+    for t in tensors[1:]:
+        if t.dtype != tensors[0].dtype:
+            raise refuse(
+                op,
+                t,
+                f"has type {t.dtype} where the other input has {tensors[0].dtype}",
+                "The model file contradicts itself: export it again.",
+            )
+
+
+def require_activation(op: Op) -> int:
+    """The fused activation, refused when integer kernels do not have it."""
+    activation = int(op.options.get("fused_activation_function", NONE))
+    if activation not in (NONE, RELU, RELU6, RELU_N1_TO_1):
+        raise refuse(
+            op,
+            None,
+            f"fused activation {activation} is not supported",
+            "Use RELU, RELU6 or a layer of its own.",
+        )
+    return activation
+
+
+def plain_activation_range(activation: int, dtype: str) -> tuple[int, int]:
+    """Clamp limits of a fused activation on integers that stand for themselves."""
+    low, high = INTEGER_RANGE[dtype]
+    return {NONE: (low, high), RELU: (0, high), RELU6: (0, 6), RELU_N1_TO_1: (-1, 1)}[activation]
+
+
+def require_below_one(op: Op, real: float, what: str) -> None:
+    """LiteRT aborts, or shifts by a negative amount, for a multiplier that is not in (0, 1)."""
+    if not 0.0 < real < 1.0:
+        raise refuse(
+            op,
+            None,
+            f"{what} is {real:g}, TFLite defines the operator only below 1",
+            "Calibrate the model on real data: one scale is out of proportion.",
+        )
+
+
+class Binary(Lowering):
+    """Two inputs that broadcast to the output's shape. A subclass adds types, checks and the call."""
+
+    dtypes: ClassVar[tuple[str, ...]]
+    out_dtype: ClassVar[str | None] = None  # None: as the inputs
+
+    def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
+        return [graph.tensors[i] for i in op.inputs[:2]]
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        inputs, output = self.operands(graph, op), graph.tensors[op.outputs[0]]
+        for t in inputs:
+            require_dtype(op, t, self.dtypes)
+        require_same_dtype(op, inputs)
+        require_dtype(op, output, (self.out_dtype or inputs[0].dtype,))
+        check_broadcast(op, inputs, output)
+
+    def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return in_place_inputs(self.operands(graph, op), graph.tensors[op.outputs[0]])
+
+    def base_fields(self, ctx: LowerContext) -> dict[str, Any]:
+        """The addresses and the walk, which every parameter struct of this family begins with."""
+        inputs = self.operands(ctx.graph, ctx.op)
+        return {
+            "input1": ctx.input_ptr(0),
+            "input2": ctx.input_ptr(1),
+            "output": ctx.output_ptr(),
+            "shape": broadcast_fields(ctx, [t.shape for t in inputs], [t.itemsize for t in inputs]),
+        }

@@ -1,0 +1,114 @@
+"""How inputs of different shapes are walked together in the order of the output's elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Tensor
+from arenite.firmware.generator.lower.core.lowering import NULL, LowerContext, refuse
+
+#: AR_BROADCAST_OUTER of engine/broadcast.h.
+MAX_OUTER = 5
+
+
+@dataclass(frozen=True)
+class BroadcastWalk:
+    """Rows of ``inner`` elements; ``outer`` are the dimensions outside a row, fastest first.
+
+    ``inner_step`` and each dimension's steps are per input, in elements; a dimension's step is what its advance
+    adds to where the row starts, all faster dimensions starting again.
+    """
+
+    inner: int
+    inner_step: tuple[int, ...]
+    outer: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that ``shapes`` broadcast to by NumPy's rules; None when they do not fit together."""
+    try:
+        return tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    except ValueError:
+        return None
+
+
+def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
+    """The walk over ``shapes``, with neighbouring dimensions merged where every input allows it."""
+    rank = max(len(s) for s in shapes)
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    merged: list[
+        tuple[int, tuple[bool, ...]]
+    ] = []  # slowest first: size, and which inputs have the dimension
+    for dims in zip(*padded, strict=True):
+        size = 0 if 0 in dims else max(dims)
+        present = tuple(d == size for d in dims)
+        if size == 1:
+            continue
+        if merged and merged[-1][1] == present:
+            merged[-1] = (merged[-1][0] * size, present)
+        else:
+            merged.append((size, present))
+    if any(size == 0 for size, _ in merged):
+        return BroadcastWalk(0, (0,) * len(shapes), ())
+    if not merged:
+        return BroadcastWalk(1, (0,) * len(shapes), ())
+    inner, has_inner = merged[-1]
+    extent = [inner if p else 1 for p in has_inner]  # elements of each input below the current dimension
+    rewind = [0] * len(shapes)  # how far the faster outer dimensions have moved each input
+    outer = []
+    for size, present in reversed(merged[:-1]):
+        strides = [e if p else 0 for e, p in zip(extent, present, strict=True)]
+        outer.append((size, tuple(s - r for s, r in zip(strides, rewind, strict=True))))
+        rewind = [r + (size - 1) * s for r, s in zip(rewind, strides, strict=True)]
+        extent = [e * size if p else e for e, p in zip(extent, present, strict=True)]
+    return BroadcastWalk(inner, tuple(int(p) for p in has_inner), tuple(outer))
+
+
+def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
+    """Refuse shapes that do not broadcast to the output's, or that change direction too often."""
+    shapes = [t.shape for t in inputs]
+    if broadcast_shape(shapes) != output.shape:
+        texts = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)
+        raise refuse(
+            op,
+            output,
+            f"shapes {texts} do not broadcast to {'x'.join(map(str, output.shape)) or 'scalar'}",
+            "The model file contradicts itself: export it again.",
+        )
+    if len(walk(shapes).outer) > MAX_OUTER:
+        raise refuse(
+            op,
+            output,
+            "the inputs broadcast along more than 6 separate dimensions",
+            "Reshape the inputs to fewer dimensions.",
+        )
+
+
+def broadcast_fields(
+    ctx: LowerContext, shapes: Sequence[tuple[int, ...]], itemsizes: Sequence[int]
+) -> dict[str, object]:
+    """The ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
+    merged = walk(shapes)
+    pad = 3 - len(shapes)
+    rows = [
+        [size, *(s * b for s, b in zip(steps, itemsizes, strict=True)), *[0] * pad]
+        for size, steps in merged.outer
+    ]
+    return {
+        "outer": ctx.table(np.array(rows, np.int32), "broadcast") if rows else NULL,
+        "inner": merged.inner,
+        "outer_count": len(rows),
+        "inner_step": [*merged.inner_step, *[0] * pad],
+    }
+
+
+def in_place_inputs(inputs: Sequence[Tensor], output: Tensor) -> tuple[tuple[int, int], ...]:
+    """Inputs that the output may overwrite: as many elements, and of the same size or the output's are bytes."""
+    return tuple(
+        (k, 0)
+        for k, t in enumerate(inputs)
+        if t.shape == output.shape and (t.itemsize == output.itemsize or output.itemsize == 1)
+    )

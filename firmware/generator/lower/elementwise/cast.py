@@ -1,0 +1,69 @@
+"""CAST."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_dtype,
+)
+from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
+from arenite.firmware.generator.lower.elementwise.unary import require_same_shape
+from arenite.firmware.generator.lower.movement.shape_only import copy_call
+
+CODES = TYPE_CODES | {"int64": 4, "float32": 0}
+
+
+def same_bytes(inp: Tensor, out: Tensor) -> bool:
+    """Whether every value keeps its bytes: equal types, integers of one width, booleans to bytes."""
+    if inp.dtype == out.dtype:
+        return True
+    return inp.dtype in ("int8", "uint8", "bool") and out.dtype in ("int8", "uint8")
+
+
+@register
+class Cast(Lowering):
+    op_name = "CAST"
+    supports = "bool, int8, uint8, int16, int32, int64 among each other; float32 to and from all but int64"
+    kernels = ("cast_from_f32.c", "cast_int.c", "cast_to_f32.c")
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        for t in (inp, out):
+            require_dtype(op, t, tuple(CODES))
+        require_same_shape(op, inp, out)
+        if {inp.dtype, out.dtype} == {"int64", "float32"}:
+            raise refuse(
+                op, out, f"{inp.dtype} to {out.dtype} is not supported", "Cast to int32 instead of int64."
+            )
+
+    def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        out = graph.tensors[op.outputs[0]]
+        return ((0, 0),) if out.itemsize == 1 else ()
+
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        return ((0, 0),) if same_bytes(inp, out) else ()
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        inp, out = ctx.input(0), ctx.output()
+        assert inp is not None
+        if same_bytes(inp, out):
+            return copy_call(ctx)
+        name = "cast_int"
+        if inp.dtype == "float32":
+            name = "cast_from_f32"
+        elif out.dtype == "float32":
+            name = "cast_to_f32"
+        fields = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "count": out.elements,
+            "input_type": CODES[inp.dtype],
+            "output_type": CODES[out.dtype],
+        }
+        return KernelCall(f"ar_{name}", "cast.h", (f"{name}.c",), "ar_cast_params", fields)

@@ -1,0 +1,57 @@
+"""Operators that TFLite runs on float32 alone: refused, with what to do instead."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+)
+
+
+class FloatOnly(Lowering):
+    supports = "refused: TFLite has it for float32 only"
+    hint: ClassVar[str] = "Move the layer to the host, or replace it before quantising."
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        tensor = graph.tensors[op.inputs[0]]
+        raise refuse(op, tensor, "TFLite has this operator for float32 only, not for integers", self.hint)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        raise AssertionError(f"{self.op_name} was not checked before lowering")
+
+
+@register
+class Round(FloatOnly):
+    op_name = "ROUND"
+
+
+@register
+class Floor(FloatOnly):
+    op_name = "FLOOR"
+
+
+@register
+class Ceil(FloatOnly):
+    op_name = "CEIL"
+
+
+@register
+class Sin(FloatOnly):
+    op_name = "SIN"
+
+
+@register
+class Cos(FloatOnly):
+    op_name = "COS"
+
+
+@register
+class Square(FloatOnly):
+    op_name = "SQUARE"
+    hint = "Write x * x: MUL is quantised."

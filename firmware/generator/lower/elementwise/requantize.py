@@ -1,0 +1,28 @@
+"""The kernel that brings integers from one scale to another."""
+
+from __future__ import annotations
+
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
+from arenite.firmware.generator.requant.quant import quantize_multiplier
+
+
+def requantize_call(ctx: LowerContext, real: float, limits: tuple[int, int]) -> KernelCall:
+    """Input 0 times ``real``, rounded and clamped to ``limits`` in the output's units."""
+    inp, out = ctx.input(0), ctx.output()
+    assert inp is not None
+    multiplier, shift = quantize_multiplier(real)
+    fields = {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "count": out.elements,
+        "multiplier": multiplier,
+        "input_offset": -inp.zero_point,
+        "output_offset": out.zero_point,
+        "act_min": limits[0],
+        "act_max": limits[1],
+        "input_type": TYPE_CODES[inp.dtype],
+        "output_type": TYPE_CODES[out.dtype],
+        "shift": shift,
+    }
+    return KernelCall("ar_requantize", "requantize.h", ("requantize.c",), "ar_requantize_params", fields)

@@ -1,0 +1,61 @@
+"""Operators that change only a shape: RESHAPE, SQUEEZE, EXPAND_DIMS."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import DTYPES, Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_dtype,
+)
+
+
+def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
+    """Copy the input at ``position`` to the output; None when the plan lets them share an address."""
+    source, target = ctx.input_ptr(position), ctx.output_ptr()
+    if source == target:
+        return None
+    fields = {"input": source, "output": target, "bytes": ctx.output().nbytes}
+    return KernelCall("ar_copy", "copy.h", ("copy.c",), "ar_copy_params", fields)
+
+
+class ShapeOnly(Lowering):
+    supports = "any type; needs no code when the planner lets input and output share an address"
+    kernels = ("copy.c",)
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        if DTYPES[source.dtype] is None:
+            raise refuse(op, source, f"has type {source.dtype}", "Quantise the model to int8 or int16.")
+        require_dtype(op, target, (source.dtype,))
+        if source.elements != target.elements:
+            raise refuse(
+                op,
+                target,
+                f"shape {list(target.shape)} does not hold {source.elements} elements",
+                "Export again.",
+            )
+
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        return copy_call(ctx)
+
+
+@register
+class Reshape(ShapeOnly):
+    op_name = "RESHAPE"
+
+
+@register
+class Squeeze(ShapeOnly):
+    op_name = "SQUEEZE"
+
+
+@register
+class ExpandDims(ShapeOnly):
+    op_name = "EXPAND_DIMS"

@@ -1,0 +1,41 @@
+"""AVERAGE_POOL_2D, int8, on cores with the DSP extension."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.target import DSP, Target
+
+#: Pixels of a window whose bytes add up in 16 bits.
+_MAX_PIXELS = 256
+#: Channels that are summed together.
+_GROUP = 4
+#: Where the row functions are: row by row the portable kernel runs.
+_ROWS = "average_pool_2d_s8.c"
+
+
+@variant
+class AveragePool2DDsp(Variant):
+    op_name = "AVERAGE_POOL_2D"
+    tiers = (DSP,)
+    priority = 200
+    kernels = ("average_pool_2d_s8_dsp.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        inp, o = graph.tensors[op.inputs[0]], op.options
+        if inp.dtype != "int8" or inp.shape[3] < _GROUP:
+            return False
+        return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        row_needs = LOWERINGS[op.name].rows(graph, op)
+        return None if row_needs is None else replace(row_needs, sources=(_ROWS,))
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        call = LOWERINGS[self.op_name].lower(ctx)
+        assert call is not None
+        return replace(call, kernel="ar_average_pool_2d_s8_dsp", sources=self.kernels)

@@ -1,0 +1,72 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D for Helium."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.row_functions import accumulating_rows, pool_rows
+from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.target import MVE, Target
+
+#: Bytes of an address, on a computer too.
+_ADDRESS = 8
+#: Pixels of -128 whose sum fits into int16.
+_MAX_PIXELS = 255
+
+
+class _PoolMve(Variant):
+    tiers = (MVE,)
+    priority = 200
+    kernel: ClassVar[str]
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[0]].dtype == "int8"
+
+    def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """The addresses of a window's rows."""
+        return int(op.options["filter_height"]) * _ADDRESS
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        row_needs = pool_rows(graph, op, f"ar_{self.kernel}_row")
+        return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        plain = LOWERINGS[self.op_name].lower(ctx)
+        assert plain is not None
+        return KernelCall(
+            f"ar_{self.kernel}",
+            "pool_2d_s8_mve.h",
+            self.kernels,
+            "ar_pool_2d_mve_params",
+            {"pool": plain.fields, "rows": ctx.scratch_ptr()},
+        )
+
+
+@variant
+class AveragePoolMve(_PoolMve):
+    op_name = "AVERAGE_POOL_2D"
+    kernel = "average_pool_2d_s8_mve"
+    kernels = ("average_pool_2d_s8_mve.c",)
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        pixels = op.options["filter_height"] * op.options["filter_width"]
+        return super().suits(graph, op, target) and pixels <= _MAX_PIXELS
+
+    def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
+        inp, o = graph.tensors[op.inputs[0]], op.options
+        whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
+        if not whole or graph.tensors[op.outputs[0]].elements != inp.shape[3]:
+            return super().rows(graph, op, target)
+        row_needs = accumulating_rows(graph, op, "ar_average_pool_2d_s8_mve_add")
+        return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
+
+
+@variant
+class MaxPoolMve(_PoolMve):
+    op_name = "MAX_POOL_2D"
+    kernel = "max_pool_2d_s8_mve"
+    kernels = ("max_pool_2d_s8_mve.c",)

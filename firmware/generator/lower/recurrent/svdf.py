@@ -1,0 +1,92 @@
+"""SVDF."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_constant,
+    require_dtype,
+    require_quantized,
+    u16,
+)
+from arenite.firmware.generator.requant.quant import RELU, quantize_multiplier
+
+
+def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:
+    """``tensor`` when it is a variable of ``dtype`` that starts at its zero point, or a refusal."""
+    if tensor is None or not tensor.is_variable or tensor.data is not None:
+        raise refuse(op, tensor, "its state must be a variable tensor", "Export the model again.")
+    require_dtype(op, tensor, (dtype,))
+    require_quantized(op, tensor)
+    return tensor
+
+
+def float_product_ratio(a: float, b: float, c: float) -> float:
+    """``a * b / c`` rounded to float32 after each step, as TFLite forms its effective scales."""
+    return float(np.float32(a) * np.float32(b) / np.float32(c))
+
+
+@register
+class Svdf(Lowering):
+    op_name = "SVDF"
+    supports = "int8 input and features, int16 state and time weights; fused RELU, as LiteRT demands"
+    kernels = ("svdf_s8.c",)
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))
+        out = graph.tensors[op.outputs[0]]
+        for tensor, dtype in ((inp, "int8"), (feature, "int8"), (time, "int16"), (out, "int8")):
+            require_dtype(op, tensor, (dtype,))
+            require_quantized(op, tensor)
+        require_constant(op, feature, "feature weights")
+        require_constant(op, time, "time weights")
+        require_state(op, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None, "int16")
+        if op.input(3) >= 0:
+            bias = graph.tensors[op.inputs[3]]
+            require_dtype(op, bias, ("int32",))
+            require_constant(op, bias, "bias")
+        if op.options["fused_activation_function"] != RELU:
+            raise refuse(op, None, "its activation is not RELU", "LiteRT runs integer SVDF with RELU only.")
+
+    def macs(self, graph: Subgraph, op: Op) -> int:
+        inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))
+        return inp.shape[0] * (feature.elements + time.elements)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op = ctx.op
+        inp, feature, time, bias, state = (ctx.input(k) for k in range(5))
+        out = ctx.output()
+        assert inp is not None and feature is not None and time is not None and state is not None
+        assert feature.data is not None and time.data is not None
+        multiplier_1, shift_1 = quantize_multiplier(
+            float_product_ratio(inp.scale, feature.scale, state.scale)
+        )
+        multiplier_2, shift_2 = quantize_multiplier(float_product_ratio(state.scale, time.scale, out.scale))
+        fields = {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "feature": ctx.weights(feature.data, "feature"),
+            "time": ctx.weights(time.data, "time"),
+            "bias": NULL if bias is None or bias.data is None else ctx.weights(bias.data, "bias"),
+            "state": ctx.input_ptr(4),
+            "multiplier_1": multiplier_1,
+            "multiplier_2": multiplier_2,
+            "batches": u16(op, inp.shape[0], "batch size"),
+            "inputs": u16(op, inp.shape[1], "input size"),
+            "units": u16(op, out.shape[1], "output size"),
+            "rank": u16(op, op.options["rank"], "rank"),
+            "memory": u16(op, time.shape[1], "memory size"),
+            "input_zero_point": inp.zero_point,
+            "output_zero_point": out.zero_point,
+            "shift_1": shift_1,
+            "shift_2": shift_2,
+        }
+        return KernelCall("ar_svdf_s8", "svdf.h", ("svdf_s8.c",), "ar_svdf_params", fields)

@@ -1,0 +1,65 @@
+"""State across calls: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
+
+A resource variable is a fixed place in the arena. The value that READ_VARIABLE gives stays what it was when the
+variable is assigned later on: it is a copy, unless the plan knows that every reader comes before, and lets them read
+the variable itself. CALL_ONCE becomes the variables' value after a reset (see ``state``).
+"""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, Lowering, register
+from arenite.firmware.generator.state import handle_names
+
+
+def copy_bytes(source: Expr, target: Expr, size: int) -> KernelCall:
+    fields = {"input": source, "output": target, "bytes": size}
+    return KernelCall("ar_copy", "copy.h", ("copy.c",), "ar_copy_params", fields)
+
+
+def variable_of(ctx: LowerContext) -> Expr:
+    return ctx.variable_ptr(handle_names(ctx.graph)[ctx.op.inputs[0]])
+
+
+@register
+class VarHandle(Lowering):
+    op_name = "VAR_HANDLE"
+    supports = "any type; needs no code"
+
+    def lower(self, ctx: LowerContext) -> None:
+        return None
+
+
+@register
+class ReadVariable(Lowering):
+    op_name = "READ_VARIABLE"
+    supports = "any type; after CALL_ONCE or ASSIGN_VARIABLE gave it a value"
+    kernels = ("copy.c",)
+
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        source, target = variable_of(ctx), ctx.output_ptr()
+        return None if source == target else copy_bytes(source, target, ctx.output().nbytes)
+
+
+@register
+class AssignVariable(Lowering):
+    op_name = "ASSIGN_VARIABLE"
+    supports = "any type, always the same number of bytes"
+    kernels = ("copy.c",)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        value = ctx.input(1)
+        assert value is not None
+        return copy_bytes(ctx.input_ptr(1), variable_of(ctx), value.nbytes)
+
+
+@register
+class CallOnce(Lowering):
+    op_name = "CALL_ONCE"
+    supports = "a subgraph that assigns constants to variables; needs no code, it is part of the reset"
+
+    def lower(self, ctx: LowerContext) -> None:
+        return None

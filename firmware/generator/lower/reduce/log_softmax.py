@@ -1,0 +1,77 @@
+"""LOG_SOFTMAX."""
+
+from __future__ import annotations
+
+import math
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    Lowering,
+    refuse,
+    register,
+    require_dtype,
+    require_quantized,
+    u16,
+)
+from arenite.firmware.generator.lower.reduce.softmax import check_depth, check_input_scale
+from arenite.firmware.generator.requant.quant import quantize_multiplier
+
+_SCALE, _ZERO = 16 / 256, 127
+
+
+@register
+class LogSoftmax(Lowering):
+    op_name = "LOG_SOFTMAX"
+    supports = "int8; along the last axis, below 4096 classes"
+    kernels = ("exp_fixed.c", "log_softmax_s8.c")
+
+    def check(self, graph: Subgraph, op: Op) -> None:
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        for tensor in (inp, out):
+            require_dtype(op, tensor, ("int8",))
+            require_quantized(op, tensor)
+        if (out.scale, out.zero_point) != (_SCALE, _ZERO):
+            raise refuse(op, out, f"must have scale 1/16 and zero point {_ZERO}", "Re-quantise.")
+        check_depth(op, inp)
+        check_input_scale(op, inp, 1.0)
+        if reverse_factor(*to_q5(inp)) >= 1.0:
+            raise refuse(op, inp, f"its scale {inp.scale} is too small", "Re-quantise.")
+
+    def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        op, inp = ctx.op, ctx.input(0)
+        assert inp is not None
+        multiplier, shift = to_q5(inp)
+        reverse_multiplier, reverse_shift = quantize_multiplier(reverse_factor(multiplier, shift))
+        depth = inp.shape[-1]
+        return KernelCall(
+            "ar_log_softmax_s8",
+            "log_softmax.h",
+            ("log_softmax_s8.c", "exp_fixed.c"),
+            "ar_log_softmax_params",
+            {
+                "input": ctx.input_ptr(0),
+                "output": ctx.output_ptr(),
+                "rows": inp.elements // depth,
+                "multiplier": multiplier,
+                "reverse_multiplier": reverse_multiplier,
+                "diff_min": -math.floor(31 * 2.0**26 / 2.0**shift),
+                "depth": u16(op, depth, "depth"),
+                "shift": shift,
+                "reverse_shift": reverse_shift,
+            },
+        )
+
+
+def to_q5(inp: Tensor) -> tuple[int, int]:
+    """Multiplier and shift from an input difference to Q5.26 (TFLite's PreprocessSoftmaxScaling)."""
+    return quantize_multiplier(min(inp.scale * (1 << 26), 2.0**31 - 1))
+
+
+def reverse_factor(multiplier: int, shift: int) -> float:
+    """The way back (TFLite's PreprocessLogSoftmaxScalingExp), which LiteRT demands to be below 1."""
+    return (1 << (31 - shift)) / multiplier

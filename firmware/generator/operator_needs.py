@@ -1,0 +1,101 @@
+"""What the planner must know of each operator, asked from its lowering; and which models are refused."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.graph.shapes import check_shapes
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.errors import UnsupportedModelError
+from arenite.firmware.generator.lower import LOWERINGS
+from arenite.firmware.generator.lower.core.lowering import Lowering, describe, refuse
+from arenite.firmware.generator.lower.core.variant import Variant, variant_of
+from arenite.firmware.generator.state import check_state
+from arenite.firmware.generator.target import PORTABLE, Target
+from arenite.firmware.generator.two_core_split import LayerSplit, choose_split, spatial_kernel, split_needs
+
+#: Fused activations that the schema knows but no quantised kernel applies (an LSTM names its own TANH).
+_NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
+
+
+#: Inputs, and outputs, of a model: the firmware counts each in one byte.
+MAX_TENSORS = 255
+
+
+def lowering_of(op: Op) -> Lowering:
+    """The lowering of ``op``; ``UnsupportedModelError`` when there is none."""
+    lowering = LOWERINGS.get(op.name)
+    if lowering is None:
+        raise UnsupportedModelError(
+            f"{describe(op)}: this operator is not supported.",
+            "See docs/operators.md for the list; replace the layer, or move it to the host.",
+        )
+    return lowering
+
+
+def check_supported(model: Model) -> None:
+    """Raise ``UnsupportedModelError`` for the first operator that cannot be run exactly."""
+    for kind, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
+        if len(indices) > MAX_TENSORS:
+            raise UnsupportedModelError(
+                f"The model has {len(indices)} {kind}; the limit is {MAX_TENSORS}.",
+                "Pack them into fewer tensors.",
+            )
+    check_shapes(model.main)
+    for op in model.main.ops:
+        check_op(model.main, op)
+        activation = op.options.get("fused_activation_function", 0)
+        if activation in _NEVER_FUSED and not op.name.endswith("LSTM"):
+            name = _NEVER_FUSED[activation]
+            raise refuse(
+                op, None, f"has the fused activation {name}", f"Export {name} as an operator of its own."
+            )
+        for t in model.main.out_tensors(op):
+            if not t.itemsize and op.name != "VAR_HANDLE":
+                raise refuse(
+                    op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8."
+                )
+    check_state(model)
+
+
+def check_op(graph: Subgraph, op: Op) -> None:
+    lowering_of(op).check(graph, op)
+
+
+def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpRequirements]:
+    """One ``OpRequirements`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
+    return [op_needs_of(graph, op, target) for op in graph.ops]
+
+
+def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpRequirements:
+    """The ``OpRequirements`` of one operator."""
+    whole, cut = split_for(graph, op, target)
+    return split_needs(graph, op, whole, cut)
+
+
+def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpRequirements, LayerSplit | None]:
+    """The needs of ``op`` on one core, and how it is cut for two; None where it stays whole."""
+    chosen = variant_of(graph, op, target)
+    whole = _needs(graph, op, chosen, target)
+    if target.cores == 1:
+        return whole, None
+    kernel = "" if chosen is None else spatial_kernel(chosen.kernels)
+    return whole, choose_split(graph, op, whole, op_macs(graph, op), target, kernel)
+
+
+def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpRequirements:
+    lowering = lowering_of(op)
+    alias = lowering.alias(graph, op)
+    if chosen is not None:
+        return OpRequirements(
+            chosen.scratch(graph, op, target),
+            chosen.in_place(graph, op, target),
+            alias,
+            chosen.rows(graph, op, target),
+        )
+    return OpRequirements(
+        lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op)
+    )
+
+
+def op_macs(graph: Subgraph, op: Op) -> int:
+    return lowering_of(op).macs(graph, op)

@@ -1,0 +1,188 @@
+"""What the fast kernels compute with: zero points folded into biases, and a proven affine requantisation.
+
+A sum over ``w * (x - zero_point)`` is a sum over ``w * x`` with ``zero_point * sum(w)`` taken off the bias, provided
+that padding has the zero point as its value. So kernels multiply raw bytes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.firmware.generator.requant.affine import (
+    AffineRequant,
+    OutputSteps,
+    convolution_steps,
+    freeze_constant,
+    fully_connected_steps,
+    solve,
+    twice_rounded_offset,
+)
+from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds
+from arenite.firmware.generator.requant.quant import INTEGER_RANGE, activation_range
+
+#: Layers that are kept: a model is asked about each layer several times (does it suit, scratch, lowering).
+_CACHED_LAYERS = 512
+_INT8 = INTEGER_RANGE["int8"]
+
+
+@dataclass(frozen=True)
+class FoldedLayer:
+    """One int8 layer, ready for a fast kernel.
+
+    ``weights``: int64, shaped as in the model; all zero for a channel whose output nothing changes.
+    ``bias``: int64 [channels], zero point folded; for a one-sided ``requant`` its whole offset units as well, and then
+    ``requant.offset`` is below ``2**scale``.
+    ``steps``: of the exact function, over the accumulator without the offset.
+    ``act_range``: clamp of the fused activation; ``clamps`` when it is narrower than int8.
+    """
+
+    weights: np.ndarray
+    bias: np.ndarray
+    requant: AffineRequant
+    steps: OutputSteps
+    input_zero_point: int
+    output_zero_point: int
+    act_range: tuple[int, int]
+
+    @property
+    def clamps(self) -> bool:
+        return self.act_range != _INT8
+
+
+_cache: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, FoldedLayer | None]] = OrderedDict()
+
+
+def fold_convolution(
+    graph: Subgraph, op: Op, axis: int, scale: int = 8, *, two_sided: bool = False
+) -> FoldedLayer | None:
+    """CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
+
+    ``two_sided`` asks for a two-sided requantisation; otherwise it is one-sided where that is possible. None when there
+    is no proven requantisation at ``scale``, or the weights are not constant.
+    """
+    return _cached(
+        graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)
+    )
+
+
+def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> FoldedLayer | None:
+    """FULLY_CONNECTED, int8, with constant weights of zero point 0; otherwise None, as without a proof at ``scale``."""
+    return _cached(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
+
+
+def _cached(
+    graph: Subgraph, op: Op, form: tuple[int, bool], make: Callable[[], FoldedLayer | None]
+) -> FoldedLayer | None:
+    key = (id(graph), op.index, *form)
+    known = _cache.get(key)
+    if known is not None and known[0] is graph:
+        return known[1]
+    value = make()
+    _cache[key] = (graph, value)
+    while len(_cache) > _CACHED_LAYERS:
+        _cache.popitem(last=False)
+    return value
+
+
+def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> FoldedLayer | None:
+    # Imported here: the lowerings build on this module.
+    from arenite.firmware.generator.lower.conv.convolution import multipliers
+
+    inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+    if inp.dtype != "int8" or w.data is None:
+        return None
+    channels = out.shape[3]
+    bias = _bias(graph, op, channels)
+    multiplier, shift = (np.resize(v, channels).astype(np.int64) for v in multipliers(op, inp, w, out))
+    act = activation_range(op.options.get("fused_activation_function", 0), out)
+    reach = (_INT8[0] - inp.zero_point, _INT8[1] - inp.zero_point)
+    lowest, highest = accumulator_bounds(w.data, axis, bias, reach)
+    steps = convolution_steps(multiplier, shift, out.zero_point, act, lowest, highest)
+    real = multiplier * 2.0 ** (shift.astype(np.float64) - 31)
+    others = tuple(a for a in range(4) if a != axis)
+    shape = [1, 1, 1, 1]
+    shape[axis] = channels
+    return _finish(
+        steps,
+        real,
+        twice_rounded_offset(multiplier),
+        w.data.astype(np.int64),
+        bias,
+        others,
+        tuple(shape),
+        (inp.zero_point, out.zero_point),
+        act,
+        scale,
+        (True,) if two_sided else (False, True),
+    )
+
+
+def _fold_fully_connected(graph: Subgraph, op: Op, scale: int) -> FoldedLayer | None:
+    from arenite.firmware.generator.lower.dense.fully_connected import (
+        accumulator_range,
+        real_scale,
+        weights_offset,
+    )
+
+    inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+    if inp.dtype != "int8" or w.data is None or weights_offset(w):
+        return None
+    units = w.shape[0]
+    bias = _bias(graph, op, units)
+    real = np.resize(real_scale(inp, w, out), units)
+    act = activation_range(op.options["fused_activation_function"], out)
+    bias_tensor = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
+    lowest, highest = accumulator_range(inp, w, bias_tensor)
+    steps = fully_connected_steps(real, out.zero_point, act, lowest, highest)
+    return _finish(
+        steps,
+        real,
+        np.zeros(units),
+        w.data.astype(np.int64),
+        bias,
+        (1,),
+        (units, 1),
+        (inp.zero_point, out.zero_point),
+        act,
+        scale,
+    )
+
+
+def _bias(graph: Subgraph, op: Op, channels: int) -> np.ndarray:
+    tensor = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
+    if tensor is None or tensor.data is None:
+        return np.zeros(channels, np.int64)
+    return tensor.data.astype(np.int64).reshape(-1)
+
+
+def _finish(
+    steps: OutputSteps | None,
+    real: np.ndarray,
+    offset: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray,
+    others: tuple[int, ...],
+    channel_shape: tuple[int, ...],
+    zero_points: tuple[int, int],
+    act: tuple[int, int],
+    scale: int,
+    sides: tuple[bool, ...] = (False, True),
+) -> FoldedLayer | None:
+    """Freeze constant channels, solve, and fold the zero point; ``others`` are the axes of ``weights`` to sum over."""
+    if steps is None:
+        return None
+    steps, frozen = freeze_constant(steps, real, zero_points[1])
+    requant = solve(steps, real, offset, zero_points[1], scale, sides)
+    if requant is None:
+        return None
+    weights = np.where(frozen.reshape(channel_shape), 0, weights)
+    bias = np.where(frozen, steps.lowest, bias) - zero_points[0] * weights.sum(axis=others)
+    if not requant.two_sided:
+        bias = bias + (requant.offset >> scale)
+        requant = replace(requant, offset=requant.offset & ((1 << scale) - 1))
+    return FoldedLayer(weights, bias, requant, steps, *zero_points, act)

@@ -1,0 +1,99 @@
+"""Scaling an accumulator as LiteRT's FULLY_CONNECTED does: ``round(double(acc) * scale)``.
+
+The device has no double. For int8 outputs a 32-bit multiplier and one shift give the same value for every accumulator
+that can occur, nearly always: the output has at most 255 steps, so it is enough to compare where each step lies. The
+proof is done here, per channel. Where no multiplier passes, and for int16, the kernel does what a double does
+(``ar_scale_real``).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arenite.firmware.generator.requant.quant import quantize_multiplier
+
+#: Multipliers tried, relative to the nearest one. A slightly larger one turns ties of negative sums away from zero.
+_NUDGES = (0, 1, -1, 2, -2, 3, -3)
+#: Channels proven at a time, which bounds the memory of the proof.
+_BLOCK = 512
+
+
+def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """``round(acc * scale)`` in double precision, ties away from zero; integers as float64."""
+    product = np.asarray(acc, np.float64) * scale
+    whole = np.trunc(product)
+    return whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)
+
+
+def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """The smallest accumulator whose scaled value is at least each level: int64 [channels, levels]."""
+    scale = np.maximum(scales[:, None], 2.0**-60)
+    guess = np.ceil((levels[None, :] - 0.5) / scale)
+    # The division is off by less than one unit; look at the neighbours.
+    tries = guess[:, :, None] + np.arange(-2.0, 3.0)
+    reached = reference_round(tries, scale[:, :, None]) >= levels[None, :, None]
+    first = guess + np.argmax(reached, axis=2) - 2.0
+    return np.clip(first, -(2.0**40), 2.0**40).astype(np.int64)
+
+
+def proven_multipliers(
+    scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Multiplier (int32) and shift (int8) per channel for ``ar_requant_once``, or None when some channel has none.
+
+    ``lowest`` and ``highest`` bound each channel's accumulator (int32 range); ``levels`` are the scaled values at
+    which the clamped output steps up. All arrays are per channel except ``levels``.
+    """
+    multipliers, shifts = [], []
+    for start in range(0, len(scales), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        proof = _prove(scales[block], lowest[block], highest[block], levels)
+        if proof is None:
+            return None
+        multipliers.append(proof[0])
+        shifts.append(proof[1])
+    return np.concatenate(multipliers), np.concatenate(shifts)
+
+
+def _prove(
+    scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """``proven_multipliers`` for one block of channels."""
+    pairs = [quantize_multiplier(float(s)) for s in scales]
+    base = np.array([m for m, _ in pairs], np.int64)
+    shift = np.array([s for _, s in pairs], np.int64)
+    first = first_reaching(levels, scales)
+    at = np.maximum(first, lowest[:, None])  # must reach the level, unless it is beyond the range
+    below = np.minimum(first - 1, highest[:, None])  # must not
+    at_matters, below_matters = first <= highest[:, None], below >= lowest[:, None]
+
+    def holds(multiplier: np.ndarray) -> np.ndarray:
+        total = (31 - shift)[:, None]
+
+        def scaled(acc: np.ndarray) -> np.ndarray:
+            acc = np.where((acc >= lowest[:, None]) & (acc <= highest[:, None]), acc, 0)
+            return (acc * multiplier[:, None] + (np.int64(1) << (total - 1))) >> total
+
+        good = (scaled(at) >= levels) | ~at_matters
+        good &= (scaled(below) < levels) | ~below_matters
+        return good.all(axis=1) & (multiplier >= 0) & (multiplier < 1 << 31)
+
+    chosen = np.full(len(scales), -1, np.int64)
+    for nudge in _NUDGES:
+        candidate = base + nudge
+        chosen = np.where((chosen < 0) & holds(candidate), candidate, chosen)
+    if np.any(chosen < 0):
+        return None
+    return chosen.astype(np.int32), shift.astype(np.int8)
+
+
+def real_scales(scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mantissa (uint64) and exponent (int8) of each scale for ``ar_scale_real``.
+
+    A scale below 2^-75 scales every accumulator below 2^53 to 0; so does the 2^-76 that stands for it.
+    """
+    parts = [math.frexp(max(float(s), 2.0**-76)) for s in scales]
+    mantissa = np.array([int(m * (1 << 53)) for m, _ in parts], np.uint64)
+    return mantissa, np.array([e - 53 for _, e in parts], np.int8)

@@ -1,0 +1,126 @@
+"""Weights in fewer bits than eight: how they lie in flash, and what that takes.
+
+Two forms. ``PackedCodes`` are read one after the other by ``packed.h``: 1, 2, 4 or 8 bits for each weight, or for
+each that is not 0; what a code means stands in a table. int4 weights are codes of 4 bits; clustered and pruned int8
+weights take fewer bytes as codes, too. ``NibbleRows`` are whole words of half bytes, which ``unpack4.h`` turns into
+the bytes of any kernel's own layout, eight at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Binary logarithm of the codes in a byte.
+_PER_BYTE = (3, 2, 1)
+#: Words in front of each row that ``NibbleRows`` may leave as they are: biases, as a rule.
+_HEADS = (0, 1, 2, 4, 16)
+
+
+@dataclass(frozen=True)
+class PackedCodes:
+    """``codes``: uint8, the first code of a byte in its low bits; ``1 << per_byte`` of them in each.
+
+    ``present``: uint8, a bit per weight, set where it has a code; None where all have. ``values``: int8, what each code
+    means; None, with ``present``, where that is the code itself.
+    """
+
+    codes: np.ndarray
+    present: np.ndarray | None
+    values: np.ndarray | None
+    per_byte: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of flash, each array in whole words."""
+        parts = (self.codes, self.present, self.values)
+        return sum(-(-a.nbytes // 4) * 4 for a in parts if a is not None)
+
+
+def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
+    """The form of int8 weights, taken in C order, that takes the fewest bytes; the simplest of equal ones. None where
+    they have more than 16 values and no zeros. May take more bytes than the weights."""
+    flat = np.ascontiguousarray(weights).reshape(-1)
+    candidates = [*_codes(flat, None)]
+    present = flat != 0
+    if flat.size and not present.all():
+        bits = np.packbits(present, bitorder="little")
+        candidates += _codes(flat[present], bits)
+        candidates.append(PackedCodes(flat[present].view(np.uint8), bits, None, 0))
+    return min(candidates, key=lambda c: c.nbytes, default=None)
+
+
+def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
+    values = np.unique(flat)
+    candidates = []
+    for per_byte in _PER_BYTE:
+        bits = 8 >> per_byte
+        if len(values) <= 1 << bits:
+            # Of int4 weights all layers share one table.
+            whole = bits == 4 and (not len(values) or (values[0] >= -8 and values[-1] <= 7))
+            table = np.arange(-8, 8, dtype=np.int8) if whole else values.astype(np.int8)
+            candidates.append(
+                PackedCodes(_joined(np.searchsorted(table, flat), bits), present, table, per_byte)
+            )
+    return candidates
+
+
+def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
+    """uint8, the first code in the low bits."""
+    per_byte = 8 // bits
+    rows = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
+    shifts = np.arange(per_byte) * bits
+    return (rows << shifts).sum(axis=1).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class NibbleRows:
+    """``words``: uint32, for each of ``rows`` the ``head`` words as they are, then ``-(-count // 2)`` words of halves:
+    the low ones are the bytes of one word, the high ones those of the next. ``base`` is added to each, modulo 256.
+    """
+
+    words: np.ndarray
+    rows: int
+    head: int
+    count: int
+    base: int
+
+    @property
+    def unpacked(self) -> int:
+        """Bytes of what is made of it."""
+        return 4 * self.rows * (self.head + self.count)
+
+
+def pack_nibbles(values: np.ndarray) -> NibbleRows | None:
+    """Any array of whole words, or bytes, whose bytes but for some words in front of each row lie within 16 values that
+    follow each other, modulo 256; None for others. One dimension is one row, and is filled up to whole words."""
+    lines_of_words = values.ndim == 2 and values.itemsize == 4
+    rows = values.shape[0] if lines_of_words else 1
+    raw = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
+    for head in _HEADS if lines_of_words else (0,):
+        filled = np.pad(raw, (0, -len(raw) % 4), mode="edge") if len(raw) else raw
+        lines = filled.reshape(rows, -1)
+        body = lines[:, 4 * head :]
+        base = _base(body) if body.size else None
+        if base is None:
+            continue
+        count = body.shape[1] // 4
+        halves = (body.astype(np.int64) - base) & 0xFF
+        pairs = np.pad(halves, ((0, 0), (0, 4 * (count % 2)))).reshape(rows, -1, 2, 4)
+        packed = (pairs[:, :, 0] | pairs[:, :, 1] << 4).astype(np.uint8).reshape(rows, -1)
+        words = np.concatenate([lines[:, : 4 * head], packed], axis=1)
+        return NibbleRows(np.ascontiguousarray(words).view(np.uint32).reshape(-1), rows, head, count, base)
+    return None
+
+
+def _base(body: np.ndarray) -> int | None:
+    """The first of 16 values, modulo 256, among which all bytes are."""
+    values = np.unique(body)
+    if len(values) > 16:
+        return None
+    if len(values) == 1:
+        return int(values[0])
+    gaps = (np.roll(values, -1).astype(np.int64) - values) & 0xFF
+    widest = int(np.argmax(gaps))
+    return int(np.roll(values, -1)[widest]) if gaps[widest] >= 256 - 15 else None

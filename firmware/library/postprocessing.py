@@ -1,0 +1,143 @@
+"""A model's own postprocessing in a library: one function from its outputs to answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.processing.native import post_structs as structs
+from arenite.converters.processing.post.detector_plan import BoxesPlan
+from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
+from arenite.converters.processing.post.plan import MsePlan, PostPlan, TopKPlan
+from arenite.converters.processing.post.tensor_values import exp_table
+from arenite.firmware.library.processing_writer import ProcessingWriter, number, struct
+
+
+def write_post(w: ProcessingWriter, plan: PostPlan) -> None:
+    """``NAME_postprocess``, its declaration, tables, and the sources that it needs."""
+    w.includes.add("post.h")
+    if isinstance(plan, TopKPlan):
+        _classes(w, plan)
+    elif isinstance(plan, MsePlan):
+        _error(w, plan)
+    elif isinstance(plan, BoxesPlan):
+        _boxes(w, plan)
+    elif isinstance(plan, PointsPlan):
+        _points(w, plan)
+    else:
+        _mask(w, plan)
+
+
+def _output(w: ProcessingWriter, index: int | None) -> str:
+    """The address of an output; 0 for none."""
+    return "0" if index is None else w.address(w.g.model.main.outputs[index])
+
+
+def _powers(w: ProcessingWriter, needed: bool) -> str:
+    return w.table("powers", exp_table() if needed else None)
+
+
+def _function(w: ProcessingWriter, kind: str, arguments: str, call: str) -> None:
+    """``call``: with the keyword return, where the function does."""
+    w.header.append(f"{kind} {w.p}postprocess({arguments});")
+    w.source.append(f"{kind} {w.p}postprocess({arguments})\n{{\n    {call};\n}}")
+
+
+def _classes(w: ProcessingWriter, plan: TopKPlan) -> None:
+    w.kernels |= {"top_k.c", "post_keys.c"}
+    output = _output(w, plan.step.output)
+    w.header.append(
+        "/* After an inference: the best classes, best first; how many there are. */\n"
+        f"#define {w.upper}BEST {plan.step.k}"
+    )
+    if plan.values is None:
+        numbers = f"AR_POST_{plan.dtype.upper()}, {plan.count}, {plan.step.k}, {number(plan.least)}"
+        call = f"return ar_top_k({output}, {numbers}, best)"
+    else:
+        w.kernels |= {"softmax.c", "post_real.c"}
+        fields = {
+            "powers": _powers(w, True),
+            "values": structs.values_fields(plan.values),
+            **structs.softmax_fields(plan),
+        }
+        w.source.append(f"static const ar_softmax {w.p}softmax = {struct(fields)};")
+        call = f"return ar_top_k_softmax(&{w.p}softmax, {output}, best)"
+    _function(w, "uint32_t", f"ar_scored best[{w.upper}BEST]", call)
+
+
+def _error(w: ProcessingWriter, plan: MsePlan) -> None:
+    w.kernels |= {"mse.c", "post_real.c"}
+    fields = {
+        "input": structs.values_fields(plan.input),
+        "output": structs.values_fields(plan.output),
+        **structs.squares_fields(plan),
+    }
+    w.source.append(f"static const ar_squares {w.p}squares = {struct(fields)};")
+    limit = ""
+    if plan.step.threshold is not None:
+        limit = f"\n#define {w.upper}ANOMALY {float(np.float32(plan.step.threshold))!r}f"
+    w.header.append(
+        "/* After an inference: the mean squared error between the output and `input`, which you kept: an\n"
+        f" * inference writes over its own. */{limit}"
+    )
+    call = f"return ar_mse(&{w.p}squares, input, {_output(w, plan.step.output)})"
+    _function(w, "float", "const void *input", call)
+
+
+def _boxes(w: ProcessingWriter, plan: BoxesPlan) -> None:
+    w.kernels |= {"boxes.c", "post_keys.c", "post_real.c"}
+    fields = {
+        "anchors": w.table("anchors", plan.anchors),
+        "powers": _powers(w, structs.boxes_powers(plan)),
+        **structs.boxes_values(plan),
+        **structs.boxes_layouts(plan),
+        **structs.boxes_fields(plan),
+    }
+    w.source.append(f"static const ar_boxes {w.p}boxes = {struct(fields)};")
+    text = (
+        f"/* After an inference: boxes, best first; how many there are, at most {plan.nms.most}. */\n"
+        f"#define {w.upper}BOXES {plan.candidates}"
+    )
+    arguments, points = f"ar_box found[{w.upper}BOXES]", "0"
+    if plan.points:
+        text += (
+            f"\n/* x and y of the {plan.points} landmarks of each box. */\n"
+            f"#define {w.upper}POINTS ({w.upper}BOXES * {2 * plan.points})"
+        )
+        arguments, points = f"{arguments}, int32_t points[{w.upper}POINTS]", "points"
+    w.header.append(text)
+    outputs = ", ".join(_output(w, index) for index in plan.outputs)
+    _function(w, "uint32_t", arguments, f"return ar_detect(&{w.p}boxes, {outputs}, found, {points})")
+
+
+def _points(w: ProcessingWriter, plan: PointsPlan) -> None:
+    w.kernels |= {"points.c", "post_real.c"}
+    fields = {
+        "powers": _powers(w, structs.landmarks_powers(plan)),
+        "values": structs.values_fields(plan.values),
+        **structs.landmarks_fields(plan),
+    }
+    w.source.append(f"static const ar_landmarks {w.p}landmarks = {struct(fields)};")
+    w.header.append(
+        "/* After an inference: x, y and score of each point, 16 fractional bits; how many points there are. */\n"
+        f"#define {w.upper}POINTS {plan.count}"
+    )
+    call = f"ar_points(&{w.p}landmarks, {_output(w, plan.step.output)}, points);\n    return {plan.count}"
+    if plan.presence is not None:
+        output, least = plan.presence
+        dtype = w.g.model.main.tensors[w.g.model.main.outputs[output]].dtype.upper()
+        key = f"ar_key({_output(w, output)}, AR_POST_{dtype}, 0)"
+        call = f"if ({key} < {number(least)}) {{\n        return 0;\n    }}\n    {call}"
+    _function(w, "uint32_t", f"int32_t points[3 * {w.upper}POINTS]", call)
+
+
+def _mask(w: ProcessingWriter, plan: MaskPlan) -> None:
+    w.kernels |= {"mask.c", "post_keys.c"}
+    fields = {"pixel": structs.layout_fields(plan.pixel), **structs.segments_fields(plan)}
+    w.source.append(f"static const ar_segments {w.p}segments = {struct(fields)};")
+    height, width = plan.shape
+    w.header.append(
+        "/* After an inference: the class of each pixel, row by row. */\n"
+        f"#define {w.upper}MASK_WIDTH {width}\n#define {w.upper}MASK_HEIGHT {height}"
+    )
+    call = f"ar_mask(&{w.p}segments, {_output(w, plan.step.output)}, mask)"
+    _function(w, "void", f"uint8_t mask[{w.upper}MASK_WIDTH * {w.upper}MASK_HEIGHT]", call)

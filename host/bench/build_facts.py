@@ -1,0 +1,69 @@
+"""What a measured firmware was made from: hashes, and the compiler that its ELF names."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import ToolError
+from arenite.host.bench.devices.journal import data_hash
+from arenite.host.bench.samples import Samples
+from arenite.host.flash.build import read_manifest
+
+
+@dataclass(frozen=True)
+class ElfFacts:
+    """``sha256``: of what is loaded, each segment with its address; ``compiler``: as the compiler signed, or None."""
+
+    sha256: str
+    compiler: str | None
+
+
+def read_facts(path: Path) -> ElfFacts:
+    """Read them from a linked firmware.  Debug information does not count: it names folders.
+
+    Raises ``ToolError`` for a file that is no ELF.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            for segment in elf.iter_segments():
+                if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]:
+                    digest.update(f"{segment['p_paddr']:x} {segment['p_filesz']};".encode())
+                    digest.update(segment.data())
+            comment = elf.get_section_by_name(".comment")
+            signed = comment.data().split(b"\0") if comment is not None else []
+    except (OSError, ELFError) as error:
+        raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
+    names = [name.decode("utf-8", "replace") for name in signed if name]
+    return ElfFacts(digest.hexdigest(), "; ".join(dict.fromkeys(names)) or None)
+
+
+def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
+    """The compiler by its signature; where the linker left that out, as the project's compiler answers now."""
+    if elf.compiler is not None:
+        return elf.compiler
+    recipe = read_manifest(directory).get("build") or {}
+    try:
+        command = [recipe["compiler"], "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.splitlines()[0]
+    except (KeyError, IndexError, OSError, subprocess.SubprocessError):
+        return None
+
+
+def build_facts(elf: ElfFacts, compiler: str | None, image_sha256: str, samples: Samples) -> dict[str, Any]:
+    """The part "build" of a result."""
+    return {
+        "image_sha256": image_sha256,
+        "firmware_sha256": elf.sha256,
+        "compiler": compiler,
+        "data_sha256": data_hash(samples),
+    }

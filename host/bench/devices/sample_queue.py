@@ -1,0 +1,73 @@
+"""The samples that are still to be asked for, between the threads that ask boards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from arenite.host.bench.devices.journal import DeviceAnswer
+from arenite.host.bench.devices.measure import Progress
+
+
+class AnswerStore(Protocol):
+    """Where answers go: a journal, or memory."""
+
+    answers: dict[int, DeviceAnswer]
+
+    def add(self, index: int, answer: DeviceAnswer) -> None:
+        """Keep one."""
+
+
+class SampleQueue:
+    """Which samples are still to be asked for; every method may be called by any thread."""
+
+    def __init__(self, todo: Sequence[int], kept: AnswerStore, count: int, progress: Progress) -> None:
+        self._todo = list(reversed(todo))
+        self._refused: dict[int, set[str]] = {k: set() for k in todo}
+        self._kept, self._count, self._progress = kept, count, progress
+        self._asked = 0
+        self._changed = threading.Condition()
+        self.stopped = False
+
+    def take(self, name: str) -> int | None:
+        """The next sample for this board; None: nothing is left for it.  Waits while others may give one back."""
+        with self._changed:
+            while not self.stopped:
+                at = next(
+                    (
+                        i
+                        for i in range(len(self._todo) - 1, -1, -1)
+                        if name not in self._refused[self._todo[i]]
+                    ),
+                    None,
+                )
+                if at is not None:
+                    self._asked += 1
+                    self._progress("run", len(self._kept.answers), self._count)
+                    return self._todo.pop(at)
+                if not self._asked:
+                    return None
+                self._changed.wait()
+            return None
+
+    def answered(self, index: int, answer: DeviceAnswer) -> None:
+        with self._changed:
+            if not self.stopped:
+                self._kept.add(index, answer)
+            self._asked -= 1
+            self._changed.notify_all()
+
+    def give_back(self, index: int, refused_by: str | None = None) -> None:
+        """It was not answered; ``refused_by``: by this board it cannot be."""
+        with self._changed:
+            self._todo.append(index)
+            if refused_by is not None:
+                self._refused[index].add(refused_by)
+            self._asked -= 1
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        with self._changed:
+            self.stopped = True
+            self._changed.notify_all()

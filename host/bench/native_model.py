@@ -1,0 +1,226 @@
+"""Run generated C on this computer: the same sources as the firmware, compiled by the host's C compiler.
+
+Many models share one build, so that a fuzzer pays for one compiler start per hundred graphs. The engine is
+compiled once per source state and kept in the cache folder given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES
+from arenite.errors import ToolError
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.sources import ENGINE
+
+WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
+
+
+class _Io(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_uint32), ("dtype", ctypes.c_uint32)]
+
+
+class _Part(ctypes.Structure):
+    _fields_ = [("guards", ctypes.c_void_p), ("bytes", ctypes.c_uint32)]
+
+
+_LAYER = ctypes.CFUNCTYPE(None)
+
+
+class _Model(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("hash", ctypes.c_uint8 * 8),
+        ("inputs", ctypes.POINTER(_Io)),
+        ("outputs", ctypes.POINTER(_Io)),
+        ("layers", ctypes.POINTER(ctypes.c_void_p)),
+        ("reset", ctypes.c_void_p),
+        ("guards", ctypes.c_void_p),
+        ("arena_bytes", ctypes.c_uint32),
+        ("layer_count", ctypes.c_uint16),
+        ("input_count", ctypes.c_uint8),
+        ("output_count", ctypes.c_uint8),
+        ("stream", ctypes.c_void_p),
+        ("slow", ctypes.POINTER(_Part)),
+    ]
+
+
+#: In place of a second core: halves of layers run one after the other, which of them first is for the caller to say.
+#: Halves that touch nothing in common give the same result in either order.
+_ONE_CORE = """
+int ar_second_first;
+static ar_layer_fn ar_waiting;
+void ar_fork(ar_layer_fn work)
+{
+    ar_waiting = ar_second_first ? 0 : work;
+    if (ar_second_first) {
+        work();
+    }
+}
+void ar_join(void)
+{
+    if (ar_waiting) {
+        ar_waiting();
+    }
+}
+"""
+
+
+class NativeModel:
+    """One generated model inside a loaded library."""
+
+    def __init__(self, library: ctypes.CDLL, generated: Generated) -> None:
+        self._model = _Model.in_dll(library, f"{generated.prefix}model")
+        layers = [self._model.layers[i] for i in range(self._model.layer_count)]
+        self._layers = [_LAYER(layer) for layer in layers if layer]
+        self._reset = _LAYER(self._model.reset) if self._model.reset else None
+        self._rows = None
+        if generated.pushed is not None:
+            names = ("begin_rows", "next_row", "row_ready")
+            self._rows = [getattr(library, f"{generated.prefix}model_{name}") for name in names]
+            self._rows[1].restype = ctypes.c_void_p
+            tensor = generated.model.main.tensors[generated.model.main.inputs[0]]
+            self._row_bytes = tensor.nbytes // tensor.shape[1]
+        # A model for two cores takes turns: in every second run the second core's halves come first.
+        self._order = ctypes.c_int.in_dll(library, "ar_second_first") if generated.parallel else None
+        graph = generated.model.main
+        self._outputs = [graph.tensors[i] for i in graph.outputs]
+
+    def fill_arena(self, byte: int) -> None:
+        """Overwrite the whole arena, so that a kernel that reads stale bytes is caught."""
+        ctypes.memset(self._model.guards + 16, byte, self._model.arena_bytes)
+        if self._model.slow:
+            part = self._model.slow[0]
+            ctypes.memset(part.guards + 16, byte, part.bytes)
+
+    def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
+        """One inference on arrays shaped and typed as the model's inputs; returns its outputs."""
+        if reset and self._reset is not None:
+            self._reset()
+        for k, value in enumerate(inputs):
+            io = self._model.inputs[k]
+            data = np.ascontiguousarray(value).tobytes()
+            if len(data) != io.bytes:
+                raise ValueError(f"input {k} has {len(data)} bytes, expected {io.bytes}")
+            if self._rows is not None:
+                self._push(data)
+            else:
+                ctypes.memmove(io.data, data, len(data))
+        if self._order is not None:
+            self._order.value ^= 1
+        for layer in self._layers:
+            layer()
+        results = []
+        for k, tensor in enumerate(self._outputs):
+            io = self._model.outputs[k]
+            raw = ctypes.string_at(io.data, io.bytes)
+            dtype = DTYPES[tensor.dtype]
+            assert dtype is not None
+            results.append(np.frombuffer(raw, dtype).reshape(tensor.shape))
+        return results
+
+    def _push(self, data: bytes) -> None:
+        """The input row by row, as a camera would give it."""
+        assert self._rows is not None
+        begin, place, ready = self._rows
+        begin()
+        while (slot := place()) is not None:
+            ctypes.memmove(slot, data[: self._row_bytes], self._row_bytes)
+            data = data[self._row_bytes :]
+            ready()
+        if data:
+            raise ValueError(f"{len(data)} bytes of the input were not asked for")
+
+
+def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
+    """Compile ``models`` (each with its own prefix) and load them; ``keep`` leaves the library in ``cache``.
+
+    Raises ``ToolError`` with the compiler's first message when a source does not compile.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    text = combined_source(models)
+    tag = hashlib.sha256((text + _engine_digest()).encode()).hexdigest()[:16]
+    library = cache / f"models-{tag}.so"
+    if not library.exists():
+        source = cache / f"models-{tag}-{os.getpid()}.c"
+        source.write_text(text)
+        engine = engine_archive(cache)
+        temporary = f"{library}.{os.getpid()}"
+        flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", *ENGINE.include_flags]
+        _cc([*WARNINGS, *flags, str(source), str(engine), "-o", temporary])
+        os.replace(temporary, library)
+        source.unlink()
+    loaded = ctypes.CDLL(str(library))
+    if not keep:
+        library.unlink(missing_ok=True)
+    return [NativeModel(loaded, g) for g in models]
+
+
+def combined_source(models: Sequence[Generated]) -> str:
+    """The sources of all models as one C file: starting the compiler costs far more than what it compiles."""
+    parts = []
+    for g in models:
+        files = g.sources()
+        # The only macro whose meaning differs from model to model is the one for addresses in the arena.
+        parts.append("#undef AT")
+        for name in ("model.h", "weights.h", "weights.c", "model.c"):
+            lines = files[g.prefix + name].splitlines()
+            parts += [line for line in lines if not any(f'#include "{own}"' in line for own in files)]
+    return "\n".join(parts) + "\n" + (_ONE_CORE if any(g.parallel for g in models) else "")
+
+
+def engine_archive(cache: Path) -> Path:
+    """The whole engine as a static library; each source is compiled once per state of it and of the headers."""
+    archive = cache / f"engine-{_engine_digest()[:16]}.a"
+    if archive.exists():
+        return archive
+    headers = _digest_of(ENGINE.paths(".h"))
+    folder = cache / "objects"
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = []
+    for source in ENGINE.paths(".c"):
+        obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
+        if not obj.exists():
+            made = f"{obj}.{os.getpid()}"
+            _cc(
+                [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made]
+            )
+            os.replace(made, obj)
+        objects.append(str(obj))
+    temporary = f"{archive}.{os.getpid()}"
+    subprocess.run(["ar", "rcs", temporary, *objects], check=True)
+    os.replace(temporary, archive)
+    return archive
+
+
+def _engine_digest() -> str:
+    return _digest_of(ENGINE.paths(".c", ".h"))
+
+
+def _digest_of(paths: Sequence[Path], start: str = "") -> str:
+    digest = hashlib.sha256(start.encode())
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cc(arguments: list[str]) -> None:
+    compiler = os.environ.get("CC", "gcc")
+    try:
+        done = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise ToolError(
+            f"No C compiler: '{compiler}' is not installed.", "Install gcc, or set CC."
+        ) from error
+    if done.returncode:
+        message = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:500])
+        raise ToolError(
+            f"The host compiler failed: {message}", f"Run: {compiler} {' '.join(arguments[:6])} …"
+        )

@@ -1,0 +1,100 @@
+"""What was predicted for a project, beside what was built and what was measured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.files import write_atomic
+from arenite.host.build.elf_sizes import read_elf
+from arenite.host.flash.build import read_manifest
+from arenite.host.flash.flash import built_elf
+from arenite.host.link.client import DeviceMemory
+
+#: Written into the project by ``arenite bench --keep``.
+MEASURED = "measured.json"
+#: Figures that must come out to the byte; the stack's prediction is a bound.
+EXACT = ("arena", "arena_slow", "static", "weights", "code")
+
+
+@dataclass(frozen=True)
+class SizeFigure:
+    """Bytes; None where nobody predicted, built or measured it."""
+
+    name: str
+    predicted: int | None
+    built: int | None
+    measured: int | None
+
+    @property
+    def holds(self) -> bool:
+        """As predicted: equal to the ELF's figure to the byte, and no smaller than what was measured."""
+        if self.predicted is None:
+            return True
+        equal = self.name not in EXACT or self.built is None or self.built == self.predicted
+        return equal and (self.measured is None or self.measured <= self.predicted)
+
+
+@dataclass(frozen=True)
+class SizeCheck:
+    board: str
+    model: dict[str, Any]
+    figures: tuple[SizeFigure, ...]
+    guards_damaged: int | None  # None: never run
+
+    @property
+    def holds(self) -> bool:
+        return all(f.holds for f in self.figures) and not self.guards_damaged
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": "arenite.fit/1",
+            "model": self.model,
+            "board": self.board,
+            "holds": self.holds,
+            "figures": [{**asdict(f), "holds": f.holds} for f in self.figures],
+            "guards_damaged": self.guards_damaged,
+        }
+
+
+def check_sizes(directory: Path) -> SizeCheck:
+    """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench`` kept.
+
+    Raises ``UsageError`` for a folder that is no project, or is not built yet.
+    """
+    manifest = read_manifest(directory)
+    elf = built_elf(directory)
+    sizes = read_elf(elf)
+    predicted = manifest.get("predicted") or {}
+    run = _run_of(directory, elf)
+    figures = [SizeFigure(name, predicted.get(name), getattr(sizes, name), None) for name in EXACT]
+    figures.append(SizeFigure("stack", predicted.get("stack"), None, run.get("stack_used")))
+    return SizeCheck(
+        manifest["board"], manifest.get("model") or {}, tuple(figures), run.get("guards_damaged")
+    )
+
+
+def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
+    """Store in the project what the device found in its RAM when it ran ``elf``."""
+    record = {
+        "elf_sha256": _digest(elf),
+        "stack_used": memory.stack_used,
+        "guards_damaged": memory.guards_damaged,
+    }
+    write_atomic(directory / MEASURED, json.dumps(record, indent=2) + "\n")
+
+
+def _run_of(directory: Path, elf: Path) -> dict[str, int]:
+    """The stored run, if it was of this very ELF."""
+    try:
+        record = json.loads((directory / MEASURED).read_text("utf-8"))
+        return record if record["elf_sha256"] == _digest(elf) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

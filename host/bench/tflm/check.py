@@ -1,0 +1,219 @@
+"""Which operators give other bytes in stock TensorFlow Lite Micro than in LiteRT's reference kernels.
+
+Each operator is judged alone: it becomes a model of its own, fed with the values that LiteRT computes for its inputs,
+so that a difference in one operator does not show up in those after it.
+
+    python -m arenite.host.bench.tflm.check MODEL...
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Signature, Subgraph
+from arenite.converters.importers.load import load_any
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.errors import AreniteError, ModelError
+from arenite.host.bench.tflm.runner import TflmJob, TflmResult, run_tflm
+
+#: Operators that differ, and when; an image without these cases gives the same bytes in both runtimes. Measured by
+#: ``tests/host/bench/tflm/test_tflm.py``, which fails when one of them no longer differs.
+KNOWN_DIFFERENCES: dict[str, str] = {
+    "ADD": (
+        "int16 with power-of-two scales and pot_scale_int16: LiteRT shifts, TFLM multiplies; int32 with a fused "
+        "activation: TFLM does not apply it"
+    ),
+    "FULLY_CONNECTED": (
+        "int8 and int16: LiteRT's reference kernel rounds once when it scales the accumulator, TFLM twice (a doubling "
+        "high multiply, then a rounding shift); results differ by at most 1"
+    ),
+    "GREATER": "int16: TFLM compares after a scaling whose factors it sets for int8 only",
+    "MUL": "int16: the product is rounded differently; a few results in ten thousand differ by 1",
+    "RELU": "int8 and int16 with another scale at the output: the scaling is rounded differently, by at most 1",
+    "RELU6": "int8 and int16 with another scale at the output: TFLM clamps without scaling",
+    "RSQRT": "int16: LiteRT interpolates in a table, TFLM computes each value",
+    "SOFTMAX": "int16: about one result in a thousand differs by 1",
+    "SPACE_TO_BATCH_ND": "int8 and int16 with padding and a zero point that is not 0: TFLM pads with 0",
+    "SUB": "int16 with power-of-two scales and pot_scale_int16: LiteRT shifts, TFLM multiplies",
+    "SUM": "int8 and int16: TFLM returns other values",
+    "TANH": "int8 with another output than scale 1/128 and zero point 0, which TFLM takes for granted",
+}
+
+
+@dataclass(frozen=True)
+class OpVerdict:
+    """One operator of a model: how many output bytes differ, or why TFLM does not run it."""
+
+    index: int
+    name: str
+    different: int
+    total: int
+    largest: float  # largest absolute difference of an output value
+    refused: str = ""
+
+
+def single_op(model: Model, op: Op) -> Model:
+    """A model of ``op`` alone; what other operators compute becomes an input."""
+    main = model.main
+    used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
+    place = {old: new for new, old in enumerate(used)}
+    tensors = tuple(replace(main.tensors[old], index=new) for new, old in enumerate(used))
+    inputs: list[int] = []
+    for old in op.inputs:
+        t = main.tensors[old]
+        if old >= 0 and not (t.is_constant or t.is_variable) and place[old] not in inputs:
+            inputs.append(place[old])
+    moved = replace(
+        op,
+        index=0,
+        inputs=tuple(place.get(i, -1) for i in op.inputs),
+        outputs=tuple(place[i] for i in op.outputs),
+        intermediates=tuple(place[i] for i in op.intermediates),
+    )
+    outputs = moved.outputs
+    signature = Signature(
+        "serving_default",
+        0,
+        tuple((f"in{k}", i) for k, i in enumerate(inputs)),
+        tuple((f"out{k}", i) for k, i in enumerate(outputs)),
+    )
+    graph = Subgraph(main.name, tensors, (moved,), tuple(inputs), outputs)
+    return Model((graph, *model.subgraphs[1:]), signatures=(signature,))
+
+
+def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
+    """Every tensor of the main subgraph that LiteRT's reference kernels compute, by tensor index.
+
+    Raises ``ModelError`` when LiteRT refuses the model or the values.
+    """
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    try:
+        interpreter = Interpreter(
+            model_content=to_flatbuffer(model),
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+            num_threads=1,
+        )
+        interpreter.allocate_tensors()
+        for index, value in zip(model.main.inputs, inputs, strict=True):
+            interpreter.set_tensor(index, value)
+        interpreter.invoke()
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"LiteRT does not run the model: {' '.join(str(error).split())}.",
+            "Check it with `arenite inspect`.",
+        ) from error
+    defined = set(model.main.inputs).union(*(op.outputs for op in model.main.ops))
+    return {i: np.array(interpreter.get_tensor(i)) for i in defined if model.main.tensors[i].itemsize}
+
+
+def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
+    """Judge every operator of the main subgraph on ``runs`` (per run one array per model input).
+
+    Operators on resources (whose state no tensor holds) are left out.
+    """
+    return check_all([(model, runs)])[0]
+
+
+def check_all(models: Sequence[tuple[Model, Sequence[Sequence[np.ndarray]]]]) -> list[list[OpVerdict]]:
+    """``check`` for many models, with one start of TFLM for all."""
+    parts = [_jobs(model, runs) for model, runs in models]
+    results = iter(run_tflm([job for part in parts for job in part.jobs]))
+    return [_verdicts(part, [next(results) for _ in part.jobs]) for part in parts]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One model's operators, each as a job, and LiteRT's values per run."""
+
+    ops: list[Op]
+    jobs: list[TflmJob]
+    values: list[dict[int, np.ndarray]]
+
+
+def _jobs(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> _Part:
+    values = [all_values(model, inputs) for inputs in runs]
+    main = model.main
+    judged = [op for op in main.ops if op.outputs and _plain(main, op)]
+    jobs = []
+    for op in judged:
+        alone = single_op(model, op)
+        used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
+        sources = [used[i] for i in alone.main.inputs]
+        jobs.append(TflmJob(to_flatbuffer(alone), [[v[i] for i in sources] for v in values], len(op.outputs)))
+    return _Part(judged, jobs, values)
+
+
+def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
+    verdicts = []
+    for op, result in zip(part.ops, results, strict=True):
+        different = total = 0
+        largest = 0.0
+        for run, got in enumerate(result.runs or []):
+            for index, array in zip(op.outputs, got, strict=True):
+                expected = part.values[run][index]
+                different += int(np.count_nonzero(_bytes(expected) != _bytes(array)))
+                total += expected.nbytes
+                if expected.size:
+                    gap = np.abs(
+                        expected.astype(np.float64) - array.astype(np.float64).reshape(expected.shape)
+                    )
+                    largest = max(largest, float(np.nanmax(gap)))
+        verdicts.append(OpVerdict(op.index, op.name, different, total, largest, result.error))
+    return verdicts
+
+
+def _plain(graph: Subgraph, op: Op) -> bool:
+    return all(graph.tensors[i].itemsize for i in (*op.inputs, *op.outputs) if i >= 0)
+
+
+def _bytes(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+
+
+def random_runs(model: Model, count: int, seed: int = 0) -> list[list[np.ndarray]]:
+    """``count`` sets of inputs over each type's whole range; float32: standard normal; wide integers, whose sums must
+    not overflow: -1000 to 1000."""
+    rng = np.random.default_rng(seed)
+    runs = []
+    for _ in range(count):
+        arrays = []
+        for index in model.main.inputs:
+            t = model.main.tensors[index]
+            dtype = np.dtype(t.dtype)
+            if dtype.kind == "f":
+                arrays.append(rng.standard_normal(t.shape).astype(dtype))
+            elif dtype.kind == "b":
+                arrays.append(rng.integers(0, 2, t.shape).astype(bool))
+            else:
+                info = np.iinfo(dtype)
+                low, high = (max(info.min, -1000), 1000) if dtype.itemsize >= 4 else (info.min, info.max)
+                arrays.append(rng.integers(low, high, t.shape, dtype, endpoint=True))
+        runs.append(arrays)
+    return runs
+
+
+def main(paths: Sequence[str]) -> int:
+    for path in paths:
+        try:
+            model = load_any(path)
+            verdicts = check(model, random_runs(model, 2))
+        except AreniteError as error:
+            print(error, file=sys.stderr)
+            return error.exit_code
+        print(path)
+        for v in verdicts:
+            result = v.refused or (
+                f"{v.different} of {v.total} bytes differ" if v.different else "same bytes"
+            )
+            print(f"  {v.index:3} {v.name:24} {result}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+"""Stock TensorFlow Lite Micro as a second runtime for images, from the PyPI package ``tflite-micro``."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from arenite.errors import ToolError, UsageError
+
+_HEAD = re.compile(r"Arena allocation head (\d+) bytes")
+_TAIL = re.compile(r"Arena allocation tail (\d+) bytes")
+
+#: Seconds for one model, start of the process included; TFLM's portable kernels need well under one.
+_TIMEOUT = 120
+
+
+@dataclass(frozen=True)
+class TflmJob:
+    """One model and its runs: per run one array per input. Variables start fresh for each run."""
+
+    model: bytes
+    runs: Sequence[Sequence[np.ndarray]]
+    outputs: int  # how many outputs the model has
+
+
+@dataclass(frozen=True)
+class TflmResult:
+    """Outputs per run; None with the reason in ``error`` when TFLM refuses the model or aborts."""
+
+    runs: list[list[np.ndarray]] | None
+    error: str = ""
+    head_bytes: int = 0  # of the arena, used for tensors and scratch: what a plan decides
+    tail_bytes: int = 0  # of the arena, used for TFLM's own structures
+
+
+def available() -> bool:
+    """Whether the package is installed (x86_64 Linux only)."""
+    return importlib.util.find_spec("tflite_micro") is not None
+
+
+def run_tflm(jobs: Sequence[TflmJob]) -> list[TflmResult]:
+    """Run every job in a process of its own kind, starting a new process after each abort.
+
+    Raises ``UsageError`` when the package is missing and ``ToolError`` when a model hangs.
+    """
+    if not available():
+        raise UsageError(
+            "The package tflite-micro is not installed.",
+            "Run `pip install --pre tflite-micro` (x86_64 Linux).",
+        )
+    with tempfile.TemporaryDirectory(prefix="arenite-tflm-") as name:
+        folder = Path(name)
+        for number, job in enumerate(jobs):
+            _store(folder, number, job)
+        first = 0
+        while first < len(jobs):
+            first = _start(folder, first, len(jobs))
+        return [_result(folder, number, job) for number, job in enumerate(jobs)]
+
+
+def _store(folder: Path, number: int, job: TflmJob) -> None:
+    (folder / f"{number}.tflite").write_bytes(job.model)
+    arrays = {
+        f"r{run}_i{position}": np.asarray(value, order="C")
+        for run, values in enumerate(job.runs)
+        for position, value in enumerate(values)
+    }
+    counts = np.array([len(job.runs), len(job.runs[0]) if job.runs else 0, job.outputs])
+    np.savez(folder / f"{number}.npz", counts=counts, **arrays)  # type: ignore[arg-type]
+
+
+def _start(folder: Path, first: int, count: int) -> int:
+    """Run jobs from ``first`` on; the next one to run, past the job in which the process died."""
+    command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(
+            f"TensorFlow Lite Micro did not finish within {_TIMEOUT + count} s.", "Run fewer models."
+        ) from error
+    for number in range(first, count):
+        if not (folder / f"{number}.out.npz").exists() and not (folder / f"{number}.error").exists():
+            (folder / f"{number}.error").write_text(f"the process ended with {done.returncode}")
+            return number + 1
+    return count
+
+
+def _result(folder: Path, number: int, job: TflmJob) -> TflmResult:
+    log = folder / f"{number}.log"
+    printed = log.read_text(errors="replace") if log.exists() else ""
+    error = folder / f"{number}.error"
+    if error.exists():
+        last = " ".join(printed.strip().splitlines()[-3:])
+        return TflmResult(None, f"{error.read_text()} {last}".strip())
+    with np.load(folder / f"{number}.out.npz") as stored:
+        runs = [[stored[f"r{r}_o{o}"] for o in range(job.outputs)] for r in range(len(job.runs))]
+    head, tail = _HEAD.search(printed), _TAIL.search(printed)
+    return TflmResult(runs, "", int(head[1]) if head else 0, int(tail[1]) if tail else 0)

@@ -1,0 +1,57 @@
+"""What a quantised model takes on a board, in every way to build it, without building."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.converters.quantize.search.outcome import BuildCost
+from arenite.errors import UsageError
+from arenite.firmware.sizes.prediction import size_table
+from arenite.firmware.sizes.targets import target_of
+from arenite.firmware.sizes.timing import PATH as TIMING
+from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
+from arenite.host.build.prepare import prepare
+from arenite.profiles.boards import Board
+
+
+@dataclass(frozen=True)
+class BoardCosts:
+    """Called with a quantised flatbuffer: its builds, in the order of ``modes``.
+
+    ``stream_input``: also those that take their input row by row, where the model can; they ask more of the program
+    around it. Can be sent to other processes and machines.
+    """
+
+    board: Board
+    modes: tuple[str, ...] = AUTOMATIC_GOALS
+    stream_input: bool = False
+
+    @property
+    def identity(self) -> str:
+        """Another one whenever the same image could get other figures: of the board's profile, and of what is stored of
+        the kernels' sizes and timing."""
+        kernels = size_table(target_of(self.board).name).digest
+        what = repr((self.board, self.modes, self.stream_input, kernels))
+        return hashlib.sha256(what.encode() + TIMING.read_bytes()).hexdigest()
+
+    def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
+        with tempfile.TemporaryDirectory(prefix="arenite-costs-") as folder:
+            path = Path(folder) / "model.tflite"
+            path.write_bytes(flatbuffer)
+            prepared = prepare(path)
+        builds = []
+        for streamed in (False, True) if self.stream_input else (False,):
+            for mode in self.modes:
+                try:
+                    planned = prepared.retarget(target_for(self.board, mode, streamed))
+                except UsageError:
+                    if not streamed:
+                        raise
+                    continue
+                n = needs(planned.generated, self.board, mode)
+                options = f"--optimise {mode}" + (" --stream-input" if streamed else "")
+                builds.append(BuildCost(options, n.ram, n.flash, round(n.instructions)))
+        return tuple(builds)

@@ -1,0 +1,81 @@
+"""Flash and RAM of a linked firmware, read from its ELF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import ToolError
+from arenite.firmware.generator.model_source import GUARD_BYTES
+
+
+@dataclass(frozen=True)
+class ElfSizes:
+    """All in bytes. ``code`` is everything in flash but weights and biases, first values of data included.
+    ``arena_slow``: what of ``arena`` lies in a second memory."""
+
+    weights: int
+    code: int
+    arena: int
+    static: int  # .data, .bss, .noinit and the arena's guard words
+    stack_reserved: int
+    arena_slow: int = 0
+
+    @property
+    def flash_total(self) -> int:
+        return self.weights + self.code
+
+
+def read_elf(path: Path) -> ElfSizes:
+    """Sizes of a linked firmware; ``ToolError`` for a file that is none.
+
+    Arenite's linker scripts keep arena, weights and stack in sections of their own. Under another script (a real
+    board's framework) they are found by their symbols, and what the framework brings counts as code and static data.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            sections = {s.name: s["sh_size"] for s in elf.iter_sections()}
+            return _own(sections) if ".arena" in sections else _framework(elf)
+    except (OSError, ELFError) as error:
+        raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
+
+
+def _own(sections: Mapping[str, int]) -> ElfSizes:
+    def total(*names: str) -> int:
+        return sum(sections.get(n, 0) for n in names)
+
+    slow = total(".arena_slow")
+    guards = GUARD_BYTES * (2 if slow else 1)
+    return ElfSizes(
+        weights=total(".weights"),
+        code=total(".vectors", ".text", ".data"),
+        arena=total(".arena", ".arena_slow") - guards,
+        static=total(".data", ".bss", ".noinit") + guards,
+        stack_reserved=total(".stack"),
+        arena_slow=slow - GUARD_BYTES if slow else 0,
+    )
+
+
+def _framework(elf: Any) -> ElfSizes:
+    """Any other firmware: flash is what is loaded, RAM what is writable, the model's parts by symbol."""
+    allocated, writable = 2, 1
+    flash = ram = 0
+    for section in elf.iter_sections():
+        if section["sh_flags"] & allocated:
+            flash += 0 if section["sh_type"] == "SHT_NOBITS" else section["sh_size"]
+            ram += section["sh_size"] if section["sh_flags"] & writable else 0
+    table = elf.get_section_by_name(".symtab")
+    symbols = list(table.iter_symbols()) if table is not None else []
+    arena = sum(s["st_size"] for s in symbols if s.name == "model_memory") - GUARD_BYTES
+    if arena <= 0:
+        raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
+    slow = max(sum(s["st_size"] for s in symbols if s.name == "model_slow_memory") - GUARD_BYTES, 0)
+    weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
+    return ElfSizes(weights, flash - weights, arena + slow, ram - arena - slow, 0, slow)

@@ -1,0 +1,207 @@
+"""What a prepared model needs on a board, from stored kernel sizes and timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from arenite.errors import UsageError
+from arenite.firmware.boards.cores import cpi_of
+from arenite.firmware.generator.features import NO_FEATURES, Features
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.target import Target
+from arenite.firmware.sizes.prediction import predict
+from arenite.firmware.sizes.targets import target_of
+from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.build.fit_verdict import FirmwareRequirements, FitVerdict, fit
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.split_arena import SplitModel, split_over
+from arenite.profiles.board import Board, MemoryRegion
+
+
+def needs(
+    generated: Generated,
+    board: Board,
+    optimise: str,
+    protocol: str = "arenite",
+    features: Features = NO_FEATURES,
+    split: SplitModel | None = None,
+) -> FirmwareRequirements:
+    """Bytes and estimated instructions of the firmware that serves the model by ``protocol``; ``split`` is what
+    ``generated`` was made from when its arena lies in two memories."""
+    p = predict(generated, board, optimise, protocol, features)
+    return FirmwareRequirements(
+        optimise=optimise,
+        arena=p.arena,
+        static=p.static,
+        stack=p.stack,
+        weights=p.weights,
+        code=p.code,
+        exact=p.exact,
+        instructions=estimate_instructions(generated, target_of(board).core, optimise),
+        cycles_per_instruction=cpi_of(board.core),
+        second=split.second if split is not None else None,
+        arena_slow=p.arena_slow,
+        slow_ram=p.slow_ram,
+        slow_cycles=split.extra_cycles(board) if split is not None else 0.0,
+    )
+
+
+#: Tried in this order when the user names no goal: the fastest first, then what gives up speed for memory.
+AUTOMATIC_GOALS = ("speed", "balanced", "ram", "flash")
+
+
+@dataclass(frozen=True)
+class BuildChoice:
+    """A way to build a model for a board: how it is optimised, and the verdict on it."""
+
+    optimise: str
+    prepared: Prepared
+    verdict: FitVerdict
+
+    @property
+    def generated(self) -> Generated:
+        return self.prepared.generated
+
+    @property
+    def second(self) -> MemoryRegion | None:
+        """The second memory, where a part of the arena lies in one."""
+        return self.verdict.needs.second if self.verdict.needs.slow_ram else None
+
+
+def choose(
+    prepared: Prepared,
+    board: Board,
+    optimise: str | None,
+    protocol: str = "arenite",
+    *,
+    stream_input: bool = False,
+    features: Features = NO_FEATURES,
+    fast_ram: int | None = None,
+) -> BuildChoice:
+    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC_GOALS`` that fits the board, and
+    where none does the one that misses the fewest bytes.
+
+    ``stream_input``: the model takes its input row by row; ``UsageError`` when it cannot. ``features``: what
+    the firmware has beyond serving the model. ``fast_ram``: how many bytes of the board's first memory the arena may
+    take; None: all that is left. Where no arena fits there whole, one that lies in two memories is tried.
+    When it does not fit, the verdict says what is missing and what would help.
+    """
+    tried: dict[str, BuildChoice] = {}
+
+    def build(mode: str) -> BuildChoice:
+        if mode not in tried:
+            tried[mode] = _build(prepared, board, mode, protocol, stream_input, features, fast_ram)
+        return tried[mode]
+
+    modes = AUTOMATIC_GOALS if optimise is None else (optimise,)
+    for mode in modes:
+        if build(mode).verdict.fits:
+            return build(mode)
+    if not stream_input:
+        for mode in modes:
+            found = _split(build(mode), board, protocol, features, fast_ram)
+            if found is not None:
+                return found
+    chosen = min(tried.values(), key=lambda choice: choice.verdict.missing)
+    others = [
+        (f"--optimise {mode}", build(mode).verdict.needs)
+        for mode in AUTOMATIC_GOALS
+        if mode != chosen.optimise
+    ]
+    if not stream_input:
+        others += _streamed(prepared, board, protocol, features)
+    verdict = fit(chosen.verdict.needs, board, others, fast_ram=fast_ram)
+    if board.second_rams and not stream_input and verdict.needs.flash <= board.flash_bytes:
+        verdict = replace(verdict, reasons=(*verdict.reasons, _why_no_split(chosen, board, fast_ram)))
+    return replace(chosen, verdict=verdict)
+
+
+def _why_no_split(whole: BuildChoice, board: Board, fast_ram: int | None) -> str:
+    """Why the arena does not lie in two memories."""
+    scratch = max((need.scratch for need in whole.prepared.needs), default=0)
+    if scratch > _room(whole.verdict.needs, board, fast_ram):
+        return f"the kernels' scratch alone takes {scratch:,} B of {board.ram[0].name}, where it stays"
+    where = " or ".join(region.name for region in board.second_rams)
+    return f"no way was found to put the rest of the arena into {where}"
+
+
+def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> int:
+    """Bytes of the first memory that the arena may take."""
+    room = board.ram_bytes - needs.static - needs.stack
+    return room if fast_ram is None else min(room, fast_ram)
+
+
+def _split(
+    whole: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
+) -> BuildChoice | None:
+    """The build with its arena over two memories, the fastest second one that makes it fit; None where none does."""
+    wanted = whole.verdict.needs
+    if wanted.flash > board.flash_bytes:
+        return None
+    for second in board.second_rams:
+        split = split_over(whole.prepared, board, second, _room(wanted, board, fast_ram))
+        if split is None:
+            continue
+        planned = split.prepared
+        if whole.generated.segments or (whole.generated.parallel and board.emulated):
+            generated = planned.generated  # other functions, maybe; of a real board all sizes are estimates
+        else:
+            generated = replace(whole.generated, plan=planned.plan)  # of the same size, and sooner known
+        found = needs(generated, board, whole.optimise, protocol, features, split)
+        verdict = fit(found, board, fast_ram=fast_ram)
+        if verdict.fits:
+            return BuildChoice(whole.optimise, planned, verdict)
+    return None
+
+
+def _streamed(
+    prepared: Prepared, board: Board, protocol: str, features: Features
+) -> list[tuple[str, FirmwareRequirements]]:
+    """What a build that takes its input row by row needs; nothing where the model or the protocol cannot."""
+    if protocol != "arenite":
+        return []
+    try:
+        built = _build(prepared, board, "ram", protocol, True, features)
+        return [("--optimise ram --stream-input", built.verdict.needs)]
+    except UsageError:
+        return []
+
+
+def _build(
+    prepared: Prepared,
+    board: Board,
+    optimise: str,
+    protocol: str,
+    stream_input: bool,
+    features: Features,
+    fast_ram: int | None = None,
+) -> BuildChoice:
+    planned = prepared.retarget(target_for(board, optimise, stream_input, features))
+    wanted = needs(planned.generated, board, optimise, protocol, features)
+    return BuildChoice(optimise, planned, fit(wanted, board, fast_ram=fast_ram))
+
+
+def target_for(
+    board: Board, optimise: str, stream_input: bool = False, features: Features = NO_FEATURES
+) -> Target:
+    """What a model is generated for on ``board``; ``UsageError`` for more cores than it has."""
+    second = board.second_core if features.cores_on(board) == 2 else None
+    if second is None:
+        return Target.of(board.core, optimise, stream_input)
+    return Target.of(board.core, optimise, stream_input, 2, second.barrier_cycles)
+
+
+def verdicts(
+    prepared: Prepared,
+    boards: Sequence[Board],
+    optimise: str | None,
+    *,
+    stream_input: bool = False,
+    fast_ram: int | None = None,
+) -> list[FitVerdict]:
+    """One verdict per board; the model is lowered once per kind of core."""
+    return [
+        choose(prepared, board, optimise, stream_input=stream_input, fast_ram=fast_ram).verdict
+        for board in boards
+    ]

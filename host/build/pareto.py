@@ -1,0 +1,167 @@
+"""The builds of one model for one board, and which of them are worth having: RAM, flash and instructions.
+
+A build is dominated when another one takes no more of any of the three and less of one. A build with its input in rows
+asks more of the program around it, so that it dominates only others of its kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import UsageError
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.profiles.boards import Board
+
+#: Told which build is next: its label, how many are done, how many there are.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Build:
+    """One way to build. RAM and flash in bytes, instructions per inference; ``kind`` says of all three whether they are
+    "estimated" (the bytes then are fit's prediction) or "measured". ``bit_exact``: None when it was not run."""
+
+    optimise: str
+    passes: bool
+    stream_input: bool
+    ram: int
+    flash: int
+    instructions: int
+    fits: bool
+    kind: str = "estimated"
+    bit_exact: bool | None = None
+    dominated_by: str | None = None  # label of the first build that is better, or the same
+
+    @property
+    def label(self) -> str:
+        """The options that make it, without their dashes."""
+        parts = [self.optimise, *(["no-passes"] * (not self.passes)), *(["stream-input"] * self.stream_input)]
+        return " ".join(parts)
+
+    @property
+    def options(self) -> list[str]:
+        """Arguments of ``arenite firmware`` and ``arenite bench``."""
+        first, *more = self.label.split()
+        return ["--optimise", first, *(f"--{name}" for name in more)]
+
+    @property
+    def figures(self) -> tuple[int, int, int]:
+        return self.ram, self.flash, self.instructions
+
+    def to_json(self) -> dict[str, Any]:
+        """The build's entry of ``arenite.pareto/1``."""
+        return {
+            "label": self.label,
+            "options": self.options,
+            "optimise": self.optimise,
+            "passes": self.passes,
+            "stream_input": self.stream_input,
+            "ram": self.ram,
+            "flash": self.flash,
+            "instructions": self.instructions,
+            "kind": self.kind,
+            "fits": self.fits,
+            "bit_exact": self.bit_exact,
+            "dominated_by": self.dominated_by,
+        }
+
+
+def builds(
+    path: Path, board: Board, *, samples: int | None = None, progress: Progress = lambda *_: None
+) -> list[Build]:
+    """Every build of the model at ``path`` for ``board``: each mode, with and without passes, with the input whole or
+    in rows; those that the model cannot have are left out.
+
+    ``samples``: bench those that fit on so many random inputs, on an emulated board; None: estimate all.
+    Raises ``UsageError`` to measure on a real board, and what ``prepare`` and ``bench`` raise.
+    """
+    if samples is not None and not board.emulated:
+        raise UsageError(f"{board.name} is a real board.", "Leave out --measure, or choose a qemu_* board.")
+    with_passes, without = prepare(path), prepare(path, passes=False)
+    versions = [(with_passes, True), *([(without, False)] if with_passes.passes else [])]
+    wanted = [
+        (prepared, passes, mode, streamed)
+        for streamed in (False, True)
+        for prepared, passes in versions
+        for mode in AUTOMATIC_GOALS
+    ]
+    all_builds = []
+    for done, (prepared, passes, mode, streamed) in enumerate(wanted):
+        candidate = _estimate(prepared, board, mode, passes, streamed)
+        if candidate is None:
+            continue
+        progress(candidate.label, done, len(wanted))
+        if samples is not None and candidate.fits:
+            candidate = _measure(prepared, board, candidate, samples)
+        all_builds.append(candidate)
+    progress("", len(wanted), len(wanted))
+    return mark_dominated(all_builds)
+
+
+def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool) -> Build | None:
+    """What fit says of a build; None when the model cannot take its input in rows."""
+    try:
+        planned = prepared.retarget(target_for(board, mode, streamed))
+    except UsageError:
+        return None
+    wanted = needs(planned.generated, board, mode)
+    fits = wanted.ram <= board.ram_bytes and wanted.flash <= board.flash_bytes
+    return Build(mode, passes, streamed, wanted.ram, wanted.flash, round(wanted.instructions), fits)
+
+
+def _measure(prepared: Prepared, board: Board, estimated: Build, samples: int) -> Build:
+    """The same build, benched on random inputs. On two cores how long it takes stays an estimate: the critical path of
+    what was counted on each."""
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    options = BenchConfig(estimated.optimise, stream_input=estimated.stream_input, cycles=board.cores > 1)
+    result = bench(prepared, board, random_samples(tensors, samples), options, lambda *_: None)
+    two = result.get("two_cores")
+    return replace(
+        estimated,
+        ram=result["memory"]["ram_total"],
+        flash=result["flash"]["total"],
+        instructions=two["critical_path"]["instructions"]
+        if two
+        else result["inference"]["instructions"]["p50"],
+        kind="estimated" if two else "measured",
+        bit_exact=result["samples"]["bit_exact"] == result["samples"]["count"],
+    )
+
+
+def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
+    """The builds with ``dominated_by`` filled in. Of equal builds the first is the one to have."""
+
+    def better(place: int, other: int) -> bool:
+        mine, its = all_builds[place], all_builds[other]
+        if its.stream_input and not mine.stream_input:
+            return False
+        no_more = all(b <= a for a, b in zip(mine.figures, its.figures, strict=True))
+        return no_more and (its.figures != mine.figures or other < place)
+
+    marked = []
+    for place, build in enumerate(all_builds):
+        rivals = [other for other in range(len(all_builds)) if other != place and better(place, other)]
+        # Named is one that nothing dominates in turn.
+        best = next(
+            (r for r in rivals if not any(better(r, o) for o in range(len(all_builds)) if o != r)), None
+        )
+        marked.append(replace(build, dominated_by=None if best is None else all_builds[best].label))
+    return marked
+
+
+def describe(image: Path, board: Board, all_builds: Sequence[Build]) -> dict[str, Any]:
+    """The ``arenite.pareto/1`` object."""
+    return {
+        "schema": "arenite.pareto/1",
+        "model": {"path": str(image), "sha256": hashlib.sha256(image.read_bytes()).hexdigest()},
+        "board": {"name": board.name, "core": board.core},
+        "limits": {"ram": board.ram_bytes, "flash": board.flash_bytes},
+        "builds": [b.to_json() for b in all_builds],
+    }

@@ -1,0 +1,81 @@
+"""Which plan a target asks for: whole tensors, or operators that run row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arenite.converters.graph.model import Model
+from arenite.converters.planner import check, plan
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.streaming.plan_streaming import plan_streaming
+from arenite.errors import UsageError
+from arenite.firmware.generator.operator_needs import op_macs
+from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.generator.target import Target
+
+#: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
+ALIGNMENT = 16
+
+#: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated, which is
+#: roughly. What is beyond this share is worth no memory.
+MAX_EXTRA_WORK = 0.25
+#: Instructions per product and per output element of a fast kernel, about: what that share is of.
+_PER_MAC, _PER_OUTPUT = 0.9, 5
+
+
+def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
+    """A plan and its independent check, which alone makes it good."""
+    persistent = resource_sizes(model)
+    new_plan = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
+    check(model.main, new_plan, needs, persistent=persistent)
+    return new_plan
+
+
+def same_plan(one: Target, other: Target) -> bool:
+    """Whether two targets whose kernels have the same needs are planned alike."""
+    if one.stream_input or other.stream_input:
+        return one.stream_input == other.stream_input
+    return (one.optimise == "ram") == (other.optimise == "ram")
+
+
+def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whole: Plan | None) -> Plan:
+    """The plan that ``target`` asks for: of whole tensors, or streaming where that takes less RAM; ``whole`` is the
+    former when it is known.
+
+    Raises ``UsageError`` for a model that cannot take its input by rows.
+    """
+    if target.stream_input:
+        streamed = _streaming(model, needs, model.main.inputs[0] if len(model.main.inputs) == 1 else -1)
+        if streamed is None:
+            raise UsageError(
+                "This model cannot take its input row by row.",
+                "Its first operators must run by rows, and nothing else may read the input; leave out --stream-input.",
+            )
+        return streamed
+    whole = whole_plan(model, needs) if whole is None else whole
+    if target.optimise == "ram":
+        streamed = _streaming(model, needs, None)
+        if streamed is not None and streamed.arena_bytes < whole.arena_bytes:
+            return streamed
+    return whole
+
+
+def _streaming(model: Model, needs: Sequence[OpRequirements], pushed: int | None) -> Plan | None:
+    """The smallest streaming plan within the share of extra instructions, or, for a pushed input, the smallest at all
+    where there is none; checked. None when there is none."""
+    graph = model.main
+    work = sum(
+        _PER_MAC * op_macs(graph, op) + _PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))
+        for op in graph.ops
+    )
+    if pushed == -1:
+        return None
+    new_plan = plan_streaming(
+        graph, needs, alignment=ALIGNMENT, pushed=pushed, extra_limit=round(MAX_EXTRA_WORK * work)
+    )
+    if new_plan is None and pushed is not None:
+        new_plan = plan_streaming(graph, needs, alignment=ALIGNMENT, pushed=pushed)
+    if new_plan is not None:
+        check(graph, new_plan, needs)
+    return new_plan

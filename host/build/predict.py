@@ -1,0 +1,186 @@
+"""What a change of a model would take of a board, in bytes, without building or training anything."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Quantization, Tensor
+from arenite.converters.quantize.calibration.observations import Observations, observe
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe
+from arenite.converters.tflite.int4 import WEIGHTS_OF
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.errors import AreniteError
+from arenite.host.build.fit import needs, target_for
+from arenite.host.build.fit_verdict import FitVerdict, fit
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.models.architectures.random_weights import random_model
+from arenite.models.architectures.recognize import NetworkSize
+from arenite.profiles.boards import Board
+
+#: Random inputs that stand for calibration samples.
+_RANDOM = 4
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Bytes that a build takes, and has: ``optimise`` is the goal it is built for, ``stream_input`` whether its input
+    comes by rows. ``exact`` is False where the board's own start-up code is estimated."""
+
+    fits: bool
+    optimise: str
+    stream_input: bool
+    ram: int
+    ram_available: int
+    flash: int
+    flash_available: int
+    exact: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fits": self.fits,
+            "optimise": self.optimise,
+            "stream_input": self.stream_input,
+            "ram": {"needed": self.ram, "available": self.ram_available, "kind": "predicted"},
+            "flash": {"needed": self.flash, "available": self.flash_available, "kind": "predicted"},
+        }
+
+
+@dataclass(frozen=True)
+class _Random:
+    """What ``observe`` wants of samples."""
+
+    inputs: list[list[np.ndarray]]
+
+
+class Predictor:
+    """Predictions for changes of one model; each variant is quantised and planned once for all boards."""
+
+    def __init__(
+        self, prepared: Prepared, flatbuffer: bytes | None, observations: Observations | None
+    ) -> None:
+        self._prepared, self._flatbuffer, self._observations = prepared, flatbuffer, observations
+        self._variants: dict[object, Prepared | AreniteError] = {}
+
+    @property
+    def has_float(self) -> bool:
+        return self._flatbuffer is not None
+
+    def streamed(self, board: Board) -> Prediction:
+        """The model as it is, its input row by row. Raises ``UsageError`` when it cannot."""
+        return _prediction(_verdict(self._prepared, board, "ram", True), True)
+
+    def by_recipe(self, recipe: Recipe, board: Board) -> Prediction:
+        """The model quantised by ``recipe``. Raises ``AreniteError`` where it cannot be, or cannot be told."""
+        return _best(self._variant(("recipe", recipe.name), lambda: self._quantised(recipe)), board)
+
+    def untrained(self, size: NetworkSize, board: Board) -> Prediction:
+        """A network of the project's own of ``size``, in int8."""
+        return _best(self._variant(size, lambda: _int8(random_model(size.network()))), board)
+
+    def _quantised(self, recipe: Recipe) -> bytes:
+        if self._flatbuffer is None:
+            return to_flatbuffer(int4_weights(self._prepared.source, recipe))
+        if self._observations is None:
+            self._observations = _observed(self._flatbuffer)
+        return quantize(self._flatbuffer, _quick(recipe), self._observations).flatbuffer
+
+    def _variant(self, key: object, make: Any) -> Prepared:
+        if key not in self._variants:
+            try:
+                self._variants[key] = _prepared(make())
+            except AreniteError as error:
+                self._variants[key] = error
+        found = self._variants[key]
+        if isinstance(found, AreniteError):
+            raise found
+        return found
+
+
+def int4_weights(model: Model, recipe: Recipe) -> Model:
+    """``model``, which is int8, with the weights in int4 that ``recipe`` wants so: right in size, not in value."""
+    graph = model.main
+    tensors = list(graph.tensors)
+    for op in graph.ops:
+        if op.name in WEIGHTS_OF and recipe.for_layer(graph, op).weights == "int4":
+            t = tensors[op.inputs[WEIGHTS_OF[op.name]]]
+            if t.dtype == "int8" and t.data is not None and not t.stored:
+                tensors[t.index] = _as_int4(t)
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+
+
+def _as_int4(t: Tensor) -> Tensor:
+    assert t.data is not None and t.quant is not None
+    values = np.clip(np.round(t.data / 16), -7, 7).astype(np.int8)
+    values.flags.writeable = False
+    scales = tuple(float(np.float32(16 * s)) for s in t.quant.scale)
+    return replace(
+        t, data=values, stored="int4", quant=Quantization(scales, t.quant.zero_point, t.quant.axis)
+    )
+
+
+def _int8(flatbuffer: bytes) -> bytes:
+    return quantize(flatbuffer, load_recipe("int8"), _observed(flatbuffer)).flatbuffer
+
+
+def _quick(recipe: Recipe) -> Recipe:
+    """The same types without what only accuracy gains by, and takes long."""
+    settings = replace(
+        recipe.settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max", rounding="nearest"
+    )
+    return replace(recipe, settings=settings, bias_correction=False, equalisation=False)
+
+
+def _observed(flatbuffer: bytes) -> Observations:
+    graph = parse(flatbuffer).main
+    rng = np.random.default_rng(0)
+    shapes = [graph.tensors[i].shape for i in graph.inputs]
+    return observe(
+        flatbuffer, _Random([[rng.random(s).astype(np.float32) for s in shapes] for _ in range(_RANDOM)])
+    )
+
+
+def _prepared(flatbuffer: bytes) -> Prepared:
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        path = Path(folder) / "model.tflite"
+        path.write_bytes(flatbuffer)
+        return prepare(path)
+
+
+def _best(prepared: Prepared, board: Board) -> Prediction:
+    """The fastest build that fits, else the one that misses least. What favours the memory that is short is tried
+    before what favours the other."""
+    tried: list[FitVerdict] = []
+    for mode in ("speed", "ram", "flash"):
+        if mode == "flash" and tried[-1].needs.ram > board.ram_bytes:
+            break  # no build takes less RAM than the one for RAM
+        if mode == "ram" and tried[0].needs.ram <= board.ram_bytes:
+            continue
+        tried.append(_verdict(prepared, board, mode, False))
+        if tried[-1].fits:
+            break
+    return _prediction(min(tried, key=lambda v: (not v.fits, v.missing)), False)
+
+
+def _verdict(prepared: Prepared, board: Board, optimise: str, stream_input: bool) -> FitVerdict:
+    planned = prepared.retarget(target_for(board, optimise, stream_input))
+    return fit(needs(planned.generated, board, optimise), board)
+
+
+def _prediction(v: FitVerdict, stream_input: bool) -> Prediction:
+    return Prediction(
+        v.fits,
+        v.needs.optimise,
+        stream_input,
+        v.needs.ram,
+        v.board.ram_bytes,
+        v.needs.flash,
+        v.board.flash_bytes,
+        v.needs.exact,
+    )

@@ -1,0 +1,144 @@
+"""From a model file to a planned image: the way that every command takes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.graph.model import Model
+from arenite.converters.importers.load import load_any_image
+from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.passes.optimize import run_passes
+from arenite.converters.passes.pass_report import PassReport
+from arenite.converters.planner import check
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.tflite.image import Image, image_bytes, to_flatbuffer
+from arenite.converters.tflite.int4 import int8_weights
+from arenite.errors import PlanError
+from arenite.firmware.generator.generated_model import Generated, lower_model
+from arenite.firmware.generator.operator_needs import check_supported, op_macs, op_needs
+from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.generator.target import PORTABLE, Target
+from arenite.host.build.plan import plan_for, same_plan, whole_plan
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model that is ready to be generated: supported, folded, optimised and planned.
+
+    ``sha256`` is of the file that the user gave; ``source_sha256`` of the model behind it when that file is an image,
+    so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
+    ``source`` is the model as the file has it, mended but neither folded nor optimised: what every output is judged by.
+    ``passes`` has a report for each graph optimisation that changed the model, ``source_macs`` the multiply-accumulates
+    before them. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it. ``extra`` is
+    what else the image records, such as preprocessing and what it was made from.
+    """
+
+    path: Path
+    sha256: str
+    source_sha256: str
+    model: Model
+    needs: tuple[OpRequirements, ...]
+    plan: Plan
+    notes: tuple[str, ...]
+    source: Model
+    source_macs: int
+    passes: tuple[PassReport, ...] = ()
+    target: Target = PORTABLE
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def image(self) -> bytes:
+        """The image as bytes, ready to be written: with the plan for portable kernels, which TFLM follows as well."""
+        portable = self._by_target.get(PORTABLE, self)
+        if portable is not self:
+            return portable.image
+        return image_bytes(self.model, self.plan, source_sha256=self.source_sha256, extra=self.extra)
+
+    @cached_property
+    def reference(self) -> bytes:
+        """The flatbuffer by which outputs are judged: the source, which no optimisation has touched."""
+        return to_flatbuffer(self.source)
+
+    @cached_property
+    def macs(self) -> int:
+        """Multiply-accumulates of one inference, after the passes."""
+        return _macs(self.model)
+
+    @cached_property
+    def generated(self) -> Generated:
+        """Lower the model for a firmware project of its own; the firmware carries the image's hash."""
+        digest = hashlib.sha256(self.image).digest()
+        return lower_model(self.model, self.plan, target=self.target, sha256=digest, name=self.path.stem)
+
+    def retarget(self, target: Target) -> Prepared:
+        """The same model, planned for the kernels of another target; made once."""
+        self._by_target.setdefault(self.target, self)
+        if target not in self._by_target:
+            needs = tuple(op_needs(self.model.main, target))
+            same = (p for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target))
+            twin = next(same, None)
+            known = self.plan if needs == self.needs and not self.plan.segments else None
+            made = plan_for(self.model, needs, target, known) if twin is None else twin.plan
+            self._by_target[target] = replace(self, needs=needs, plan=made, target=target)
+        return self._by_target[target]
+
+
+def _macs(model: Model) -> int:
+    return sum(op_macs(model.main, op) for op in model.main.ops)
+
+
+def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
+    """Read, fold, check, optimise and plan the model or image at ``path``, for portable kernels.
+
+    ``passes`` off leaves out the graph optimisations. None of them changes an output.
+    Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
+    """
+    path = Path(path)
+    return prepare_image(load_any_image(path), path, passes=passes)
+
+
+def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
+    """Like ``prepare``, of an image or a plain ``.tflite`` that is in memory; ``path`` gives it a name."""
+    model, folds = fold_constants(image.model)
+    model = int8_weights(model)
+    check_supported(model)
+    before = _macs(model)
+    reports: tuple[PassReport, ...] = ()
+    if passes:
+        model, reports = run_passes(model)
+        if reports:
+            check_supported(model)
+    needs = op_needs(model.main)
+    notes = [*image.model.repairs, *folds, *(n for r in reports for n in r.notes)]
+    made = None
+    if image.plan is not None and image.plan.split is None and not folds and not reports:
+        try:
+            check(model.main, image.plan, needs, persistent=resource_sizes(model))
+            made = image.plan
+        except PlanError as error:
+            notes.append(
+                f"The image's own plan does not suit these kernels and was made anew: {error.problem}"
+            )
+    if made is None:
+        made = whole_plan(model, needs)
+    source = image.source_sha256 or image.sha256
+    return Prepared(
+        path,
+        image.sha256,
+        source,
+        model,
+        tuple(needs),
+        made,
+        tuple(notes),
+        image.model,
+        before,
+        reports,
+        extra=image.extra,
+    )

@@ -1,0 +1,113 @@
+"""A prepared model as a firmware project on disk, with what is known of it before the build."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import DoesNotFitError
+from arenite.firmware.generator.features import NO_FEATURES, Features
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.mlperf_monitor import monitor_bytes, reals_of
+from arenite.firmware.generator.project import write_project
+from arenite.firmware.sizes.prediction import Prediction, predict
+from arenite.host.build.fit import choose
+from arenite.host.build.prepare import Prepared
+from arenite.profiles.board import Board, MemoryRegion
+
+#: Reserved beyond the predicted deepest stack where the board has room: for interrupts of user code, and a debugger.
+STACK_MARGIN = 128
+
+
+@dataclass(frozen=True)
+class Project:
+    directory: Path
+    board: Board
+    prepared: Prepared  # planned for the board's kernels
+    generated: Generated
+    prediction: Prediction
+    optimise: str
+    protocol: str
+    second: MemoryRegion | None = (
+        None  # where a part of the arena lies; None: all is in the board's first memory
+    )
+    notes: tuple[str, ...] = ()  # what that means
+
+    def arena_regions(self) -> list[dict[str, Any]]:
+        """Which memory holds how many bytes of the arena, as predicted."""
+        return arena_regions(self.board, self.second, self.prediction.arena, self.prediction.arena_slow)
+
+
+def arena_regions(board: Board, second: MemoryRegion | None, arena: int, slow: int) -> list[dict[str, Any]]:
+    """The same of an arena of ``arena`` bytes, ``slow`` of them in ``second``."""
+    regions = [{"region": board.ram[0].name, "bytes": arena - slow}]
+    return [*regions, {"region": second.name, "bytes": slow}] if second is not None else regions
+
+
+def generate_project(
+    prepared: Prepared,
+    board: Board,
+    directory: Path,
+    *,
+    optimise: str | None = None,
+    protocol: str = "arenite",
+    stream_input: bool = False,
+    features: Features = NO_FEATURES,
+    fast_ram: int | None = None,
+) -> Project:
+    """Write the project. With no ``optimise`` it is the fastest that fits the board; ``stream_input``: the model takes
+    its input row by row; ``features``: what the firmware has beyond serving the model; ``fast_ram``: how many bytes of
+    the board's first memory the arena may take.
+
+    When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
+    """
+    features.on(board, protocol)  # refuses what does not go together, before anything is counted
+    choice = choose(
+        prepared, board, optimise, protocol, stream_input=stream_input, features=features, fast_ram=fast_ram
+    )
+    prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
+    if not choice.verdict.fits:
+        raise DoesNotFitError(
+            f"{prepared.path.name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
+            f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
+        )
+    prediction = predict(generated, board, optimise, protocol, features)
+    features = replace(features, second_stack=prediction.second_stack)
+    room = board.ram_bytes - (prediction.fast_ram - prediction.stack)
+    stack = max(min(prediction.stack + STACK_MARGIN, room // 16 * 16), prediction.stack)
+    write_project(
+        directory,
+        generated.sources(),
+        generated.engine_sources,
+        board,
+        protocol=protocol,
+        optimise=optimise,
+        stack_bytes=stack,
+        stream_input=generated.pushed is not None,
+        features=features,
+        second=choice.second,
+        input_bytes=monitor_bytes(generated.model.main),
+        reals=reals_of(generated.model.main),
+        manifest={
+            "model": {
+                "path": str(prepared.path),
+                "sha256": prepared.sha256,
+                "macs": prepared.source_macs,
+                "name": generated.name,
+            },
+            "image_sha256": generated.sha256.hex(),
+            "predicted": asdict(prediction),
+        },
+    )
+    return Project(
+        directory,
+        board,
+        prepared,
+        generated,
+        prediction,
+        optimise,
+        protocol,
+        choice.second,
+        choice.verdict.notes,
+    )

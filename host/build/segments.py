@@ -1,0 +1,56 @@
+"""What a plan streams, for people and for programs: which operators, how many rows, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.requirements import OpRequirements
+
+
+def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[dict[str, Any]]:
+    """One object per segment. ``operators`` are positions in execution order; ``rows`` of a tensor have a place at the
+    same time, out of ``of``; ``instructions_added`` is an estimate."""
+    position = {k: p for p, k in enumerate(plan.order)}
+    described = []
+    for segment in plan.segments:
+        added = sum(rows.extra for k in segment.stages if (rows := needs[k].rows) is not None)
+        described.append(
+            {
+                "operators": [position[k] for k in segment.stages],
+                "steps": len(segment.schedule),
+                "input_arrives_in_rows": segment.pushed is not None,
+                "tensors": [
+                    {
+                        "index": t,
+                        "name": graph.tensors[t].name,
+                        "rows": slots,
+                        "of": graph.tensors[t].shape[1],
+                        "row_bytes": graph.tensors[t].nbytes // graph.tensors[t].shape[1],
+                        "offset": plan.offsets[t],
+                    }
+                    for t, slots in sorted(segment.slots.items())
+                ],
+                "state_bytes": segment.state_bytes,
+                "instructions_added": {"value": added, "kind": "estimated"},
+            }
+        )
+    return described
+
+
+def segment_sentences(described: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One sentence for each segment."""
+    sentences = []
+    for segment in described:
+        first, last = segment["operators"][0], segment["operators"][-1]
+        who = f"operator {first} runs" if first == last else f"operators {first} to {last} run"
+        rings = [f"{t['rows']} of {t['of']}" for t in segment["tensors"] if t["rows"] < t["of"]]
+        kept = f" rows kept: {', '.join(rings)};" if rings else ""
+        source = " while the input arrives" if segment["input_arrives_in_rows"] else ""
+        sentences.append(
+            f"{who} row by row{source}:{kept} {segment['steps']} steps, about "
+            f"{segment['instructions_added']['value']:,} instructions more (estimated)"
+        )
+    return sentences

@@ -1,0 +1,67 @@
+"""The arena of a prepared model over the two memories of a board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arenite.converters.planner import check
+from arenite.converters.planner.memory_split import AccessCounts, plan_split
+from arenite.converters.planner.memory_split_checker import find_split_violations
+from arenite.converters.planner.plan import Plan
+from arenite.errors import PlanError
+from arenite.firmware.generator.model_source import GUARD_BYTES
+from arenite.firmware.generator.state import resource_sizes
+from arenite.firmware.sizes.accesses import estimate_accesses
+from arenite.host.build.plan import ALIGNMENT
+from arenite.host.build.prepare import Prepared
+from arenite.profiles.board import Board, MemoryRegion
+
+
+@dataclass(frozen=True)
+class SplitModel:
+    """``prepared`` with a plan over the board's first memory and ``second``; ``slow_accesses``: estimated loads and
+    stores there per inference."""
+
+    prepared: Prepared
+    second: MemoryRegion
+    slow_accesses: int
+
+    def extra_cycles(self, board: Board) -> float:
+        """What these accesses last longer than in the first memory; negative where they are faster. An estimate."""
+        return self.slow_accesses * (self.second.access_cycles - board.ram[0].access_cycles)
+
+
+def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limit: int) -> SplitModel | None:
+    """The model, planned for its target, with at most ``fast_limit`` bytes of its arena in the board's first memory and
+    the rest in ``second``; the fewest accesses in the slower of them. None when no such plan is found."""
+    limits = (max(fast_limit, 0), second.size - GUARD_BYTES)
+    if limits[1] <= 0:
+        return None
+    persistent = resource_sizes(prepared.model)
+    accesses = estimate_accesses(prepared.generated)
+    split_plan = plan_split(
+        prepared.model.main,
+        prepared.needs,
+        prepared.plan.order,
+        accesses,
+        limits,
+        persistent=persistent,
+        preferred_slow=second.access_cycles < board.ram[0].access_cycles,
+        alignment=ALIGNMENT,
+    )
+    if split_plan is None:
+        return None
+    check(prepared.model.main, split_plan, prepared.needs, persistent=persistent)
+    wrong = find_split_violations(
+        prepared.model.main, split_plan, prepared.needs, persistent=persistent, limits=limits
+    )
+    if wrong:
+        raise PlanError(f"The plan is wrong: {' '.join(wrong[:3])}", "Plan the model again.")
+    return SplitModel(replace(prepared, plan=split_plan), second, slow_accesses(split_plan, accesses))
+
+
+def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:
+    """Loads and stores in the second memory of ``plan``."""
+    boundary = plan.fast_bytes
+    tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)
+    return tensors + sum(n for v, n in accesses.variables.items() if plan.variable_offsets[v] >= boundary)

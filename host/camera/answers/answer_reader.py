@@ -1,0 +1,85 @@
+"""From a model's outputs, where the runtime left them, to an answer in parts of the frame.
+
+Everything that does not change from frame to frame is worked out once: the C call with its arguments, the layout of its
+result, labels. A frame costs one call and the few objects of its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from arenite.converters.graph.tensor import Quantization, Tensor
+from arenite.converters.processing.post.plan import MsePlan, TopKPlan, plan_post
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.answers.classes import classes_reader
+from arenite.host.camera.answers.default_postprocessing import default_postprocessing
+from arenite.host.camera.answers.frame_mapping import FrameMapping, WholeFrame
+from arenite.host.camera.answers.postprocess_call import call_for
+from arenite.host.camera.answers.scores import score_reader, values_reader
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
+
+
+class AnswerReader:
+    """``read`` after an inference into ``slot``. ``geometry`` may be set anew when another part of the frame is shown.
+
+    Args:
+        spec: None: the best classes of one output [1, n], else the values of the first as they are.
+        slot: the outputs (and, for ``mse``, the inputs) to read.
+        labels: by class; of too few, the rest have none.
+        geometry: where the input's parts lie in the frame; None for all of it.
+
+    Raises:
+        UsageError: ``spec`` does not suit the outputs.
+    """
+
+    __slots__ = ("_read", "geometry")
+
+    def __init__(
+        self,
+        spec: Postprocessing | None,
+        slot: TensorSlot,
+        labels: Sequence[str] = (),
+        geometry: FrameMapping | None = None,
+    ) -> None:
+        self.geometry: FrameMapping = geometry if geometry is not None else WholeFrame()
+        self._read: Callable[[FrameMapping], Answer] = _build_reader(spec, slot, tuple(labels))
+
+    def read(self) -> Answer:
+        return self._read(self.geometry)
+
+
+def _build_reader(
+    spec: Postprocessing | None, slot: TensorSlot, labels: tuple[str, ...]
+) -> Callable[[FrameMapping], Answer]:
+    inputs, outputs = ([_tensor(memory) for memory in side] for side in (slot.inputs, slot.outputs))
+    if spec is None:
+        spec = default_postprocessing(outputs)
+        if spec is None:
+            return values_reader(slot.outputs[0])
+    plan = plan_post(spec, inputs, outputs)
+    call = call_for(plan, slot)
+    if isinstance(plan, TopKPlan):
+        return classes_reader(plan, slot.outputs[plan.step.output], labels, call)
+    if isinstance(plan, MsePlan):
+        return score_reader(partial(call.function, *call.arguments))
+    # Only what this model needs: a start waits for it.
+    from arenite.converters.processing.post.detector_plan import BoxesPlan
+
+    if isinstance(plan, BoxesPlan):
+        from arenite.host.camera.answers.boxes import boxes_reader
+
+        return boxes_reader(plan, labels, call)
+    from arenite.converters.processing.post.landmark_mask_plan import PointsPlan
+    from arenite.host.camera.answers.points_and_masks import mask_reader, points_reader
+
+    if isinstance(plan, PointsPlan):
+        return points_reader(plan, slot.outputs, call)
+    return mask_reader(plan, call)
+
+
+def _tensor(memory: TensorMemory) -> Tensor:
+    """Integers that nothing scales are taken as they are."""
+    quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
+    return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

@@ -1,0 +1,83 @@
+"""Answers that spread over the picture: landmarks and masks."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.answers.frame_mapping import FrameMapping
+from arenite.host.camera.answers.postprocess_call import PreparedCall
+from arenite.host.camera.answers.scores import sigmoid
+from arenite.host.camera.runtimes.base import TensorMemory
+
+_ONE = 1.0 / 65536
+_CTYPES: dict[str, Any] = {
+    "float32": ctypes.c_float,
+    "int8": ctypes.c_int8,
+    "uint8": ctypes.c_uint8,
+    "int16": ctypes.c_int16,
+}
+
+
+def points_reader(
+    plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: PreparedCall
+) -> Callable[[FrameMapping], Answer]:
+    """``score`` of the answer: that there is anything that has the points, else that of the points on average."""
+    function, arguments, kept = call.function, call.arguments, call.found
+    present = _presence(plan, outputs)
+    triple = struct.Struct("ddd")
+    scaled = np.empty((plan.count, 3))
+    fixed = np.frombuffer(kept, np.int32).reshape(plan.count, 3)
+
+    def read(places: FrameMapping) -> Answer:
+        score = present() if present is not None else None
+        if score is not None and score < 0:
+            return Answer("points", score=0.0)
+        function(*arguments)
+        np.multiply(fixed, (places.width * _ONE, places.height * _ONE, _ONE), out=scaled)
+        scaled[:, 0] += places.left
+        scaled[:, 1] += places.top
+        points = tuple(triple.iter_unpack(scaled))  # type: ignore[arg-type]
+        if score is None:
+            score = float(scaled[:, 2].mean())
+        return Answer("points", points=points, score=score)  # type: ignore[arg-type]
+
+    return read
+
+
+def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[], float] | None:
+    """The probability that there is anything; -1 where it is too low."""
+    if plan.presence is None:
+        return None
+    memory = outputs[plan.presence[0]]
+    value = _CTYPES[memory.dtype].from_address(memory.address)
+    step = plan.step
+    scale, zero = memory.scale or 1.0, memory.zero_point
+
+    def present() -> float:
+        real = scale * (value.value - zero)
+        real = sigmoid(real) if step.presence_logits else real
+        return real if real >= step.threshold else -1.0
+
+    return present
+
+
+def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], Answer]:
+    function, arguments, kept = call.function, call.arguments, call.found
+    view = np.frombuffer(kept, np.uint8).reshape(plan.shape)
+
+    def read(places: FrameMapping) -> Answer:
+        function(*arguments)
+        left, top = places.left, places.top
+        # Answers outlive the next frame.
+        return Answer(
+            "mask", mask=view.copy(), mask_box=(left, top, left + places.width, top + places.height)
+        )
+
+    return read

@@ -1,0 +1,79 @@
+"""The call that makes an answer's numbers: of the compiled library, or of NumPy where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from arenite.converters.processing.native import library as native
+from arenite.converters.processing.native.compiled_postprocessing import PreparedCall, prepare_call
+from arenite.converters.processing.post.plan import MsePlan, PostPlan, TopKPlan
+from arenite.host.camera.runtimes.base import TensorSlot
+
+__all__ = ["PreparedCall", "call_for"]
+
+
+def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
+    """Reads the tensors where the runtime keeps them; its buffers are filled anew by each call."""
+    library = native.library()
+    if library is None:
+        return _reference_call(plan, slot)
+    inputs, outputs = ([memory.address for memory in side] for side in (slot.inputs, slot.outputs))
+    return prepare_call(library, plan, inputs, outputs)
+
+
+def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
+    """The same buffers, filled by the reference."""
+    from arenite.converters.processing.native import post_structs as structs
+    from arenite.converters.processing.post.detector_plan import BoxesPlan
+    from arenite.converters.processing.post.landmark_mask_plan import MaskPlan
+    from arenite.converters.processing.post.reference import postprocess
+
+    def answer() -> Any:
+        return postprocess(
+            plan, *([memory.array() for memory in side] for side in (slot.inputs, slot.outputs))
+        )
+
+    if isinstance(plan, MsePlan):
+        return PreparedCall(answer, ())
+    if isinstance(plan, TopKPlan):
+        return _classes((structs.ScoredStruct * plan.step.k)(), answer)
+    if isinstance(plan, BoxesPlan):
+        points = (ctypes.c_int32 * max(2 * plan.points * plan.candidates, 1))()
+        return _boxes((structs.BoxStruct * plan.candidates)(), points, answer)
+    if isinstance(plan, MaskPlan):
+        return _spread((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
+    return _spread((ctypes.c_int32 * (3 * plan.count))(), answer)
+
+
+def _classes(buffer: Any, answer: Any) -> PreparedCall:
+    def run() -> int:
+        result = answer()
+        for k, each in enumerate(result):
+            buffer[k].key, buffer[k].index = each.key, each.index
+        return len(result)
+
+    return PreparedCall(run, (), buffer)
+
+
+def _boxes(buffer: Any, points: Any, answer: Any) -> PreparedCall:
+    names = ("top", "left", "bottom", "right", "key", "index", "anchor")
+
+    def run() -> int:
+        result = answer()
+        for k, box in enumerate(result):
+            for name in names:
+                setattr(buffer[k], name, getattr(box, name))
+            row = len(box.points)
+            points[k * row : (k + 1) * row] = box.points
+        return len(result)
+
+    return PreparedCall(run, (), buffer, points)
+
+
+def _spread(buffer: Any, answer: Any) -> PreparedCall:
+    def run() -> None:
+        result = answer().reshape(-1)
+        buffer[: len(result)] = result.tolist()
+
+    return PreparedCall(run, (), buffer)

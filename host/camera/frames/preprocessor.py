@@ -1,0 +1,106 @@
+"""From a camera's buffer straight into a model's input: crop, resize, colour, normalise and quantise in one call.
+
+The steps are those that the model's image records; only their source is another, since a camera delivers what it has.
+Everything that one frame shares with the next is prepared once, so that a frame costs a few stores from Python
+and one call into C, which gives the interpreter lock back while it runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.converters.processing.image.pixel_formats import order_of, planes_of, unpack
+from arenite.converters.processing.image.plan import plan_image
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.native import library as native
+from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.geometry import Geometry, geometry_of
+from arenite.host.camera.frames.preprocessor_plan import is_planar, steps_for_frame, strides_of
+from arenite.host.camera.runtimes.base import TensorMemory
+
+
+class FramePreprocessor:
+    """Frames of one format into one tensor. Not for two threads at once: its scratch memory is one.
+
+    ``geometry``: which part of the frame the tensor shows. ``bytes_written``: what ``run`` writes into the tensor, all
+    of it. ``scratch_bytes``: memory beside it that a run writes and reads again, a few rows. ``code``: what
+    runs: ``avx2``, ``neon``, ``c`` or ``numpy``, which makes whole copies that nobody counts.
+
+    Args:
+        spec: the steps; their source's format is taken for what training had, and its size is not looked at.
+        format: of the frames to come.
+        memory: the model's input; the result is quantised as it is.
+        window: the part of each frame that the steps begin with; the whole of it by default.
+
+    Raises:
+        UsageError: steps, format and tensor do not suit each other.
+    """
+
+    def __init__(
+        self, spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None = None
+    ) -> None:
+        self.format, self.memory, self.window = format, memory, window
+        self.spec = steps_for_frame(spec, format, memory, window)
+        self._strides = strides_of(format)
+        self._planes_of = planes_of(format.pixels, format.width, format.height)
+        plan = plan_image(self.spec, format.pixels, format.width, format.height)
+        planar = is_planar(plan, memory)
+        self.geometry: Geometry = geometry_of(self.spec, format.width, format.height)
+        self.bytes_written = memory.bytes
+        # Where planes begin in one buffer.
+        self._plane_offsets = [0, 0, 0]
+        for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
+            self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
+        self._several = len(self._strides) if len(self._strides) > 1 else 0
+        library = native.library()
+        self._compiled = CompiledImage(library, plan, planar) if library is not None else None
+        if self._compiled is not None:
+            self.code = self._compiled.code
+            self.scratch_bytes = self._compiled.scratch_bytes
+            picture, self._call, self._arguments = self._compiled.bound(memory.address)
+            for k, stride in enumerate(self._strides):
+                picture.stride[k] = stride
+            self._plane = picture.plane
+        else:
+            self.code = "numpy"
+            self.scratch_bytes = 0
+            self._plane, self._call, self._arguments = [0, 0, 0], self._reference, (planar,)
+
+    def run(self, frame: Frame) -> None:
+        """Fill the tensor from ``frame``. Raises ``UsageError`` when its format is not this feed's."""
+        if frame.format is not self.format and frame.format != self.format:
+            raise UsageError(
+                f"The feed is for frames of {self.format}, this one is {frame.format}.",
+                "Make another feed when the camera's format changes.",
+            )
+        plane, planes = self._plane, frame.planes
+        plane[0] = planes[0]
+        if self._several:
+            if len(planes) == 1:
+                plane[1], plane[2] = planes[0] + self._plane_offsets[1], planes[0] + self._plane_offsets[2]
+            elif len(planes) == self._several:
+                plane[1], plane[2] = planes[1], planes[-1]
+            else:
+                raise UsageError(
+                    f"The frame has {len(planes)} planes, {self.format.pixels} has {self._several}.",
+                    "Give the address of each plane, or of the buffer that holds them all.",
+                )
+        self._call(*self._arguments)
+
+    def _reference(self, planar: bool) -> None:
+        """The same in NumPy, with the picture without gaps before it and a copy behind."""
+        import ctypes
+
+        parts = []
+        for at, stride, (row, rows) in zip(self._plane, self._strides, self._planes_of, strict=False):
+            size = stride * (rows - 1) + row
+            raw = np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(at)), np.uint8)
+            parts.append(np.lib.stride_tricks.as_strided(raw, (rows, row), (stride, 1)).reshape(-1))
+        format = self.format
+        pixels = unpack(np.concatenate(parts), format.pixels, format.width, format.height)
+        result = preprocess_image(self.spec, pixels, order_of(format.pixels))
+        out = self.memory.array()
+        out[:] = (result.transpose(2, 0, 1) if planar else result).reshape(out.shape)

@@ -1,0 +1,129 @@
+"""A model's recorded steps for a camera's format and a tensor: what is worked out before the first frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.processing.image.pixel_formats import order_of, planes_of
+from arenite.converters.processing.image.plan import ImagePlan
+from arenite.converters.processing.image.steps import FORMATS, Colour, Crop, ImageSource
+from arenite.converters.processing.preprocessing import Preprocessing, Quantize
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import CropWindow, Format
+from arenite.host.camera.runtimes.base import TensorMemory
+
+INTEGER_TYPES = ("int8", "uint8", "int16")
+
+
+def steps_for_frame(
+    spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
+) -> Preprocessing:
+    """The steps from a frame of ``format`` to ``memory``: cut to ``window``, in the colours that training had, then
+    those of ``spec``, quantised as the tensor is. Raises ``UsageError``."""
+    source = spec.source
+    if not isinstance(source, ImageSource):
+        raise UsageError(
+            f"The model's preprocessing takes {source.kind}, not pictures.",
+            "Give a model that takes pictures, or its preprocessing with --preprocessing.",
+        )
+    if format.pixels not in FORMATS:
+        raise UsageError(
+            f"Frames are of format '{format.pixels}', which is not one of {', '.join(FORMATS)}.",
+            "Compressed pictures are decoded by their source.",
+        )
+    camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)
+    steps = list(spec.real.steps)
+    order = order_of(source.format)
+    if order != order_of(format.pixels):
+        steps.insert(0, Colour(order))
+    if window is not None:
+        _inside(window, format)
+        steps.insert(0, Crop(window.width, window.height, window.left, window.top))
+    quantise = _quantise(spec, memory)
+    if quantise is not None:
+        steps.append(quantise)
+    return Preprocessing(camera_source, tuple(steps))
+
+
+def _inside(window: CropWindow, format: Format) -> None:
+    right, bottom = window.left + window.width, window.top + window.height
+    if (
+        min(window.left, window.top) < 0
+        or min(window.width, window.height) < 1
+        or right > format.width
+        or bottom > format.height
+    ):
+        raise UsageError(
+            f"The window of {window.width}x{window.height} pixels at {window.left}, {window.top} does not lie in "
+            f"frames of {format.width}x{format.height}.",
+            "Give left, top, width and height in pixels of the frame.",
+        )
+
+
+def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
+    """The last step for ``memory``; a tensor of integers with no scale of its own takes that of ``spec``."""
+    if memory.dtype == "float32":
+        return None
+    if memory.dtype in INTEGER_TYPES:
+        if memory.scale > 0:
+            return Quantize(memory.dtype, memory.scale, memory.zero_point)
+        if spec.quantise is not None and spec.quantise.dtype == memory.dtype:
+            return spec.quantise
+        raise UsageError(
+            f"The model's input '{memory.name}' is {memory.dtype}, and nothing says what its values stand for.",
+            "Record a quantise step in the model's preprocessing.",
+        )
+    raise UsageError(
+        f"The model's input '{memory.name}' is {memory.dtype}, which pictures cannot fill.",
+        "Inputs of type float32, int8, uint8 and int16, quantised per tensor, can be filled.",
+    )
+
+
+def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
+    """True when the tensor has a plane for each channel, false when the channels of a pixel stand together.
+
+    Raises ``UsageError`` when what ``plan`` makes is not what the tensor takes.
+    """
+    (width, height), channels = plan.canvas, plan.channels
+    shape = tuple(memory.shape)
+    together, apart = (height, width, channels), (channels, height, width)
+    if shape in (together, (1, *together)) or (channels == 1 and shape == (height, width)):
+        return False
+    if shape in (apart, (1, *apart)):
+        return True
+    shape_text = "x".join(map(str, shape))
+    batches = shape[0] if len(shape) == 4 else 1
+    if len(shape) not in (3, 4) or batches != 1 or not {shape[-3], shape[-1]} & {1, 3}:
+        raise UsageError(
+            f"The model's input '{memory.name}' is {shape_text}, which is no picture.",
+            "Pictures are [1, height, width, channels] or [1, channels, height, width], with 1 or 3 channels.",
+        )
+    raise UsageError(
+        f"Preprocessing makes {height}x{width}x{channels} values of frames of {plan.width}x{plan.height} pixels, the "
+        f"model's input '{memory.name}' is {shape_text}.",
+        "Add a resize or letterbox step to the input's size, or a colour step, to the model's preprocessing.",
+    )
+
+
+def strides_of(format: Format) -> tuple[int, ...]:
+    """Bytes from one row to the next for each plane; for planes in one buffer those of chroma follow from luma's.
+
+    Raises ``UsageError`` for rows that overlap, or another number of planes.
+    """
+    planes = planes_of(format.pixels, format.width, format.height)
+    strides = tuple(format.strides)
+    if len(strides) == 1 < len(planes):
+        strides += (strides[0] // (len(planes) - 1),) * (len(planes) - 1)
+    if len(strides) != len(planes):
+        raise UsageError(
+            f"Frames of format '{format.pixels}' have {len(planes)} planes, not {len(strides)}.",
+            "Give one stride per plane.",
+        )
+    for stride, (row, _) in zip(strides, planes, strict=True):
+        if not row <= stride < 1 << 31:
+            raise UsageError(
+                f"Rows of {format.width} pixels of format '{format.pixels}' have at least {row} bytes, the stride is "
+                f"{stride}.",
+                "Give the stride that the driver names (bytesperline).",
+            )
+    return strides

@@ -1,0 +1,92 @@
+"""A part of a frame as a frame of its own, where it lies, and answers about the part as answers about the whole.
+
+A feed is made for a size, not for a place: a region that follows something moves without any being made anew, and the
+sizes are few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.processing.image.pixel_formats import PIXEL_BYTES, PLANES
+from arenite.host.camera.answers.answer import Answer, Box
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+
+#: A region's side is one of so many parts of the frame's shorter side.
+SIZE_STEPS = 12
+#: No side is shorter, in pixels.
+MIN_SIDE = 32
+
+
+def square_around(box: Box, format: Format, margin: float) -> CropWindow:
+    """A square around the middle of ``box``, ``margin`` times its longer side, moved inside the frame; no longer than
+    the frame's shorter side. Even sides and corners: chroma is of pairs."""
+    width, height = format.width, format.height
+    short = min(width, height)
+    wanted = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
+    parts = min(SIZE_STEPS, max(1, -int(-wanted * SIZE_STEPS // short)))
+    side = min(max(short * parts // SIZE_STEPS, MIN_SIDE), short)
+    side -= side % 2 if side > 1 else 0
+
+    def corner(middle: float, size: int) -> int:
+        first = min(max(round(middle * size - side / 2), 0), size - side)
+        return first - first % 2
+
+    return CropWindow(
+        corner((box.left + box.right) / 2, width), corner((box.top + box.bottom) / 2, height), side, side
+    )
+
+
+def crop_frame(frame: Frame, window: CropWindow) -> Frame:
+    """Without a copy; valid as long as ``frame`` is held, whose release stays the caller's. Even corners and sides."""
+    format = frame.format
+    strides, planes = format.strides, frame.planes
+    left, top = window.left, window.top
+    if format.pixels in PLANES:
+        count = PLANES[format.pixels]
+        if len(strides) == 1:
+            strides += (strides[0] // (count - 1),) * (count - 1)
+        if len(planes) == 1:
+            # All in one buffer, one behind the other.
+            second = planes[0] + format.height * strides[0]
+            planes = (planes[0], second, second + format.height // 2 * strides[1])[:count]
+        across = left if count == 2 else left // 2
+        planes = (
+            planes[0] + top * strides[0] + left,
+            *(plane + top // 2 * strides[1] + across for plane in planes[1:]),
+        )
+    else:
+        planes = (planes[0] + top * strides[0] + left * PIXEL_BYTES[format.pixels],)
+    return Frame(
+        Format(format.pixels, window.width, window.height, strides, format.fps),
+        planes,
+        frame,
+        frame.sequence,
+        frame.time_ns,
+        source=frame.source,
+        missed=frame.missed,
+    )
+
+
+def to_frame_coordinates(answer: Answer, window: CropWindow, width: int, height: int) -> Answer:
+    """An answer about the window of a frame of ``width`` x ``height`` pixels, in parts of the frame."""
+    x0, y0 = window.left / width, window.top / height
+    across, down = window.width / width, window.height / height
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return x0 + x * across, y0 + y * down
+
+    def whole(sides: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        return (*at(sides[0], sides[1]), *at(sides[2], sides[3]))
+
+    boxes = []
+    for box in answer.boxes:
+        left, top, right, bottom = whole((box.left, box.top, box.right, box.bottom))
+        points = tuple(at(x, y) for x, y in box.points)
+        boxes.append(replace(box, left=left, top=top, right=right, bottom=bottom, points=points))
+    return replace(
+        answer,
+        boxes=tuple(boxes),
+        points=tuple((*at(x, y), score) for x, y, score in answer.points),
+        mask_box=whole(answer.mask_box),
+    )

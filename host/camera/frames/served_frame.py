@@ -1,0 +1,72 @@
+"""What became of one frame: the record that sinks, the dashboard, the timeline and the statistics take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.frames.frame import Frame
+
+#: In their order. Times are of time.monotonic_ns.
+STAGES = ("capture", "preprocess", "invoke", "postprocess")
+
+
+@dataclass(slots=True)
+class ServedFrame:
+    """``spans``: stage to (start, end) in ns; a stage that was not needed is missing. ``total_ns``: from the frame in
+    hand to its answer; ``age_ns``: from the capture's time stamp to the answer."""
+
+    number: int  # of the loop, from 0
+    source: int
+    sequence: int
+    time_ns: int  # of the capture
+    spans: dict[str, tuple[int, int]]
+    answer: Answer | None
+    by: str = (
+        "model"  # model, cache (an identical frame), motion (nothing moved), stand-in (a camera was late)
+    )
+    model: str = ""  # which, with a ladder or a cascade
+    late: bool = False  # the answer came after the latency limit
+    missed: int = 0  # frames dropped since the last one
+    width: int = 0
+    height: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def total_ns(self) -> int:
+        """From the first stage's start to the last one's end; without the wait for the camera."""
+        ends = [end for _, end in self.spans.values()]
+        starts = [start for start, _ in self.spans.values()]
+        return max(ends) - min(starts) if ends else 0
+
+    @property
+    def age_ns(self) -> int:
+        ends = [end for _, end in self.spans.values()]
+        return max(ends) - self.time_ns if ends else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of ``--output``."""
+        return {
+            "number": self.number,
+            "source": self.source,
+            "sequence": self.sequence,
+            "time_s": round(self.time_ns / 1e9, 6),
+            "size": [self.width, self.height],
+            "stage_ms": {k: round((b - a) / 1e6, 4) for k, (a, b) in self.spans.items()},
+            "total_ms": round(self.total_ns / 1e6, 4),
+            "by": self.by,
+            "model": self.model,
+            "late": self.late,
+            "missed": self.missed,
+            "answer": self.answer.to_json() if self.answer is not None else None,
+        } | self.extra
+
+
+class Sink(Protocol):
+    """Takes every served frame, from the loop's own thread: it must not block. ``frame`` is only lent: a sink that
+    wants its pixels later retains it or copies what it needs."""
+
+    def take(self, served: ServedFrame, frame: Frame | None) -> None: ...
+
+    def close(self) -> None: ...

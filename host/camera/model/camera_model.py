@@ -1,0 +1,219 @@
+"""A model as the camera's loop wants it: where its file is, its tensors, what goes in and what comes out.
+
+Of what is known the first counts: options, what Arenite recorded in the image, what the model's author wrote into the
+file (TFLite Metadata), what the zoo knows of this very file, and last what the tensors suggest, which is noted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.graph.tensor import Tensor
+from arenite.converters.processing.image.steps import ImageSource
+from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
+from arenite.converters.processing.post.postprocessing import Postprocessing, load_postprocessing
+from arenite.converters.processing.preprocessing import KEY, Normalize, Preprocessing, load_preprocessing
+from arenite.errors import ModelError, UsageError
+from arenite.host.camera.model import tensor_heuristics, tflite_metadata
+from arenite.host.camera.model.tflite_header import ModelHeader, read_header
+from arenite.models import picture_models as pictures
+
+#: The metadata entry of an image, as ``converters.image`` writes it; that module is too heavy to start with.
+_IMAGE = "arenite"
+_SUFFIXES = (".tflite", ".onnx")
+#: Tasks of zoo models that a camera is no use to.
+_NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
+
+
+@dataclass(frozen=True)
+class CameraModel:
+    """``preprocessing`` is bound to the first input: quantised as it is. ``notes``: sentences on what was assumed."""
+
+    name: str
+    path: Path
+    sha256: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    preprocessing: Preprocessing
+    postprocessing: Postprocessing | None  # None: see answers.reader for what comes out
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    free: bool = False  # it takes pictures of any size: a runtime has to be told the one of ``inputs``
+
+
+def open_model(
+    name_or_path: str,
+    *,
+    preprocessing: Path | None = None,
+    postprocessing: Path | None = None,
+    labels: Path | None = None,
+) -> CameraModel:
+    """The model of a file or of the zoo, by name or alias, which is fetched once.
+
+    Reads the few fields that are wanted; a runtime loads the rest.
+
+    Args:
+        name_or_path: a ``.tflite`` or ``.onnx`` file, an image of Arenite, or a name such as ``blazeface``.
+        preprocessing: a TOML or JSON file instead of what is recorded; so are the next two.
+        postprocessing: the same.
+        labels: a text file of one label a line.
+
+    Raises:
+        UsageError: no such file or name, or one that takes no pictures; a file that does not suit the model.
+        ModelError: a file that is no model.
+        ToolError: the zoo could not fetch it.
+    """
+    file = _find(name_or_path)
+    if file.path.suffix.lower() == ".onnx":
+        from arenite.host.camera.model.onnx_header import read_onnx
+
+        header = read_onnx(file.data, file.path.name)
+    else:
+        header = read_header(file.data, (_IMAGE, tflite_metadata.NAME), file.path.name)
+    if not header.inputs or not header.outputs:
+        raise ModelError(
+            f"{file.path.name} has no inputs or no outputs.", "Give a model that takes a picture."
+        )
+    known = _ModelFacts(file, header)
+    notes: list[str] = []
+    first = tensor_heuristics.usable_input(header.inputs[0], notes)
+    before = load_preprocessing(preprocessing) if preprocessing else known.preprocessing(first, notes)
+    if not isinstance(before.source, ImageSource):
+        raise UsageError(f"{file.name} takes sound, not pictures.", "Give a model that takes a picture.")
+    before = before.bound(first)
+    tensor_heuristics.check_size(before, first)
+    free = tensor_heuristics.sides(first)[:2] == (1, 1)
+    if free:
+        first = tensor_heuristics.sized(first, before)
+    names = _read_labels(labels) if labels else known.labels()
+    after = load_postprocessing(postprocessing) if postprocessing else known.postprocessing(names, notes)
+    if after is not None and after.steps[0].do == "mask" and len(names) == 1:
+        names = ("background", *names)  # a mask of one channel has two classes
+    return CameraModel(
+        name=file.name,
+        path=file.path,
+        sha256=file.sha256,
+        inputs=(first, *header.inputs[1:]),
+        outputs=header.outputs,
+        preprocessing=before,
+        postprocessing=after,
+        labels=names,
+        notes=tuple(notes),
+        free=free,
+    )
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    name: str
+    data: memoryview
+    sha256: str
+
+
+def _file(path: Path, name: str) -> _File:
+    """Mapped into memory; a runtime that maps it too shares the pages."""
+    try:
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except ValueError as error:
+        raise ModelError(f"{path} is empty.", "Get the file again.") from error
+    except OSError as error:
+        raise UsageError(
+            f"Cannot read {path}: {error.strerror}.", "Give a .tflite or .onnx file, or a name of the zoo."
+        ) from error
+    return _File(path, name, data, hashlib.sha256(data).hexdigest())
+
+
+def _find(name_or_path: str) -> _File:
+    path = Path(name_or_path).expanduser()
+    if path.suffix.lower() in _SUFFIXES or path.is_file():
+        return _file(path, path.stem)
+    model = pictures.by_name(name_or_path)
+    if model is not None:
+        kept = pictures.cached_model_path(model.name, model.sha256)
+        if kept.is_file() and (file := _file(kept, model.name)).sha256 == model.sha256:
+            return file
+    # Imports the downloader.
+    from arenite.models import zoo
+
+    item = zoo.zoo_entry(name_or_path)
+    if item.task.startswith(_NO_PICTURES):
+        raise UsageError(
+            f"The zoo's {item.name} is for {item.task}: it takes no pictures.",
+            f"Models that do: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
+        )
+    return _file(zoo.fetch(item.name), item.name)
+
+
+class _ModelFacts:
+    """What is known of a file without options."""
+
+    def __init__(self, file: _File, header: ModelHeader) -> None:
+        self._file, self._header = file, header
+        self._extra = _extra(header)
+        self._described = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
+        self._record = pictures.by_hash(file.sha256)
+        self._exported = None
+        if self._record is None:
+            from arenite.host.camera.model.ultralytics_metadata import read_ultralytics_metadata
+
+            self._exported = read_ultralytics_metadata(file.path, file.data, header.metadata)
+
+    def preprocessing(self, first: Tensor, notes: list[str]) -> Preprocessing:
+        if KEY in self._extra:
+            return Preprocessing.from_json(self._extra[KEY], "The image's preprocessing")
+        known = None
+        if self._record is not None:
+            known = Preprocessing.from_json(self._record.preprocessing, self._record.name)
+        if self._described is not None and self._described.mean:
+            normalise = Normalize(1.0, self._described.mean, self._described.std)
+            # The author says nothing of how a picture gets to the input's size.
+            return tensor_heuristics.preprocessing(first, normalise, known)
+        if known is None and self._exported is not None:
+            known = self._exported.preprocessing(*tensor_heuristics.sides(first)[:2])
+        return known or tensor_heuristics.preprocessing(first, tensor_heuristics.normalise(first, notes))
+
+    def postprocessing(self, names: tuple[str, ...], notes: list[str]) -> Postprocessing | None:
+        if POST_KEY in self._extra:
+            return Postprocessing.from_json(self._extra[POST_KEY], "The image's postprocessing")
+        if self._record is not None:
+            return Postprocessing.from_json(self._record.postprocessing, self._record.name)
+        if self._exported is not None:
+            exported_steps = self._exported.postprocessing(self._header.outputs)
+            if exported_steps is not None:
+                return exported_steps
+        return tensor_heuristics.postprocessing(
+            self._header.outputs, self._header.detections, len(names), notes
+        )
+
+    def labels(self) -> tuple[str, ...]:
+        recorded = self._extra.get("labels")
+        if isinstance(recorded, list):
+            return tuple(map(str, recorded))
+        if self._exported is not None:
+            return self._exported.names
+        files = self._described.files if self._described is not None else ()
+        packed = tflite_metadata.archived_labels(self._file.path, self._file.data, files)
+        return packed or (self._record.labels if self._record is not None else ())
+
+
+def _read_labels(path: Path) -> tuple[str, ...]:
+    from arenite.host.build.attachments import read_labels
+
+    return read_labels(path)
+
+
+def _extra(header: ModelHeader) -> dict[str, Any]:
+    """Of an image of Arenite; {} for another file."""
+    try:
+        record = json.loads(header.metadata.get(_IMAGE, b"{}"))
+    except (ValueError, RecursionError):
+        return {}
+    extra = record.get("extra") if isinstance(record, dict) else None
+    return extra if isinstance(extra, dict) else {}

@@ -1,0 +1,140 @@
+"""What a model's tensors suggest about its pictures, where nobody wrote it down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
+from arenite.converters.graph.tensor import Quantization, Tensor
+from arenite.converters.processing.image.steps import Colour, Crop, ImageSource, Letterbox, Resize
+from arenite.converters.processing.post.postprocessing import Postprocessing, TopK
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.errors import UsageError
+from arenite.host.camera.answers.default_postprocessing import default_postprocessing
+
+#: Ranges that real values of pixels have, and the step that makes them.
+_RANGES = (
+    ((0.0, 1.0), Normalize(255.0), "0 to 1"),
+    ((-1.0, 1.0), Normalize(127.5, (1.0,)), "-1 to 1"),
+    ((0.0, 255.0), Normalize(), "0 to 255"),
+    ((-128.0, 127.0), Normalize(1.0, (128.0,)), "-128 to 127"),
+)
+
+
+def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
+    """``tensor``, of which a byte without quantisation is taken for the pixel's value."""
+    if tensor.dtype != "uint8" or tensor.quant is not None:
+        return tensor
+    notes.append(f"The input '{tensor.name}' has no quantisation: its bytes are taken for pixels.")
+    return replace(tensor, quant=Quantization((1.0,), (0,)))
+
+
+def sides(tensor: Tensor) -> tuple[int, int, int]:
+    """Height, width and channels of an input that takes a picture, channels last or first; 1 x 1: of any size.
+    Raises ``UsageError``."""
+    shape = tensor.shape[1:] if len(tensor.shape) == 4 and tensor.shape[0] == 1 else tensor.shape
+    if len(shape) == 2 and min(shape) > 1:
+        shape = (*shape, 1)
+    if shape == (3, 1, 1):
+        return 1, 1, 3  # channels first, and of any size
+    if len(shape) == 3 and shape[2] in (1, 3):
+        return shape[0], shape[1], shape[2]
+    if len(shape) == 3 and shape[0] in (1, 3):
+        return shape[1], shape[2], shape[0]
+    made = "x".join(map(str, tensor.shape))
+    raise UsageError(
+        f"The input '{tensor.name}' of {made} is no picture: expected 1 x height x width x 3 (or 1), or with "
+        "channels first.",
+        "Give a model that takes a picture, or its steps with --preprocessing.",
+    )
+
+
+def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
+    """The step whose range is nearest to what the input can hold; 0 to 1 for float. Notes which."""
+    if tensor.quant is None or tensor.quant.per_axis or tensor.dtype not in INTEGER_RANGE:
+        notes.append("Nothing says how pixels become the model's input: 0 to 1 is assumed.")
+        return _RANGES[0][1]
+    low, high = ((q - tensor.zero_point) * tensor.scale for q in INTEGER_RANGE[tensor.dtype])
+
+    def far(limits: tuple[float, float]) -> float:
+        a, b = limits
+        return (abs(low - a) + abs(high - b)) / max(b - a, high - low)
+
+    _, step, name = min(_RANGES, key=lambda known: far(known[0]))
+    notes.append(
+        f"Nothing says how pixels become the model's input: its quantisation, {low:.4g} to {high:.4g}, "
+        f"suggests {name}."
+    )
+    return step
+
+
+def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None = None) -> Preprocessing:
+    """The whole picture to the size of the input, or the steps of ``known``, and then ``step``. Raises
+    ``UsageError``."""
+    if known is not None:
+        kept = [each for each in known.real.steps if not isinstance(each, Normalize)]
+        return Preprocessing(known.source, (*kept, step))
+    height, width, channels = sides(tensor)
+    if (height, width) == (1, 1):
+        raise UsageError(
+            f"The input '{tensor.name}' takes pictures of any size.",
+            "Name the size in the steps of --preprocessing.",
+        )
+    resize = Resize(width, height, method="bilinear", convention="opencv")
+    grey = (Colour("grey", "opencv"),) if channels == 1 else ()
+    return Preprocessing(ImageSource(), (*grey, resize, step))
+
+
+def postprocessing(
+    outputs: Sequence[Tensor], detections: tuple[int, ...], labels: int, notes: list[str]
+) -> Postprocessing | None:
+    """``detections``: of ``Header``; ``labels``: how many there are. None where the outputs suggest nothing."""
+    if detections:
+        from arenite.converters.processing.post.detector_steps import Detections
+
+        boxes, classes, scores, count = detections
+        return Postprocessing((Detections(boxes, classes, scores, count),))
+    shape = outputs[0].shape
+    if len(outputs) == 1 and len(shape) == 4 and min(shape[1:3]) > 1 < shape[3] == labels:
+        from arenite.converters.processing.post.landmark_mask_steps import Mask
+
+        notes.append("There is a label for each channel of the output: they are taken for classes of pixels.")
+        return Postprocessing((Mask(),))
+    made = default_postprocessing(outputs)
+    what = "the values of the first are shown as they are"
+    if made is not None:
+        best = made.steps[0]
+        assert isinstance(best, TopK)
+        what = f"the best {best.k} of its values are taken for classes"
+        what += ", by their softmax" if best.softmax else ""
+    notes.append(f"Nothing says what the model's outputs mean: {what}.")
+    return made
+
+
+def check_size(spec: Preprocessing, tensor: Tensor) -> None:
+    """Raises ``UsageError`` where the last step that names a size names another than the input has."""
+    height, width, _ = sides(tensor)
+    if (height, width) == (1, 1):
+        return  # any size
+    for step in reversed(spec.steps):
+        if isinstance(step, (Resize, Letterbox, Crop)):
+            if step.width and (step.width, step.height) != (width, height):
+                raise UsageError(
+                    f"Preprocessing makes a picture of {step.width}x{step.height}, the model's input "
+                    f"'{tensor.name}' takes {width}x{height}.",
+                    "Change the size in the preprocessing's steps.",
+                )
+            return
+
+
+def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
+    """An input of any size with the size that ``spec`` makes; as it is where no step names one."""
+    for step in reversed(spec.steps):
+        if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
+            channels = sides(tensor)[2]
+            first = tensor.shape[-3:] == (channels, 1, 1)
+            side = (step.height, step.width)
+            shape = (1, channels, *side) if first else (1, *side, channels)
+            return replace(tensor, shape=shape)
+    return tensor

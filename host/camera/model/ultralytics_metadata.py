@@ -1,0 +1,117 @@
+"""What Ultralytics' exporter writes beside a YOLO model: task, class names, size of the picture.
+
+In ONNX files it stands in ``metadata_props``, in TFLite files in a text in a ZIP archive behind the model. Field names
+and layouts are those of its documentation (https://docs.ultralytics.com/modes/export); files of its exporter were not
+at hand, so that only files made alike were tried.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.graph.tensor import Tensor
+from arenite.converters.processing.image.steps import Crop, ImageSource, Letterbox, Resize
+from arenite.converters.processing.post.postprocessing import Nms, Postprocessing, TopK
+from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.errors import UsageError
+from arenite.host.camera.model.flatbuffer_reader import Buffer
+from arenite.host.camera.model.tflite_metadata import archived_text
+
+#: Names of the text in an archive, of newer and older versions.
+_PACKED = ("metadata.json", "temp_meta.txt")
+_MARGIN = (114,)
+
+
+@dataclass(frozen=True)
+class UltralyticsMetadata:
+    """``unit``: of coordinates in the output."""
+
+    task: str
+    names: tuple[str, ...]
+    points: int
+    point_values: int
+    unit: str
+    size: tuple[int, int]  # height and width that it was exported for; 0 where that is not said
+
+    def preprocessing(self, height: int, width: int) -> Preprocessing:
+        """For RGB pictures to an input of ``height`` x ``width``; 1 x 1: of any size."""
+        if (height, width) == (1, 1) and all(self.size):
+            height, width = self.size
+        steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
+        if self.task == "classify":
+            steps = (Resize(short_side=min(height, width)), Crop(width, height))
+        return Preprocessing(ImageSource(), (*steps, Normalize(255.0)))
+
+    def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
+        """None for tasks and outputs that there are no steps for. Masks of instances are left out: boxes remain."""
+        from arenite.converters.processing.post.detector_steps import Detections, Yolo
+
+        shape = outputs[0].shape
+        if self.task == "classify":
+            return Postprocessing((TopK(min(5, outputs[0].elements)),))
+        if self.task not in ("detect", "segment", "pose") or len(shape) != 3:
+            return None
+        classes = len(self.names)
+        if self.task == "detect" and shape[-1] == 6 and shape[1] <= 1000:
+            return Postprocessing(
+                (Detections(output=0, order="xyxy", unit=self.unit, threshold=0.25, most=min(shape[1], 100)),)
+            )
+        objectness = min(shape[1:]) == 5 + classes and not self.points
+        head = Yolo(
+            objectness=objectness,
+            unit=self.unit,
+            classes=classes,
+            points=self.points,
+            point_values=self.point_values,
+        )
+        return Postprocessing((head, Nms(0.45, 100)))
+
+
+def read_ultralytics_metadata(
+    path: Path, data: Buffer, metadata: Mapping[str, bytes]
+) -> UltralyticsMetadata | None:
+    """``metadata``: of an ONNX file. None for files of others."""
+    entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
+    unit = "pixels"
+    if path.suffix.lower() != ".onnx":
+        entries, unit = _table(archived_text(path, data, _PACKED)), "fractions"
+    names = _table(entries.get("names"))
+    if not names or "stride" not in entries:
+        return None
+    shape = _value(entries.get("kpt_shape"))
+    points, values = shape if isinstance(shape, (list, tuple)) and len(shape) == 2 else (0, 3)
+    try:
+        ordered = tuple(str(names[key]) for key in sorted(names, key=int))
+        size = _value(entries.get("imgsz"))
+        sides = (int(size[0]), int(size[1])) if isinstance(size, (list, tuple)) and len(size) == 2 else (0, 0)
+        return UltralyticsMetadata(
+            str(entries.get("task", "detect")), ordered, int(points), int(values), unit, sides
+        )
+    except (TypeError, ValueError):
+        return None
+
+
+def _table(given: Any) -> Mapping[Any, Any]:
+    parsed = _value(given)
+    if isinstance(parsed, list):
+        return dict(enumerate(parsed))
+    return parsed if isinstance(parsed, Mapping) else {}
+
+
+def _value(given: Any) -> Any:
+    """A value that is written as JSON or as Python."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(given)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, UsageError):
+        return None

@@ -1,0 +1,113 @@
+"""Counters, histograms and gauges of the loop in Prometheus' text format.
+
+``take`` costs the loop some 1 µs per frame: it adds to plain integers. All text is made when somebody asks for it.
+Units are base units (seconds, joules, watts, bytes); what only grows ends in ``_total``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
+from arenite.host.camera.observe.prometheus_text import MetricFamily, build_families, render, state_families
+
+#: Upper bounds in seconds, from a stage of a micro model to a model that is too large: a factor of 2 to 2.5 apart.
+BUCKETS = (
+    0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1.0,
+)  # fmt: skip
+_EDGES = [round(b * 1e9) for b in BUCKETS]
+_SLOTS = len(_EDGES) + 1
+BY = ("model", "cache", "motion", "stand-in")
+
+
+class Metrics:
+    """One instance per loop; ``text`` may be called from any thread."""
+
+    def __init__(self) -> None:
+        # Per histogram: one count per bucket, not cumulative, and last the sum in ns.
+        self._stages: dict[str, list[int]] = {name: [0] * (_SLOTS + 1) for name in STAGES}
+        self._total = [0] * (_SLOTS + 1)
+        self._age = [0] * (_SLOTS + 1)
+        self._by: dict[str, int] = dict.fromkeys(BY, 0)
+        self._late = 0
+        self._missed = 0
+        self._state: Mapping[str, Any] = {}
+
+    def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
+        first = last = 0
+        for stage, (start, end) in served.spans.items():
+            counts = self._stages.get(stage)
+            if counts is None:
+                counts = self._stages[stage] = [0] * (_SLOTS + 1)
+            spent = end - start
+            counts[bisect_left(_EDGES, spent)] += 1
+            counts[-1] += spent
+            if not first or start < first:
+                first = start
+            if end > last:
+                last = end
+        if last:
+            # Not in a loop: this is half of what ``take`` costs.
+            spent, counts = last - first, self._total
+            counts[bisect_left(_EDGES, spent)] += 1
+            counts[-1] += spent
+            if served.by != "stand-in":  # how old that picture is says nothing of how fast answers are
+                spent, counts = last - served.time_ns, self._age
+                counts[bisect_left(_EDGES, spent)] += 1
+                counts[-1] += spent
+        try:
+            self._by[served.by] += 1
+        except KeyError:
+            self._by[served.by] = 1
+        if served.late:
+            self._late += 1
+        if served.missed:
+            self._missed += served.missed
+
+    def update(self, state: Mapping[str, Any]) -> None:
+        """The loop's state (see ``dashboard/state.py``), kept until the next."""
+        self._state = state
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def text(self) -> str:
+        """The exposition, format 0.0.4."""
+        return render([*self._own(), *state_families(self._state), *build_families()])
+
+    def _own(self) -> Iterator[MetricFamily]:
+        frames = self._state.get("frames") or {}
+        yield MetricFamily(
+            "arenite_camera_frames_served_total",
+            "counter",
+            "Frames with an answer, by what gave it: the model, the cache, motion gating, a stand-in.",
+            [({"by": by}, count) for by, count in list(self._by.items())],
+        )
+        yield MetricFamily(
+            "arenite_camera_frames_dropped_total",
+            "counter",
+            "Frames that the camera made and nobody looked at, for being old.",
+            [({}, frames.get("dropped", self._missed))],
+        )
+        yield MetricFamily(
+            "arenite_camera_frames_late_total",
+            "counter",
+            "Frames whose answer came after the latency limit.",
+            [({}, self._late)],
+        )
+        seconds = [
+            ("stage", "Time of one stage on one frame.", list(self._stages.items())),
+            ("frame", "From the frame in hand to its answer.", [("", self._total)]),
+            ("age", "From the capture's time stamp to the answer.", [("", self._age)]),
+        ]
+        for name, about, series in seconds:
+            yield MetricFamily(
+                f"arenite_camera_{name}_seconds",
+                "histogram",
+                about,
+                [({"stage": stage} if stage else {}, list(counts)) for stage, counts in series],
+                BUCKETS,
+            )

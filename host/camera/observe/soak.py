@@ -1,0 +1,138 @@
+"""A long run: its first minute and its steady state side by side.
+
+A device is fast while it is cool. What it does for hours shows only once temperature, clock and rate have settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import UsageError
+from arenite.host.camera.observe.soak_result import MINUTE, SoakPart, SoakResult
+from arenite.host.camera.observe.statistics import Statistics
+from arenite.host.camera.observe.steady_state import SteadyState, find_steady_state
+
+MIN_MINUTES = 2.0
+#: A run is looked at in so many parts at most; each is a multiple of five seconds.
+_PARTS = 120
+#: What does not matter: shares of rate, latency, power and clock; kelvins.
+_SHARES = {"fps": 0.02, "p50_ms": 0.05, "power_w": 0.03, "clock_mhz": 0.02}
+_KELVINS = 1.5
+
+
+class Soak:
+    """Told about the run twice a second (``update``, as the supervisor tells its watchers), asked for ``result``
+    after it.
+
+    Raises ``UsageError`` for less than two minutes: the first one is not steady.
+    """
+
+    def __init__(self, statistics: Statistics, minutes: float, root: Path = Path("/")) -> None:
+        if minutes < MIN_MINUTES:
+            raise UsageError(
+                f"A soak of {minutes:g} minutes has no steady state beside its first minute.",
+                "Give at least 2 minutes; a device with a fan takes 10, one without 30.",
+            )
+        self.minutes = minutes
+        self._statistics = statistics
+        self._root = root
+        self._part_s = max(5.0, 5.0 * round(minutes * MINUTE / _PARTS / 5.0))
+        self._parts: list[SoakPart] = []
+        self._minute_1 = SoakPart(0.0)
+        self._now = SoakPart(0.0)
+        self._joules: float | None = None
+        self._last_s = 0.0
+        statistics.restart("soak")
+
+    @property
+    def seconds(self) -> float:
+        """For how long the loop is to run."""
+        return self.minutes * MINUTE
+
+    def update(self, state: Mapping[str, Any]) -> None:
+        """``state``: ``t_s``, and where known ``power``, ``temperature`` (each with ``value``) and ``energy_j``."""
+        t = float(state["t_s"])
+        power, temperature = state.get("power"), state.get("temperature")
+        clock = clock_mhz(self._root)
+        for part in (self._now, self._minute_1) if t <= MINUTE else (self._now,):
+            part.end_s = t
+            part.power.add(power["value"] if power else None)
+            part.temperature.add(temperature["value"] if temperature else None)
+            part.clock.add(clock)
+            if power and power.get("kind") != "measured":
+                part.power_kind = "estimated"
+        joules = state.get("energy_j")
+        if joules is not None:
+            spent = joules - (self._joules or 0.0)
+            self._now.joules = (self._now.joules or 0.0) + spent
+            if self._last_s < MINUTE:
+                share = min(1.0, (MINUTE - self._last_s) / max(t - self._last_s, 1e-9))
+                self._minute_1.joules = (self._minute_1.joules or 0.0) + spent * share
+            self._joules = joules
+        self._last_s = t
+        if t > MINUTE:
+            self._minute_1.end_s = MINUTE
+        if t - self._now.begin_s >= self._part_s:
+            self._close(t)
+
+    def close(self) -> None:
+        """A watcher has one."""
+
+    def _close(self, t: float) -> None:
+        window = self._statistics.restart("soak")
+        if window is not None:
+            self._now.window = window
+        self._parts.append(self._now)
+        self._now = SoakPart(t, t)
+
+    def result(self) -> SoakResult:
+        """Of what was seen so far; a last part that is shorter than the others is left out."""
+        first = self._minute_1
+        first.window = self._statistics.window("minute_1")
+        # Parts around the start carry the loop's warm-up; they are judged like all others.
+        found, enough = self._steady()
+        begin = found.begin if found.begin is not None else len(self._parts) * 2 // 3
+        last = SoakPart(self._parts[begin].begin_s if self._parts else 0.0)
+        for part in self._parts[begin:]:
+            last.merge(part)
+        end = self._parts[-1].end_s if self._parts else self._now.end_s
+        settled = last.begin_s if found.begin is not None else None
+        return SoakResult(end / MINUTE, first, last, settled, found.unsettled, enough)
+
+    def _steady(self) -> tuple[SteadyState, bool]:
+        series: dict[str, list[float]] = {"fps": [part.fps for part in self._parts]}
+        series["p50_ms"] = [part.window.percentile_ms("total", 50) or 0.0 for part in self._parts]
+        for name, values in (
+            ("power_w", [part.power.value for part in self._parts]),
+            ("temperature_c", [part.temperature.value for part in self._parts]),
+            ("clock_mhz", [part.clock.value for part in self._parts]),
+        ):
+            known = [value for value in values if value is not None]
+            if len(known) == len(values):
+                series[name] = known
+        slack = {"temperature_c": _KELVINS}
+        for name, share in _SHARES.items():
+            if series.get(name):
+                slack[name] = share * sorted(series[name])[len(self._parts) // 2]
+        found = find_steady_state(series, slack)
+        # The first minute is what the steady state is compared with: it is none itself.
+        if found.begin is not None:
+            after = next((k for k, part in enumerate(self._parts) if part.begin_s >= MINUTE), None)
+            found = SteadyState(None, ()) if after is None else SteadyState(max(found.begin, after))
+        return found, len(self._parts) >= 12
+
+
+def clock_mhz(root: Path = Path("/")) -> float | None:
+    """Mean of the cores' clocks now; None where the kernel does not tell."""
+    found = []
+    for path in root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"):
+        with suppress(OSError, ValueError):
+            found.append(int(path.read_text()) / 1e3)
+    if not found:
+        with suppress(OSError, ValueError):
+            lines = (root / "proc/cpuinfo").read_text().splitlines()
+            found = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
+    return sum(found) / len(found) if found else None

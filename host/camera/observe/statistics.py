@@ -1,0 +1,125 @@
+"""Times of every frame's stages in bounded memory: percentiles, rates and jitter, over windows of the run.
+
+A frame costs a few additions to a list. Now and then a block of frames is folded into every open window, where values
+stay exact up to a count and become a histogram of logarithmic buckets beyond it (``distribution``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.observe.statistics_window import SECOND, BlockTimes, FrameBlock, StatisticsWindow
+
+#: Frames after which a block is folded, whatever the time.
+_BLOCK = 1024
+
+
+class Statistics:
+    """Of one loop. ``add`` is for the loop's thread; everything else may be called from any thread.
+
+    Windows of its own: ``all``; ``minute_1``; ``last_minute``, which slides by slices of five seconds (55 to 60 s); and
+    those of ``restart``, such as the governor's time since its last step. ``exact``: values per stage and window that
+    stay exact; beyond that percentiles are within 1 %.
+    """
+
+    def __init__(self, exact: int = 8192, minute_s: float = 60.0, slices: int = 12) -> None:
+        self._lock = threading.Lock()
+        self._exact = exact
+        self._minute_ns = round(minute_s * SECOND)
+        self._slice_ns = self._minute_ns // slices
+        self._block = FrameBlock()
+        self._begun_ns = 0
+        self._fold_at = 0  # end of the current slice
+        self._previous_ns = 0  # the last answer
+        self._everything = StatisticsWindow(exact)
+        self._minute_1 = StatisticsWindow(exact)
+        self._minute_1_open = True
+        self._slice = StatisticsWindow(exact)
+        self._recent: deque[StatisticsWindow] = deque(maxlen=max(1, slices - 1))
+        self._named: dict[str, StatisticsWindow] = {}
+
+    def add(self, served: ServedFrame) -> None:
+        """One frame that has its answer."""
+        spans = served.spans
+        kind = (served.by, served.model, *spans)
+        with self._lock:
+            block = self._block
+            rows = block.rows.get(kind)
+            if rows is None:
+                rows = block.rows[kind] = []
+            for span in spans.values():
+                rows += span
+            rows.append(served.time_ns)
+            # The last stage's end is the answer, as far as slices of seconds go.
+            if spans and span[1] >= self._fold_at:
+                block = self._turn(kind, span[1])
+            block.served += 1
+            if served.missed:
+                block.missed += served.missed
+            if served.late:
+                block.late += 1
+            if block.served >= _BLOCK:
+                self._fold()
+
+    def _turn(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
+        """A new slice begins with the frame whose row was just added: it moves behind the turn."""
+        rows = self._block.rows[kind]
+        width = 2 * len(kind) - 3
+        row = rows[-width:]
+        del rows[-width:]
+        self._fold()
+        if not self._begun_ns:
+            self._begun_ns = answered_ns
+        else:
+            self._recent.append(self._slice)
+            self._slice = StatisticsWindow(self._exact)
+            # Slices in which nothing was answered are time that went by.
+            for _ in range(min(self._recent.maxlen or 0, (answered_ns - self._fold_at) // self._slice_ns)):
+                self._recent.append(StatisticsWindow(self._exact))
+        if answered_ns - self._begun_ns >= self._minute_ns:
+            self._minute_1_open = False
+        gone = (answered_ns - self._begun_ns) // self._slice_ns
+        self._fold_at = self._begun_ns + (gone + 1) * self._slice_ns
+        self._block.rows.setdefault(kind, []).extend(row)
+        return self._block
+
+    def _fold(self) -> None:
+        if not self._block.served:
+            return
+        folded = BlockTimes(self._block, self._previous_ns)
+        self._block = FrameBlock()
+        self._previous_ns = folded.last_ns or self._previous_ns
+        windows = [self._everything, self._slice, *self._named.values()]
+        if self._minute_1_open:
+            windows.append(self._minute_1)
+        for window in windows:
+            window.take(folded)
+
+    def restart(self, name: str) -> StatisticsWindow | None:
+        """Ends the window of that name, if there is one, and opens it anew from the next frame on."""
+        with self._lock:
+            self._fold()
+            finished = self._named.get(name)
+            self._named[name] = StatisticsWindow(self._exact)
+            return finished
+
+    def window(self, name: str) -> StatisticsWindow:
+        """A copy: ``all``, ``minute_1``, ``last_minute`` or a name given to ``restart``. Raises ``KeyError``."""
+        with self._lock:
+            self._fold()
+            if name == "last_minute":
+                result = StatisticsWindow(self._exact)
+                for each in (*self._recent, self._slice):
+                    result.merge(each)
+                return result
+            fixed = {"all": self._everything, "minute_1": self._minute_1}
+            return (fixed.get(name) or self._named[name]).copy()
+
+    def summary(self) -> dict[str, Any]:
+        """Over the whole run: the contract's ``fps`` and ``stage_ms``, with ``windows`` beside them."""
+        result = self.window("all").to_json()
+        result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
+        return result

@@ -1,0 +1,181 @@
+"""A run as a trace that opens in Perfetto (ui.perfetto.dev) and chrome://tracing.
+
+Trace Event Format, JSON array form: its closing bracket may be missing, so the file of a killed run opens as well.
+A track per stage, so that overlap of frames shows; a flow joins what belongs to one frame; counters for rate, power,
+temperature, energy and the governor's levers; instants for dropped and late frames and for what the governor does.
+Times are of the monotonic clock, so that other traces of the same computer can be laid beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
+from arenite.host.camera.observe.history import NewGovernorActions
+from arenite.host.camera.sinks.writer import LineWriter, to_stderr
+
+_PROCESS = 1
+#: Not 0, which is the idle thread to Perfetto, and not the process's number, which is its main thread.
+_GOVERNOR_TRACK, _FIRST_TRACK = 2, 10
+#: Tracks of one camera: a stage each, then other stages, then events.
+_OTHER_TRACK, _EVENTS_TRACK, _PER_SOURCE = len(STAGES), len(STAGES) + 1, 10
+#: About 1 KB per frame: some 20 MB.
+LIMIT_FRAMES = 20_000
+
+
+class Timeline:
+    """A sink; ``update`` takes the loop's state (``dashboard/state.py``).
+
+    After ``limit_frames`` frames only those that were late, or came after dropped ones, are still drawn, as many again
+    at most; counters and the governor's actions go on to the end.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        limit_frames: int = LIMIT_FRAMES,
+        title: str = "arenite camera",
+        report: Callable[[str], None] = to_stderr,
+    ) -> None:
+        """Raises ``UsageError`` when ``path`` cannot be written."""
+        self._writer = LineWriter(path, report=report)
+        self._limit = limit_frames
+        self._drawn = 0
+        self._tracks: set[int] = set()
+        self._actions = NewGovernorActions()
+        self._closed = False
+        # The bracket and the first event on one line: a file without events is valid as well.
+        self._writer.write("[" + _line(_meta("process_name", 0, name=title)))
+        self._add(_meta("thread_name", _GOVERNOR_TRACK, name="governor"))
+        self._add(_meta("thread_sort_index", _GOVERNOR_TRACK, sort_index=_GOVERNOR_TRACK))
+
+    @property
+    def failure(self) -> str | None:
+        return self._writer.failure
+
+    def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
+        eventful = served.late or served.missed > 0
+        if self._drawn >= self._limit and not (eventful and self._drawn < 2 * self._limit):
+            return
+        self._drawn += 1
+        base = _FIRST_TRACK + served.source * _PER_SOURCE
+        if base not in self._tracks:
+            self._open_tracks(base, served.source)
+        # By hand: json.dumps of these would take the loop three times as long.
+        head = f'"pid":{_PROCESS},"tid":'
+        parts = []
+        flow = "s"
+        end = 0
+        last = len(served.spans) - 1
+        for k, (stage, (start, end)) in enumerate(served.spans.items()):
+            at, spent = start / 1e3, (end - start) / 1e3
+            tid = base + (STAGES.index(stage) if stage in STAGES else _OTHER_TRACK)
+            args = f'{{"frame":{served.number},"sequence":{served.sequence}}}'
+            parts.append(
+                f'{{"ph":"X","name":{json.dumps(stage)},"cat":"stage",{head}{tid},"ts":{at:.3f},"dur":{spent:.3f},'
+                f'"args":{args}}},\n'
+            )
+            if last > 0:
+                # A flow binds to the slice that is open at its time: its very beginning.
+                flow = "s" if k == 0 else "f" if k == last else "t"
+                bind = ',"bp":"e"' if flow == "f" else ""
+                parts.append(
+                    f'{{"ph":"{flow}","name":"frame","cat":"frame","id":{served.number},{head}{tid},'
+                    f'"ts":{at:.3f}{bind}}},\n'
+                )
+        self._writer.write("".join(parts))
+        at = (end or time.monotonic_ns()) / 1e3
+        track = base + _EVENTS_TRACK
+        if served.missed:
+            self._instant(
+                f"dropped {served.missed}", "drop", track, at, frame=served.number, count=served.missed
+            )
+        if served.late:
+            self._instant("late", "late", track, at, frame=served.number, age_ms=served.age_ns / 1e6)
+        if served.by != "model":
+            self._instant(served.by, "by", track, at, frame=served.number)
+        if self._drawn == self._limit:
+            self._instant("from here on only frames that were late or dropped", "limit", track, at)
+
+    def update(self, state: Mapping[str, Any]) -> None:
+        at = time.monotonic_ns() / 1e3
+        governor = state.get("governor") or {}
+        counters: dict[str, dict[str, Any]] = {
+            "frames": {"per second": state.get("fps")},
+            "power": _with_limit("W", state.get("power"), (state.get("budget") or {}).get("power_w")),
+            "temperature": _with_limit(
+                "°C", state.get("temperature"), (state.get("budget") or {}).get("temperature_c")
+            ),
+            "energy": {"J": state.get("energy_j")},
+        }
+        for lever in governor.get("levels") or []:
+            counters[f"governor: {lever['lever']}"] = {"level": lever["level"]}
+        for name, values in counters.items():
+            kept = {k: v for k, v in values.items() if v is not None}
+            if kept:
+                self._add({"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": kept})
+        now = state.get("t_s")
+        for action in self._actions.new(state):
+            when = at if now is None else max(at - (now - action["t_s"]) * 1e6, 0.0)
+            name = f"{action['lever']}: {action['from']} → {action['to']}"
+            self._instant(name, "governor", _GOVERNOR_TRACK, when, reason=action["reason"])
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            # An event without a comma after it, and the bracket.
+            at = round(time.monotonic_ns() / 1e3, 3)
+            end = {
+                "ph": "i",
+                "name": "end",
+                "cat": "run",
+                "pid": _PROCESS,
+                "tid": _GOVERNOR_TRACK,
+                "ts": at,
+                "s": "t",
+            }
+            self._writer.write(json.dumps(end, separators=(",", ":")) + "]\n")
+            self._writer.close()
+
+    def _open_tracks(self, base: int, source: int) -> None:
+        self._tracks.add(base)
+        camera = f"camera {source}: " if source else ""
+        for track, name in enumerate((*STAGES, "other", "events")):
+            self._add(_meta("thread_name", base + track, name=camera + name))
+            self._add(_meta("thread_sort_index", base + track, sort_index=base + track))
+
+    def _instant(self, name: str, kind: str, track: int, at: float, **args: Any) -> None:
+        self._add(
+            {
+                "ph": "i",
+                "name": name,
+                "cat": kind,
+                "pid": _PROCESS,
+                "tid": track,
+                "ts": round(at, 3),
+                "s": "t",
+            }
+            | ({"args": args} if args else {})
+        )
+
+    def _add(self, event: Mapping[str, Any]) -> None:
+        self._writer.write(_line(event))
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False) + ",\n"
+
+
+def _meta(what: str, track: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": _PROCESS, "tid": track, "args": args}
+
+
+def _with_limit(name: str, reading: Mapping[str, Any] | None, limit: float | None) -> dict[str, Any]:
+    """Value and limit as two series of one counter, so that they are drawn against each other."""
+    return {name: reading.get("value"), f"{name} limit": limit} if reading else {}

@@ -1,0 +1,124 @@
+"""Tensor buffers of LiteRT's CompiledModel: one set per slot, in memory that the loop writes and reads itself."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.errors import UnsupportedModelError
+from arenite.host.camera.runtimes import litert_library as lite
+from arenite.host.camera.runtimes.base import TensorMemory
+from arenite.host.camera.runtimes.litert_library import Handle, Library, Size
+from arenite.host.camera.runtimes.process_memory import aligned_bytes
+
+
+@dataclass(frozen=True)
+class SignatureTensor:
+    """An input or output of the signature; ``requirements`` are LiteRT's of a buffer for it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero_point: int
+    type: lite.TensorType
+    requirements: Handle
+
+    @property
+    def bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+    def at(self, address: int) -> TensorMemory:
+        return TensorMemory(
+            self.name, self.shape, self.dtype, address, self.bytes, self.scale, self.zero_point
+        )
+
+
+def signature_tensor(
+    lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any
+) -> SignatureTensor:
+    """What LiteRT knows of the tensor ``handle`` that has ``layout`` now. Raises ``UnsupportedModelError``."""
+    name = ctypes.c_char_p()
+    lib.call("LiteRtGetTensorName", handle, ctypes.byref(name))
+    text = (name.value or b"").decode("utf-8", "replace")
+    kind = lite.TensorType()
+    lib.call("LiteRtGetRankedTensorType", handle, ctypes.byref(kind))
+    dtype = lite.DTYPES.get(kind.element)
+    if dtype is None or min(layout.shape, default=1) < 1:
+        what = f"type {kind.element}" if dtype is None else f"shape {list(layout.shape)}"
+        raise UnsupportedModelError(
+            f"Tensor '{text}' of {path} has {what}, which a camera loop cannot feed or read.",
+            "Give the option input=1x192x192x3 if the model's input can be resized, or convert it with fixed shapes.",
+        )
+    kind.layout = layout
+    quantization = ctypes.c_int()
+    lib.call("LiteRtGetQuantizationTypeId", handle, ctypes.byref(quantization))
+    scale = lite.PerTensorQuantization()
+    if quantization.value == 1:  # kLiteRtQuantizationPerTensor
+        lib.call("LiteRtGetPerTensorQuantization", handle, ctypes.byref(scale))
+    return SignatureTensor(text, layout.shape, dtype, scale.scale, scale.zero_point, kind, requirements)
+
+
+class SlotBuffers:
+    """One slot. ``staged``: buffers that the computer's own processor cannot address; they are copied."""
+
+    def __init__(
+        self, lib: Library, environment: Handle, inputs: list[SignatureTensor], outputs: list[SignatureTensor]
+    ) -> None:
+        self._lib = lib
+        self.staged = False
+        self._kept: list[np.ndarray] = []
+        self._ins, self.inputs = self._make(environment, inputs)
+        self._outs, self.outputs = self._make(environment, outputs)
+
+    def _make(self, environment: Handle, tensors: list[SignatureTensor]) -> tuple[Any, list[TensorMemory]]:
+        handles = (Handle * len(tensors))()
+        memories = []
+        for i, each in enumerate(tensors):
+            buffer = self._lib.make(
+                "LiteRtCreateManagedTensorBufferFromRequirements",
+                environment, ctypes.byref(each.type), each.requirements,
+            )  # fmt: skip
+            handles[i] = buffer
+            kind = ctypes.c_int()
+            self._lib.call("LiteRtGetTensorBufferType", buffer, ctypes.byref(kind))
+            if kind.value == lite.HOST_MEMORY:
+                address = self._lib.make("LiteRtGetTensorBufferHostMemory", buffer).value or 0
+                ctypes.memset(address, 0, each.bytes)
+            else:
+                self.staged = True
+                self._kept.append(aligned_bytes(each.bytes))
+                address = self._kept[-1].ctypes.data
+            memories.append(each.at(address))
+        return handles, memories
+
+    def arguments(self, compiled: Handle, signature: int) -> tuple[Any, ...]:
+        """Of LiteRtRunCompiledModel, as ctypes objects: converted once, not per call."""
+        return compiled, Size(signature), Size(len(self._ins)), self._ins, Size(len(self._outs)), self._outs
+
+    def upload(self) -> None:
+        for handle, memory in zip(self._ins, self.inputs, strict=True):
+            self._copy(Handle(handle), memory, lite.LOCK_WRITE)
+
+    def download(self) -> None:
+        for handle, memory in zip(self._outs, self.outputs, strict=True):
+            self._copy(Handle(handle), memory, lite.LOCK_READ)
+
+    def _copy(self, handle: Handle, memory: TensorMemory, mode: int) -> None:
+        there = Handle()
+        self._lib.call("LiteRtLockTensorBuffer", handle, ctypes.byref(there), mode)
+        try:
+            to, source = there.value or 0, memory.address
+            if to != source:
+                if mode != lite.LOCK_WRITE:
+                    to, source = source, to
+                ctypes.memmove(to, source, memory.bytes)
+        finally:
+            self._lib.call("LiteRtUnlockTensorBuffer", handle)
+
+    def close(self) -> None:
+        for handle in [*self._ins, *self._outs]:
+            self._lib.c.LiteRtDestroyTensorBuffer(Handle(handle))

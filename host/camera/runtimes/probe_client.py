@@ -1,0 +1,128 @@
+"""Ask a process of its own how a runtime does on a model, and survive whatever becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from arenite.host.camera.runtimes.runtime_choice import CandidateResult
+from arenite.host.energy.base import MEASURED, PowerMeter
+
+#: Joules used so far by the device, from any start: only differences are taken.
+JoulesReader = Callable[[], float]
+
+
+def joules(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
+    """What ``power`` counts up to. None when its figures are estimates: made from the load, they would only say again
+    which runtime takes longer."""
+    if power.read(0.0).kind != MEASURED:
+        return None
+    total, last = 0.0, clock()
+
+    def read() -> float:
+        nonlocal total, last
+        watts, now = power.read(1.0).watts, clock()
+        total, last = total + watts * (now - last), now
+        return total
+
+    return read
+
+
+def probe_runtime(
+    path: Path,
+    name: str,
+    threads: int,
+    options: dict[str, str],
+    outputs: Path,
+    meter: JoulesReader | None,
+    seconds: float,
+    timeout_s: float,
+) -> CandidateResult:
+    """``problem`` of the result says how it failed: refused, crashed or hung."""
+    request = {
+        "path": str(path.resolve()), "name": name, "threads": threads, "options": options, "seconds": seconds,
+        "outputs": str(outputs),
+    }  # fmt: skip
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+        # A delegate that hangs must not hang this: the timer ends the child, and then reading ends.
+        timer = _Timer(child, timeout_s)
+        try:
+            first = _exchange(child, json.dumps(request))
+            before = meter() if meter is not None and "warm" in first else 0.0
+            last = _exchange(child, "go") if "warm" in first else first
+            used = meter() - before if meter is not None and "invocations" in last else None
+            child.wait()
+        finally:
+            timer.stop()
+        said.seek(0)
+        words = said.read().decode("utf-8", "replace").split("\n")
+    if "problem" in last:
+        return CandidateResult(name, threads, problem=last["problem"])
+    if "invocations" not in last:
+        return CandidateResult(
+            name, threads, problem=_failure_text(child.returncode, timer.fired, timeout_s, words)
+        )
+    energy = None if used is None else 1000 * used / last["invocations"]
+    return CandidateResult(
+        name, threads, last["median_ms"], last["p90_ms"], energy, last["resident_bytes"], None, "", tuple(last["notes"])
+    )  # fmt: skip
+
+
+class _Timer:
+    """Ends ``child`` after ``timeout_s``; ``fired`` says whether it had to."""
+
+    def __init__(self, child: subprocess.Popen[str], timeout_s: float) -> None:
+        self.fired = False
+        self._child = child
+        self._timer = threading.Timer(timeout_s, self._fire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _fire(self) -> None:
+        self.fired = True
+        self._child.kill()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _exchange(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
+    """The child's answer to ``line``; empty when it ended."""
+    assert child.stdin is not None and child.stdout is not None
+    try:
+        child.stdin.write(line + "\n")
+        child.stdin.flush()
+        return dict(json.loads(child.stdout.readline() or "{}"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _failure_text(status: int, late: bool, timeout_s: float, said: list[str]) -> str:
+    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    if late:
+        return f"hung: no answer within {timeout_s:g} s."
+    if status < 0:
+        return f"crashed ({signal.Signals(-status).name})." + (f" It said: {last}" if last else "")
+    return f"ended with status {status}." + (f" It said: {last}" if last else "")

@@ -1,0 +1,109 @@
+"""Choose a runtime by measuring all that this device has on the model itself.
+
+Every candidate runs in a process of its own, on the same pictures. One that crashes, hangs, is refused or answers
+otherwise than the CPU is out, whatever its speed; of the others the fastest wins, but a simpler one is kept unless the
+gain is at least 10 %. A delegate that splits the graph and loses therefore loses here too. The decision is kept in the
+cache, for this file, these library versions and this device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from arenite.errors import ModelError
+from arenite.host.camera.runtimes.probe_client import JoulesReader, probe_runtime
+from arenite.host.camera.runtimes.runtime_choice import MAX_DIFFERENCE, CandidateResult, RuntimeChoice
+from arenite.host.camera.runtimes.selection_cache import cache_path, candidate_thread_counts
+
+
+def choose_runtime(
+    path: Path,
+    *,
+    options: Mapping[str, str] | None = None,
+    names: Sequence[str] | None = None,
+    threads: Sequence[int] | None = None,
+    delegates: Sequence[str] = (),
+    meter: JoulesReader | None = None,
+    by: str = "latency",
+    seconds: float = 0.5,
+    timeout_s: float = 60.0,
+    keep: bool = True,
+) -> RuntimeChoice:
+    """Measure and decide.
+
+    Args:
+        names: candidates, simplest first; by default all that ``available`` lists for this kind of model.
+        threads: to try on processors; by default 1, 2, 4, … up to what this process may use.
+        delegates: further candidates, as ``delegate:LIBRARY.so,option=value``.
+        by: ``latency``, or ``energy`` when there is a ``meter``.
+        seconds: of measuring per candidate, after a fifth of it for warming up.
+        keep: store the decision for ``remembered``.
+
+    Raises ``ModelError`` when no candidate runs the model; its text has each one's reason.
+    """
+    from arenite.host.camera.runtimes.runtime_choice import choose_candidate
+
+    path, given = Path(path), dict(options or {})
+    candidates = _candidates(path, names, threads, delegates)
+    measured: list[CandidateResult] = []
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        reference: Path | None = None
+        for place, (name, count) in enumerate(candidates):
+            outputs = Path(folder) / f"{place}.npz"
+            result = probe_runtime(path, name, count, given, outputs, meter, seconds, timeout_s)
+            if not result.problem:
+                if reference is None:
+                    reference = outputs
+                result = _compare_outputs(result, outputs, reference)
+            measured.append(result)
+    picked = choose_candidate(measured, by)
+    if picked is None:
+        reasons = " ".join(f"{each.label}: {each.problem}" for each in measured)
+        raise ModelError(f"No runtime of this device runs {path}. {reasons}", "Convert the model again.")
+    choice = RuntimeChoice(picked[0].name, picked[0].threads, tuple(measured), picked[1])
+    if keep:
+        from arenite.files import replace_file
+
+        # A cache that cannot be written only means to measure again.
+        with contextlib.suppress(OSError):
+            replace_file(cache_path(path, given), json.dumps(choice.to_json(), indent=1).encode())
+    return choice
+
+
+def _candidates(
+    path: Path, names: Sequence[str] | None, threads: Sequence[int] | None, delegates: Sequence[str]
+) -> list[tuple[str, int]]:
+    from arenite.host.camera.runtimes.factory import ONNX, available, model_kind
+
+    if names is None:
+        onnx = model_kind(path) == "onnx"
+        names = [each.name for each in available() if each.available and (each.name in ONNX) == onnx]
+    counts = list(threads) if threads is not None else candidate_thread_counts()
+    name_and_threads = []
+    for name in [*names, *delegates]:
+        processor = name in ("litert-cpu", "litert-interpreter", "onnx-cpu")
+        name_and_threads += [(name, count) for count in (counts if processor else counts[:1])]
+    return name_and_threads
+
+
+def _compare_outputs(result: CandidateResult, outputs: Path, reference: Path) -> CandidateResult:
+    import numpy as np
+
+    from arenite.host.camera.runtimes.runtime_choice import difference
+
+    with np.load(outputs) as ours, np.load(reference) as theirs:
+        difference_share = difference(
+            [ours[name] for name in ours.files], [theirs[name] for name in theirs.files]
+        )
+    if difference_share <= MAX_DIFFERENCE:
+        return replace(result, difference=difference_share)
+    return replace(
+        result,
+        difference=difference_share,
+        problem=f"answers wrongly: {difference_share:.0%} of the range away from the processor.",
+    )

@@ -1,0 +1,203 @@
+"""The stock interpreter of LiteRT or of tflite-runtime, with or without an external delegate.
+
+For boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
+(``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other that exports
+``tflite_plugin_create_delegate``. Neither of the two named ever ran here: there is no such hardware.
+
+With one slot its memory is the interpreter's own. The interpreter has one set of tensors, so with more slots they are
+copied in and out; ``notes`` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.errors import ModelError, ToolError, UnsupportedModelError, UsageError
+from arenite.host.camera.runtimes import litert_library as lite
+from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
+from arenite.host.camera.runtimes.process_memory import (
+    aligned_bytes,
+    allocated_bytes,
+    copy_tensor,
+    parse_shape,
+)
+
+_PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
+
+
+class StockInterpreter:
+    """A ``Runtime``. ``delegate``: library and options, as ``libedgetpu.so.1,device=usb``; ``options`` as for
+    ``litert-cpu``: ``input``, ``input1``, ….
+
+    Raises ``ModelError``, ``ToolError`` when the delegate does not load, ``UsageError`` without any interpreter.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        threads: int,
+        slots: int,
+        options: Mapping[str, str],
+        delegate: str = "",
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.notes: tuple[str, ...] = ()
+        module = import_interpreter()
+        before = allocated_bytes()
+        try:
+            (self._interpreter, kept), said = lite.with_captured_log(
+                lambda: _prepared(module, path, threads, options, delegate)
+            )
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"{name} cannot run {path}: the interpreter said: {' '.join(str(error).split())}.",
+                "Convert the model again, or try another runtime.",
+            ) from error
+        self._delegates = kept  # freed before the interpreter, a delegate would be called after its end
+        self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
+        self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
+        own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
+        self._kept: list[np.ndarray] = []
+        self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
+        #: Whether inputs and outputs are copied: then one slot is better, unless frames are overlapped.
+        self.copying = slots > 1
+        if self.copying:
+            self.notes += (
+                "The interpreter has one set of tensors: inputs and outputs are copied once each.",
+            )
+        if delegate:
+            self.notes += _left_to_the_cpu(self._interpreter)
+        if said:
+            self.notes += (f"The interpreter said: {said}",)
+        self.resident_bytes = max(allocated_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
+        #: Inputs of the slot to its outputs.
+        self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
+
+    def _memory(self, details: dict[str, Any]) -> TensorMemory:
+        view = self._interpreter.tensor(details["index"])()
+        dtype = np.dtype(details["dtype"])
+        if dtype.kind not in "fiub" or not view.size:
+            raise UnsupportedModelError(
+                f"Tensor '{details['name']}' of {self.path} is {dtype} {list(view.shape)}: unfit for a camera loop.",
+                "Give the option input=1x192x192x3 if its input can be resized, or convert it with fixed shapes.",
+            )
+        scale, zero_point = details["quantization"]
+        # Only the address is kept: the interpreter refuses to run while a view of its tensors lives.
+        return TensorMemory(
+            details["name"],
+            view.shape,
+            dtype.name,
+            view.ctypes.data,
+            view.nbytes,
+            float(scale),
+            int(zero_point),
+        )
+
+    def _copy_of(self, slot: TensorSlot) -> TensorSlot:
+        def copied(tensors: tuple[TensorMemory, ...]) -> tuple[TensorMemory, ...]:
+            copies = []
+            for memory in tensors:
+                self._kept.append(aligned_bytes(memory.bytes))
+                address = self._kept[-1].ctypes.data
+                copies.append(
+                    TensorMemory(
+                        memory.name, memory.shape, memory.dtype, address, memory.bytes, memory.scale,
+                        memory.zero_point,
+                    )
+                )  # fmt: skip
+            return tuple(copies)
+
+        return TensorSlot(copied(slot.inputs), copied(slot.outputs))
+
+    def _invoke(self, slot: int = 0) -> None:
+        try:
+            self._interpreter.invoke()
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"{self.name} failed on {self.path}: {' '.join(str(error).split())}.",
+                "Try another runtime: --runtime litert-cpu.",
+            ) from error
+
+    def _invoke_copying(self, slot: int = 0) -> None:
+        chosen = self.slots[slot]
+        for own, lent in zip(self._inputs, chosen.inputs, strict=True):
+            copy_tensor(lent, own.address)
+        self._invoke()
+        for own, lent in zip(self._outputs, chosen.outputs, strict=True):
+            copy_tensor(own, lent.address)
+
+    def close(self) -> None:
+        """Frees everything; the slots' memory is gone."""
+        self.invoke = self._invoke_closed
+        self._interpreter = None
+        self._delegates = []
+
+    def _invoke_closed(self, slot: int = 0) -> None:
+        raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")
+
+
+def import_interpreter() -> Any:
+    """The module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` when none is installed."""
+    for package in _PACKAGES:
+        try:
+            return import_module(package)
+        except ImportError:
+            continue
+    raise UsageError("No TFLite interpreter is installed.", "Install one: pip install ai-edge-litert")
+
+
+def _prepared(
+    module: Any, path: Path, threads: int, options: Mapping[str, str], delegate: str
+) -> tuple[Any, list[Any]]:
+    delegates = [_delegate(module, delegate)] if delegate else []
+    interpreter = module.Interpreter(
+        model_path=str(path), num_threads=threads, experimental_delegates=delegates or None
+    )
+    for place_, details in enumerate(interpreter.get_input_details()):
+        text = options.get(f"input{place_}", options.get("input", "") if place_ == 0 else "")
+        if text:
+            interpreter.resize_tensor_input(details["index"], list(parse_shape(text)))
+    interpreter.allocate_tensors()
+    return interpreter, delegates
+
+
+def _delegate(module: Any, text: str) -> Any:
+    library, *pairs = text.split(",")
+    options = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise UsageError(
+                f"'{pair}' is no option of a delegate.", "Write delegate:LIBRARY.so,name=value,..."
+            )
+        options[key] = value
+    try:
+        # The package's own class complains on standard error when it fails this early.
+        if not hasattr(ctypes.CDLL(library), "tflite_plugin_create_delegate"):
+            raise OSError("it has no tflite_plugin_create_delegate")
+        return module.load_delegate(library, options)
+    except (OSError, ValueError, RuntimeError, AttributeError) as error:
+        raise ToolError(
+            f"The delegate {library} does not load: {' '.join(str(error).split()) or type(error).__name__}.",
+            "Install the vendor's library, give its full path, or use --runtime litert-cpu.",
+        ) from error
+
+
+def _left_to_the_cpu(interpreter: Any) -> tuple[str, ...]:
+    """How the graph was split. The list of operators is no public API, so its absence is no error."""
+    try:
+        names = [each["op_name"] for each in interpreter._get_ops_details()]
+    except (AttributeError, KeyError):
+        return ()
+    taken = sum(name == "DELEGATE" for name in names)
+    if not taken:
+        return ("The delegate takes none of the operators.",)
+    return () if taken == 1 else (f"The delegate splits the graph into {taken} parts.",)

@@ -1,0 +1,74 @@
+"""Refuse a damaged model file before a runtime sees it: LiteRT crashes on some, and takes the loop with it.
+
+The file is mapped and its tables are decoded with every offset checked; the weights themselves are not read. It costs
+2 ms for a small model and 10 ms for EfficientNet-lite0. What remains are damaged values that make a well-formed model;
+a runtime may still refuse them, and the automatic choice therefore tries runtimes in a process of their own.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.tflite.verifier import decode
+from arenite.errors import ModelError, UnsupportedModelError
+
+_HINT = "The file is damaged: convert or download it again."
+#: More elements than any tensor that a camera loop could hold; also keeps LiteRT's sums from overflowing.
+_MAX_ELEMENTS = 1 << 31
+
+
+def check_tflite_file(path: Path) -> None:
+    """Raises ``ModelError`` that names the file, the table and the field."""
+    try:
+        with path.open("rb") as file:
+            if not file.seek(0, 2):
+                raise ModelError(f"{path} is empty.", _HINT)
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}.", "Check the path.") from error
+    try:
+        _check(decode(data))  # type: ignore[arg-type]
+    except ModelError as error:
+        raise type(error)(f"{path}: {error.problem}", error.hint) from error
+
+
+def _check(model: dict[str, Any]) -> None:
+    """That every index points at something; ``decode`` has checked all offsets."""
+    subgraphs = model["subgraphs"] or []
+    codes, buffers = len(model["operator_codes"] or []), len(model["buffers"] or [])
+    if not subgraphs:
+        raise ModelError("The model has no subgraph.", _HINT)
+    for at, subgraph in enumerate(subgraphs):
+        tensors = subgraph["tensors"] or []
+        for index, tensor in enumerate(tensors):
+            where = f"Subgraph {at}, tensor {index}"
+            _within(tensor["buffer"], buffers, f"{where}, field buffer")
+            elements = 1
+            for size in tensor["shape"] or ():
+                elements *= max(size, 1)
+                if size < -1 or elements > _MAX_ELEMENTS:
+                    raise UnsupportedModelError(
+                        f"{where}: shape {list(tensor['shape'])} is impossible.", _HINT
+                    )
+        for field in ("inputs", "outputs"):
+            for index in subgraph[field] or ():
+                _within(index, len(tensors), f"Subgraph {at}, field {field}")
+        for index, operator in enumerate(subgraph["operators"] or []):
+            where = f"Subgraph {at}, operator {index}"
+            _within(operator["opcode_index"], codes, f"{where}, field opcode_index")
+            for field, least in (("inputs", -1), ("outputs", 0), ("intermediates", 0)):
+                for tensor in operator[field] or ():
+                    _within(tensor, len(tensors), f"{where}, field {field}", least)
+    for at, signature in enumerate(model["signature_defs"] or []):
+        _within(signature["subgraph_index"], len(subgraphs), f"Signature {at}, field subgraph_index")
+        tensors = subgraphs[signature["subgraph_index"]]["tensors"] or []
+        for field in ("inputs", "outputs"):
+            for entry in signature[field] or ():
+                _within(entry["tensor_index"], len(tensors), f"Signature {at}, field {field}")
+
+
+def _within(index: int, count: int, where: str, least: int = 0) -> None:
+    if not least <= index < count:
+        raise ModelError(f"{where}: {index} is out of range, there are {count}.", _HINT)

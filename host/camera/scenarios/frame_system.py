@@ -1,0 +1,180 @@
+"""The system under test: a server and the pictures that it is asked about, in memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from arenite.host.camera.frames.frame import CropWindow, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
+
+#: Samples of one query that are recorded: the first ones, and then one in so many.
+_FIRST, _EVERY = 8, 64
+
+
+class System(Protocol):
+    """What a scenario asks. A sample is one picture: preprocessing, inference and answer."""
+
+    @property
+    def samples(self) -> int: ...
+
+    def serve(self, samples: Sequence[int]) -> None:
+        """Answers one query: all of ``samples``, in any order; returns when the last answer is there."""
+        ...
+
+    def rest(self) -> None:
+        """Called between queries, outside of what is timed."""
+        ...
+
+
+class Clock(Protocol):
+    """Monotonic, in ns."""
+
+    def now(self) -> int: ...
+    def sleep_until(self, at: int) -> None: ...
+
+
+class WallClock:
+    """Sleeps, then spins the last part of the way: a sleep ends up to a tenth of a millisecond late."""
+
+    spin_ns = 150_000
+
+    def now(self) -> int:
+        return time.monotonic_ns()
+
+    def sleep_until(self, at: int) -> None:
+        left = at - time.monotonic_ns() - self.spin_ns
+        if left > 0:
+            time.sleep(left / 1e9)
+        while time.monotonic_ns() < at:
+            pass
+
+
+class FrameSystem:
+    """``server`` (``ModelServer``) on ``frames``, which stay the caller's and must be held. No cache and no motion gate
+    stand before it: the rules do not allow answers to be reused.
+
+    With two slots or more, the next sample of a query is prepared while one is computed. ``window``: the part of each
+    frame that the model is shown. ``record`` is told of the
+    samples' stages between queries (``rest``); of a query of many, of every 64th. Use as a context.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        frames: Sequence[Frame],
+        record: Callable[[ServedFrame], None] | None = None,
+        window: CropWindow | None = None,
+    ) -> None:
+        self._server, self._window = server, window
+        self._frames = list(frames)
+        self.overlap = hasattr(server, "prepare") and server.slots > 1
+        self._record = record
+        self._served: list[ServedFrame] = []
+        self._queued: SimpleQueue[_Work | None] = SimpleQueue()
+        self._computed: SimpleQueue[_Work] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+
+    def __enter__(self) -> FrameSystem:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._worker is not None:
+            self._queued.put(None)
+            self._worker.join()
+            self._worker = None
+
+    @property
+    def samples(self) -> int:
+        return len(self._frames)
+
+    def serve(self, samples: Sequence[int]) -> None:
+        if len(samples) > 1 and self.overlap:
+            self._overlapped(samples)
+            return
+        server, frames, served = self._server, self._frames, self._served
+        for number, sample in enumerate(samples):
+            answered = server.serve(frames[sample], 0, self._window)
+            if number % _EVERY == 0 or number < _FIRST:
+                served.append(answered)
+
+    def rest(self) -> None:
+        """Between queries, when no clock runs."""
+        if self._record is not None:
+            for served in self._served:
+                # The picture was captured long ago: its age begins with its query.
+                served.time_ns = min(begin for begin, _ in served.spans.values())
+                self._record(served)
+        self._served.clear()
+
+    def warm_up(self, queries: int = 10) -> None:
+        """Before the clock starts, as the rules allow."""
+        for number in range(queries):
+            self.serve([number % len(self._frames)] * (2 if self.overlap else 1))
+        self._served.clear()
+
+    def _overlapped(self, samples: Sequence[int]) -> None:
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._compute, name="scenario", daemon=True)
+            self._worker.start()
+        server, clock = self._server, time.monotonic_ns
+        free = list(range(server.slots))
+        for number, sample in enumerate(samples):
+            if not free:
+                free.append(self._finish())
+            work = _Work(free.pop(), self._frames[sample], number % _EVERY == 0 or number < _FIRST)
+            begin = clock()
+            server.prepare(work.frame, work.slot, self._window)
+            work.spans["preprocess"] = (begin, clock())
+            self._queued.put(work)
+        for _ in range(server.slots - len(free)):
+            self._finish()
+
+    def _finish(self) -> int:
+        work = self._computed.get()
+        if work.error is not None:
+            raise work.error
+        begin = time.monotonic_ns()
+        answer = self._server.answer(work.slot)
+        if work.recorded:
+            work.spans["postprocess"] = (begin, time.monotonic_ns())
+            frame = work.frame
+            self._served.append(
+                ServedFrame(
+                    0,
+                    frame.source,
+                    frame.sequence,
+                    frame.time_ns,
+                    work.spans,
+                    answer,
+                    model=self._server.name,
+                )
+            )
+        return work.slot
+
+    def _compute(self) -> None:
+        clock = time.monotonic_ns
+        while (work := self._queued.get()) is not None:
+            begin = clock()
+            try:
+                self._server.invoke(work.slot)
+            except Exception as error:
+                work.error = error
+            work.spans["invoke"] = (begin, clock())
+            self._computed.put(work)
+
+
+class _Work:
+    __slots__ = ("error", "frame", "recorded", "slot", "spans")
+
+    def __init__(self, slot: int, frame: Frame, recorded: bool) -> None:
+        self.slot, self.frame, self.recorded = slot, frame, recorded
+        self.spans: dict[str, tuple[int, int]] = {}
+        self.error: Exception | None = None
+
+
+#: Told about the progress, in words.
+ProgressReport = Callable[[str], None]

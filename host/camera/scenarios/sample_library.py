@@ -1,0 +1,64 @@
+"""Frames kept in memory of their own: what a scenario asks a system about, over and over."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import numpy as np
+
+from arenite.converters.processing.image.pixel_formats import planes_of
+from arenite.errors import DeviceError
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.sources.base import EndOfSource, Source
+
+#: As many as do not fit a processor's caches, within a bound of memory.
+MAX_FRAMES, MAX_BYTES = 32, 128 << 20
+#: For a camera that gives none.
+FRAME_WAIT_S = 10.0
+
+
+def collect_frames(source: Source) -> list[Frame]:
+    """Copies of the next frames of ``source``. Raises ``DeviceError`` when it gives none."""
+    copies: list[Frame] = []
+    held = 0
+    until = time.monotonic() + FRAME_WAIT_S
+    while len(copies) < MAX_FRAMES and held < MAX_BYTES and time.monotonic() < until:
+        try:
+            frame = source.read(0.5)
+        except EndOfSource:
+            break
+        if frame is None:
+            continue
+        copies.append(copy_frame(frame))
+        frame.release()
+        held += sum(plane.nbytes for plane in copies[-1].owner)  # type: ignore[attr-defined]
+        until = time.monotonic() + FRAME_WAIT_S
+    if not copies:
+        raise DeviceError(
+            f"{source.name} gave no frame in {FRAME_WAIT_S:g} s.", "Check the camera and its cable."
+        )
+    return copies
+
+
+def copy_frame(frame: Frame) -> Frame:
+    """The picture in memory of its own, rows without gaps. Nothing beyond its pixels is read."""
+    format = frame.format
+    shapes = planes_of(format.pixels, format.width, format.height)
+    strides, addresses = format.strides, list(frame.planes)
+    if len(strides) == 1 < len(shapes):
+        strides += (strides[0] // (len(shapes) - 1),) * (len(shapes) - 1)
+    for (_, rows), stride in list(zip(shapes, strides, strict=True))[len(addresses) - 1 : -1]:
+        addresses.append(addresses[-1] + rows * stride)  # planes behind each other in one buffer
+    planes = []
+    for (row, rows), stride, address in zip(shapes, strides, addresses, strict=True):
+        memory = (ctypes.c_uint8 * ((rows - 1) * stride + row)).from_address(address)
+        planes.append(np.ndarray((rows, row), np.uint8, memoryview(memory), 0, (stride, 1)).copy())
+    return Frame(
+        Format(format.pixels, format.width, format.height, tuple(row for row, _ in shapes), format.fps),
+        tuple(plane.ctypes.data for plane in planes),
+        planes,
+        frame.sequence,
+        frame.time_ns,
+        source=frame.source,
+    )

@@ -1,0 +1,384 @@
+"""The loop: a source's newest frame through a server to the sinks, stage after stage or overlapped.
+
+Serial: one thread does everything; the shortest way from a frame to its answer. Overlapped: this thread reads and
+prepares, a second one computes, a third one reads answers and tells the sinks; the slots of the server bound what is in
+the works, and what comes meanwhile waits in the camera, where the newest frame replaces older ones.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol
+
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame, Sink
+from arenite.host.camera.observe.busy_time import BusyTime
+from arenite.host.camera.observe.statistics import Statistics
+from arenite.host.camera.serving.realtime import freeze_garbage_collector
+from arenite.host.camera.sources.base import EndOfSource, Source
+
+if TYPE_CHECKING:
+    from arenite.host.camera.serving.motion import MotionGate
+    from arenite.host.camera.serving.result_cache import ResultCache
+
+#: How long a read waits for a frame before the loop looks whether it should end.
+READ_S = 0.25
+
+
+class FrameServer(Protocol):
+    """What the loop needs of a ``ModelServer``, a ladder of them, or a cascade (which only serves whole)."""
+
+    @property
+    def slots(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def bytes_written(self) -> int: ...
+    def bind(self, format: Format, window: CropWindow | None = None) -> None: ...
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
+
+
+class _FrameJob:
+    """A frame on its way."""
+
+    __slots__ = ("again", "answer", "by", "frame", "server", "slot", "spans")
+
+    def __init__(self, frame: Frame, slot: int, server: FrameServer) -> None:
+        self.frame, self.slot, self.server = frame, slot, server
+        self.spans: dict[str, tuple[int, int]] = {}
+        self.answer: Answer | None = None
+        self.by = "model"
+        self.again = False  # no model looks: the answer of the frame before it holds
+
+    def release_frame(self) -> None:
+        self.frame.release()
+
+
+class Loop:
+    """``run`` until a limit, the source's end or ``stop``.
+
+    Args:
+        source: open already.
+        motion: makes the gate of each source.
+        overlap: of a server with slots; one that only serves whole goes in a row.
+        frames: answers to give.
+        duration_s: time to run.
+        late_ns: an answer that comes later after its capture counts as late; None: one interval of the source.
+        window: the part of the frame that the model is shown.
+        first: called when the first answer is there.
+        rest_before_frame: asked before each frame; returns for how many seconds to rest first (a lever of the
+        governor). on_thread_start: called at the start of each further thread that frames go through.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        server: FrameServer,
+        *,
+        sinks: Sequence[Sink] = (),
+        motion: Callable[[], MotionGate] | None = None,
+        cache: ResultCache | None = None,
+        overlap: bool = False,
+        frames: int | None = None,
+        duration_s: float | None = None,
+        late_ns: int | None = None,
+        window: CropWindow | None = None,
+        first: Callable[[], None] | None = None,
+        rest_before_frame: Callable[[], float] | None = None,
+        on_thread_start: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.source, self.server = source, server
+        self.sinks = list(sinks)
+        self.cache, self.window = cache, window
+        self._make_gate = motion
+        self._gates: dict[int, MotionGate] = {}  # of each source
+        self.staged = hasattr(server, "prepare")
+        self.overlap = overlap and self.staged and server.slots > 1
+        self.frames, self.duration_s, self.late_ns = frames, duration_s, late_ns
+        self.statistics = Statistics()
+        self.served = 0
+        self.late = 0
+        self.busy = BusyTime()  # waits apart
+        self.fresh = 0  # answers that the model computed
+        self.bytes_written = 0  # in all, by the loop's own code
+        self.began_ns = 0
+        self.ended_ns = 0
+        self.last: dict[int, Answer] = {}  # of each source
+        self._last_model: dict[int, str] = {}  # that gave it
+        self._first, self.rest_before_frame, self._on_thread_start = first, rest_before_frame, on_thread_start
+        self._frame_ns = 0  # between two frames of the camera
+        self._prepare_ns = self._invoke_ns = 0  # that the last ones took
+        self._computing_since = 0  # of the invoke under way; 0: none
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+
+    def stop(self) -> None:
+        """From any thread; the frame in the works is finished."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Serve. The source is open already, and stays so. Raises what source, server or a sink raised."""
+        self.begin()
+        freeze_garbage_collector()
+        try:
+            if self.overlap:
+                self._overlapped()
+            else:
+                self._serial()
+        finally:
+            gc.unfreeze()
+            self.end()
+        if self._error is not None:
+            raise self._error
+
+    def begin(self) -> None:
+        self.began_ns = time.monotonic_ns()
+
+    def end(self, served: int = 0) -> None:
+        """``served``: frames that others than ``run`` served."""
+        self.served += served
+        self.fresh += served
+        self.ended_ns = time.monotonic_ns()
+
+    @property
+    def seconds(self) -> float:
+        return ((self.ended_ns or time.monotonic_ns()) - self.began_ns) / 1e9
+
+    @property
+    def duty_cycle(self) -> float:
+        """Share of the time in which at least one stage worked, 0 to 1."""
+        return min(self.busy.ns / 1e9 / self.seconds, 1.0) if self.seconds else 0.0
+
+    # In a row
+
+    def _serial(self) -> None:
+        while not self._done(self.served):
+            frame, begin = self._next()
+            if frame is None:
+                continue
+            try:
+                work = self._captured(frame, begin, 0, self.server)
+                self._prepare(work)
+                if self.staged:
+                    self._invoke(work)
+                self._finish(work)
+            finally:
+                frame.release()
+
+    # Overlapped
+
+    def _overlapped(self) -> None:
+        free: SimpleQueue[int] = SimpleQueue()
+        for slot in range(self.server.slots):
+            free.put(slot)
+        ready: SimpleQueue[_FrameJob | None] = SimpleQueue()
+        computed: SimpleQueue[_FrameJob | None] = SimpleQueue()
+
+        def compute() -> None:
+            self._guard(self._on_thread_start)
+            while (work := ready.get()) is not None:
+                self._guard(self._invoke, work)
+                computed.put(work)
+            computed.put(None)
+
+        def answer() -> None:
+            self._guard(self._on_thread_start)
+            while (work := computed.get()) is not None:
+                if self._error is None:
+                    self._guard(self._finish, work)
+                self._guard(_FrameJob.release_frame, work)  # before the slot: a camera has few buffers
+                free.put(work.slot)
+
+        threads = [threading.Thread(target=f, name=f.__name__, daemon=True) for f in (compute, answer)]
+        for thread in threads:
+            thread.start()
+        begun = 0
+        try:
+            while not self._done(begun):
+                slot = free.get()
+                self._wait_for_invoke()
+                frame, begin = self._next()
+                if frame is None:
+                    free.put(slot)
+                    continue
+                try:
+                    work = self._captured(frame, begin, slot, self.server)
+                    self._prepare(work)
+                except BaseException:
+                    frame.release()
+                    raise
+                begun += 1
+                ready.put(work)
+        finally:
+            ready.put(None)
+            for thread in threads:
+                thread.join()
+
+    def _guard(self, step: Callable[..., None], *work: _FrameJob) -> None:
+        """An error in a thread ends the loop, and is raised by ``run``."""
+        try:
+            step(*work)
+        except BaseException as error:
+            self._error = self._error or error
+            self._stop.set()
+
+    # Stages
+
+    def _done(self, count: int) -> bool:
+        return (
+            self._stop.is_set()
+            or (self.frames is not None and count >= self.frames)
+            or (self.duration_s is not None and time.monotonic_ns() - self.began_ns > self.duration_s * 1e9)
+        )
+
+    def _next(self) -> tuple[Frame | None, int]:
+        """The newest frame, and when it was asked for."""
+        if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
+            self._stop.wait(rest)
+        begin = time.monotonic_ns()
+        try:
+            return self.source.read(READ_S), begin
+        except EndOfSource:
+            self._stop.set()
+            return None, begin
+
+    def _wait_for_invoke(self) -> None:
+        """A frame that is prepared long before it can be computed is old when it is: of a camera that is faster than
+        the model, wait until one more frame comes just in time."""
+        since, frame_ns = self._computing_since, self._frame_ns
+        if since and frame_ns and self.source.live:
+            ahead = since + self._invoke_ns - self._prepare_ns - frame_ns - time.monotonic_ns()
+            if ahead > 0:
+                self._stop.wait(ahead / 1e9)
+
+    def _captured(self, frame: Frame, begin: int, slot: int, server: FrameServer) -> _FrameJob:
+        """The wait for a camera is no work: capture begins when the frame is there."""
+        now = time.monotonic_ns()
+        fps = frame.format.fps
+        self._frame_ns = int(1e9 / fps) if fps else 0
+        work = _FrameJob(frame, slot, server)
+        work.spans["capture"] = (min(max(begin, frame.time_ns), now), now)
+        return work
+
+    def _prepare(self, work: _FrameJob) -> None:
+        """What serves whole prepares by itself; whether a model has to look is decided here for all."""
+        begin = time.monotonic_ns()
+        if work.frame.stand_in and work.frame.source in self.last:
+            work.again, work.by = True, "stand-in"
+        elif self._make_gate is not None and not self._moved(work.frame):
+            # The frame before it may still be in the works: its answer is looked up in the end.
+            work.again, work.by = True, "motion"
+        elif self.staged:
+            work.server.prepare(work.frame, work.slot, self.window)  # type: ignore[attr-defined]
+            self.bytes_written += work.server.bytes_written
+        elif self._make_gate is None:
+            return
+        now = time.monotonic_ns()
+        work.spans["preprocess"] = (begin, now)
+        self._prepare_ns = now - begin
+
+    def _moved(self, frame: Frame) -> bool:
+        gate = self._gates.get(frame.source)
+        if gate is None:
+            assert self._make_gate is not None
+            gate = self._gates[frame.source] = self._make_gate()
+        # The gate sees every frame, also those before the first answer.
+        return gate.moved(frame) or frame.source not in self.last
+
+    def _invoke(self, work: _FrameJob) -> None:
+        if work.again:
+            return
+        server, slot = work.server, work.slot
+        begin = time.monotonic_ns()
+        if self.cache is not None:
+            key = (_model_of(work), work.frame.format, self.window)
+            work.answer = self.cache.find(server.input(slot), key, slot)  # type: ignore[attr-defined]
+            now = time.monotonic_ns()
+            work.spans["cache"], begin = (begin, now), now
+            if work.answer is not None:
+                work.by = "cache"
+                return
+        self._computing_since = begin
+        server.invoke(slot)  # type: ignore[attr-defined]
+        now = time.monotonic_ns()
+        self._computing_since = 0
+        self._invoke_ns = now - begin
+        work.spans["invoke"] = (begin, now)
+        if self.cache is not None:
+            # The cache is of one thread: the answer is read here, before it is kept.
+            self._read(work)
+            assert work.answer is not None
+            self.cache.keep(work.answer, slot)
+
+    def _read(self, work: _FrameJob) -> None:
+        begin = time.monotonic_ns()
+        work.answer = work.server.answer(work.slot)  # type: ignore[attr-defined]
+        work.spans["postprocess"] = (begin, time.monotonic_ns())
+
+    def _finish(self, work: _FrameJob) -> None:
+        """The answer, its record, and everybody who wants to know."""
+        if self.staged or work.again:
+            served = self._answered(work)
+        else:
+            served = self._served_whole(work)
+        served.number = self.served
+        late_ns = self.late_ns
+        if late_ns is None and self.source.live:
+            late_ns = self._frame_ns or None
+        # A picture that stands in is old because its camera is late, not its answer.
+        served.late = late_ns is not None and not work.frame.stand_in and served.age_ns > late_ns
+        self.served += 1
+        self.late += served.late
+        self.fresh += served.by == "model"
+        for span in served.spans.values():
+            self.busy.add(*span)
+        if served.answer is not None:
+            self.last[work.frame.source] = served.answer
+            self._last_model[work.frame.source] = served.model
+        self.statistics.add(served)
+        if self._first is not None:
+            self._first()
+            self._first = None
+        for sink in self.sinks:
+            sink.take(served, work.frame)
+
+    def _served_whole(self, work: _FrameJob) -> ServedFrame:
+        served = work.server.serve(work.frame, 0, self.window)
+        self.bytes_written += work.server.bytes_written
+        if "preprocess" in work.spans:  # so far only what the motion gate took
+            work.spans["gate"] = work.spans.pop("preprocess")
+        served.spans = work.spans | served.spans
+        return served
+
+    def _answered(self, work: _FrameJob) -> ServedFrame:
+        frame = work.frame
+        if work.again:
+            work.answer, model = self.last[frame.source], self._last_model[frame.source]
+        else:
+            if work.answer is None:
+                self._read(work)
+            model = _model_of(work)
+        return ServedFrame(
+            self.served,
+            frame.source,
+            frame.sequence,
+            frame.time_ns,
+            work.spans,
+            work.answer,
+            by=work.by,
+            model=model,
+            missed=frame.missed,
+            width=frame.format.width,
+            height=frame.format.height,
+        )
+
+
+def _model_of(work: _FrameJob) -> str:
+    """The model that the frame was prepared for: a ladder may have moved on meanwhile."""
+    of = getattr(work.server, "model_of", None)
+    return of(work.slot) if of is not None else work.server.name

@@ -1,0 +1,112 @@
+"""One model on one runtime: a frame in, an answer out, with nothing copied on the way.
+
+The camera's buffer is read once, by the preprocessing, which writes into the runtime's own input memory; the answer
+is read from the runtime's own output memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+
+import numpy as np
+
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.answers.answer_reader import AnswerReader
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.preprocessor import FramePreprocessor
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.model.camera_model import CameraModel
+from arenite.host.camera.runtimes.base import Runtime
+
+#: Feeds that are kept: a camera has one format; regions of interest move.
+MAX_PREPROCESSORS = 16
+
+
+class ModelServer:
+    """``slots``: how many frames can be in the works at once, each in memory of its own.
+
+    Not for two threads in the same slot; ``prepare``, ``invoke`` and ``answer`` of different slots may overlap.
+    """
+
+    def __init__(self, model: CameraModel, runtime: Runtime, name: str = "") -> None:
+        self.model, self.runtime = model, runtime
+        self.name = name or model.name
+        self.slots = len(runtime.slots)
+        self._preprocessors: list[
+            OrderedDict[tuple[Format, CropWindow | None], tuple[FramePreprocessor, AnswerReader]]
+        ] = [OrderedDict() for _ in runtime.slots]
+        self._readers: list[AnswerReader | None] = [None] * self.slots
+        self.bytes_written = 0  # of the last frame: preprocessing and answer
+        self.code = ""  # what preprocesses: Feed.code
+        self._number = 0
+
+    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
+        """Pixels into the input of ``slot``; of ``window`` only, where one is given."""
+        known = self._preprocessors[slot]
+        bound = known.get((frame.format, window))
+        if bound is None:
+            bound = self._bind(frame.format, window, slot)
+        feed, self._readers[slot] = bound
+        feed.run(frame)
+
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
+        """Make ready for frames of ``format``, so that the first one does not pay for it. Raises ``UsageError``."""
+        for slot in range(self.slots):
+            if (format, window) not in self._preprocessors[slot]:
+                self._bind(format, window, slot)
+
+    def _bind(
+        self, format: Format, window: CropWindow | None, slot: int
+    ) -> tuple[FramePreprocessor, AnswerReader]:
+        memory = self.runtime.slots[slot]
+        feed = FramePreprocessor(self.model.preprocessing, format, memory.inputs[0], window)
+        reader = AnswerReader(self.model.postprocessing, memory, self.model.labels, feed.geometry)
+        known = self._preprocessors[slot]
+        known[format, window] = feed, reader
+        if len(known) > MAX_PREPROCESSORS:
+            known.popitem(last=False)
+        self.bytes_written = feed.bytes_written + feed.scratch_bytes
+        self.code = feed.code
+        return feed, reader
+
+    def invoke(self, slot: int = 0) -> None:
+        self.runtime.invoke(slot)
+
+    def answer(self, slot: int = 0) -> Answer:
+        """Of what was prepared last in ``slot``."""
+        reader = self._readers[slot]
+        assert reader is not None, "nothing was prepared"
+        return reader.read()
+
+    def input(self, slot: int = 0) -> np.ndarray:
+        """The prepared input as bytes: a view."""
+        return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
+
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
+        """All stages in a row, timed. The frame stays the caller's."""
+        clock = time.monotonic_ns
+        t0 = clock()
+        self.prepare(frame, slot, window)
+        t1 = clock()
+        self.runtime.invoke(slot)
+        t2 = clock()
+        answer = self.answer(slot)
+        t3 = clock()
+        number = self._number
+        self._number += 1
+        return ServedFrame(
+            number,
+            frame.source,
+            frame.sequence,
+            frame.time_ns,
+            {"preprocess": (t0, t1), "invoke": (t1, t2), "postprocess": (t2, t3)},
+            answer,
+            model=self.name,
+            missed=frame.missed,
+            width=frame.format.width,
+            height=frame.format.height,
+        )
+
+    def close(self) -> None:
+        self.runtime.close()

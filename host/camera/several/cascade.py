@@ -1,0 +1,131 @@
+"""Models in a row: a cheap one decides whether a costly one looks; a quick one that is unsure asks a precise one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from arenite.errors import UsageError
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.region import crop_frame, square_around, to_frame_coordinates
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.several.cascade_rules import CascadeRule
+
+
+class StageServer(Protocol):
+    """What a stage needs of a ``ModelServer``."""
+
+    name: str
+
+    @property
+    def bytes_written(self) -> int: ...
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class CascadeStage:
+    """``rule``: when the stage behind it looks; None of the last. ``asked``: frames it looked at; ``changed``: of
+    these, how often its best label was another than that of the stage before it."""
+
+    server: StageServer
+    rule: CascadeRule | None = None
+    asked: int = 0
+    changed: int = 0
+
+
+class Cascade:
+    """Serves as a ``ModelServer`` does, whole. The answer is that of the last model that looked,
+    ``ServedFrame.model`` says which; spans of later stages carry their model's name: ``invoke:blazeface``.
+
+    Raises:
+        UsageError: fewer than two stages, a stage without a rule before another, or a rule that can never hold.
+    """
+
+    slots = 1
+
+    def __init__(self, stages: Sequence[CascadeStage]) -> None:
+        self.stages = list(stages)
+        if len(stages) < 2 or any(stage.rule is None for stage in stages[:-1]):
+            raise UsageError(
+                "A cascade needs at least two models, and a rule for each but the last.",
+                'Give for instance --cascade "vww:person>=0.6 -> blazeface".',
+            )
+        for stage in stages[:-1]:
+            labels = getattr(getattr(stage.server, "model", None), "labels", None)
+            if stage.rule is not None and labels is not None:
+                stage.rule.check(labels, stage.server.name)
+        self.name = " -> ".join(stage.server.name for stage in stages)
+        self.bytes_written = 0  # of the last frame, by all that looked
+
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
+        """Nothing: each stage has been warmed up by itself."""
+
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
+        """``window``: what stages that no crop is for are shown of the frame."""
+        first = self.stages[0]
+        served = first.server.serve(frame, 0, window)
+        first.asked += 1
+        written = first.server.bytes_written
+        stage_results = [_stage_result(served)]
+        for stage, behind in zip(self.stages, self.stages[1:], strict=False):
+            assert stage.rule is not None
+            answer = served.answer
+            match = stage.rule.look(answer) if answer is not None else None
+            if match is None:
+                break
+            if match.box is not None and stage.rule.margin is not None:
+                around = square_around(match.box, frame.format, stage.rule.margin)
+                more = behind.server.serve(crop_frame(frame, around))
+                if more.answer is not None:
+                    more.answer = to_frame_coordinates(
+                        more.answer, around, frame.format.width, frame.format.height
+                    )
+            else:
+                more = behind.server.serve(frame, 0, window)
+            behind.asked += 1
+            written += behind.server.bytes_written
+            behind.changed += _best(more.answer) != _best(answer)
+            served.spans |= {f"{name}:{behind.server.name}": span for name, span in more.spans.items()}
+            served.answer, served.model = more.answer, more.model
+            stage_results.append(_stage_result(more))
+        if len(stage_results) > 1:
+            served.extra["cascade"] = stage_results
+        self.bytes_written = written
+        return served
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Per stage: the share of frames that it looked at, and the share of those on which it was of another mind."""
+        frames = self.stages[0].asked
+        return [
+            {
+                "model": stage.server.name,
+                "asked": stage.asked,
+                "share": round(stage.asked / frames, 4) if frames else 0.0,
+                "changed": stage.changed,
+            }
+            for stage in self.stages
+        ]
+
+    def close(self) -> None:
+        for stage in self.stages:
+            stage.server.close()
+
+
+def _best(answer: Answer | None) -> str | int | None:
+    """The best label, or class without one; None of nothing."""
+    if answer is None:
+        return None
+    best = answer.classes[0] if answer.classes else answer.boxes[0] if answer.boxes else None
+    return None if best is None else best.label or best.index
+
+
+def _stage_result(served: ServedFrame) -> dict[str, Any]:
+    answer = served.answer
+    return {
+        "model": served.model,
+        "best": _best(answer),
+        "confidence": round(answer.confidence, 4) if answer is not None else 0.0,
+    }

@@ -1,0 +1,200 @@
+"""Which frames of several cameras belong together: decided from time stamps alone, without a clock or a thread.
+
+Each camera may have a few frames waiting. A set is complete when every camera has one inside a window of the jitter
+budget; the newest such window is taken. A camera that stays out longer than the timeout is stood in by its latest
+frame, and one that was stood in several times running is not waited for until it comes again: a dead camera costs the
+others nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from arenite.host.camera.frames.frame import Frame
+
+#: Sets a camera may miss running before nobody waits for it.
+MAX_MISSED_SETS = 3
+
+
+@dataclass(slots=True)
+class CameraCounters:
+    """Of one camera. Every frame that arrived is ``used`` or ``dropped`` once, or still held."""
+
+    arrived: int = 0
+    used: int = 0  # as a fresh frame of a set
+    dropped: int = 0  # passed over: a newer one was there, or it was late
+    late: int = 0  # of these, it came after the set it belonged to
+    stood_in: int = 0  # sets with an older frame of it
+    missing: int = 0  # sets without any: it had not begun
+
+
+@dataclass(slots=True)
+class FrameSet:
+    """A frame of each camera. ``fresh[i]``: captured inside the window; else it stands in, or is None for a camera that
+    never gave one. Whoever takes a set releases it, once; ``time_ns`` is its earliest fresh capture."""
+
+    number: int
+    time_ns: int
+    span_ns: int  # of the fresh frames: at most the jitter budget
+    frames: tuple[Frame | None, ...]
+    fresh: tuple[bool, ...]
+
+    @property
+    def complete(self) -> bool:
+        return all(self.fresh)
+
+    def by(self, camera: int) -> str:
+        """What ``Served.by`` is to say where no model need look at the frame again: nothing, or stand-in."""
+        return "" if self.fresh[camera] else "stand-in"
+
+    def release(self) -> None:
+        for frame in self.frames:
+            if frame is not None:
+                frame.release()
+
+
+@dataclass(slots=True)
+class _Camera:
+    waiting: list[tuple[Frame, int]] = field(default_factory=list)  # with the time of arrival, oldest first
+    latest: Frame | None = None  # what would stand in: the last frame used or late, held
+    newest_ns: int = -1
+    missed: int = 0  # sets running without a fresh frame
+    counters: CameraCounters = field(default_factory=CameraCounters)
+
+
+class FrameSetAssembler:
+    """Not for two threads at once. Times in ns: captures and arrivals are of the same clock.
+
+    At most ``depth`` frames wait per camera, one more is held to stand in, and one may be in the set being served: a
+    driver needs ``depth + 3`` buffers, so that it always has one to fill.
+    """
+
+    def __init__(
+        self,
+        cameras: int,
+        jitter_ns: int,
+        timeout_ns: int,
+        depth: int = 2,
+        max_missed_sets: int = MAX_MISSED_SETS,
+    ) -> None:
+        self._cameras = [_Camera() for _ in range(cameras)]
+        self._jitter, self._timeout = jitter_ns, timeout_ns
+        self._depth, self._max_missed_sets = depth, max_missed_sets
+        self._last_ns = -1  # the latest fresh capture of the last set
+        self._waiting_since: int | None = None
+        self._sets = 0
+
+    @property
+    def counters(self) -> list[CameraCounters]:
+        return [camera.counters for camera in self._cameras]
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When ``take`` has a set at the latest; None while nothing waits."""
+        return None if self._waiting_since is None else self._waiting_since + self._timeout
+
+    def mark_absent(self, index: int) -> None:
+        """The camera is gone: nobody waits for it until it comes again."""
+        self._cameras[index].missed = self._max_missed_sets
+
+    def add_frame(self, index: int, frame: Frame, now_ns: int) -> None:
+        """Takes the frame over."""
+        camera = self._cameras[index]
+        camera.counters.arrived += 1
+        if frame.time_ns <= camera.newest_ns:
+            # A driver that repeats or mixes up its frames.
+            camera.counters.dropped += 1
+            frame.release()
+            return
+        camera.newest_ns = frame.time_ns
+        if frame.time_ns <= self._last_ns:
+            camera.counters.late += 1
+            camera.counters.dropped += 1
+            self._keep_as_stand_in(camera, frame)
+            return
+        if len(camera.waiting) == self._depth:
+            camera.counters.dropped += 1
+            camera.waiting.pop(0)[0].release()
+        camera.waiting.append((frame, now_ns))
+        if self._waiting_since is None:
+            self._waiting_since = now_ns
+
+    def take(self, now_ns: int) -> FrameSet | None:
+        """The newest complete set; after the timeout the best there is; else None."""
+        if self._waiting_since is None:
+            return None
+        awaited = [c for c in self._cameras if c.missed < self._max_missed_sets or c.waiting]
+        start_ns = self._best_start(len(awaited))
+        if start_ns is None and now_ns >= self._waiting_since + self._timeout:
+            start_ns = self._best_start(1)
+        return None if start_ns is None else self._build_set(start_ns, now_ns)
+
+    def close(self) -> None:
+        """Releases every frame that is held here."""
+        for camera in self._cameras:
+            for frame, _ in camera.waiting:
+                camera.counters.dropped += 1
+                frame.release()
+            camera.waiting.clear()
+            if camera.latest is not None:
+                camera.latest.release()
+                camera.latest = None
+        self._waiting_since = None
+
+    def _best_start(self, least: int) -> int | None:
+        """Where the window begins that has a frame of the most cameras, at least of ``least``; the newest of equals."""
+        best, most = None, max(least, 1) - 1
+        starts = sorted((f.time_ns for c in self._cameras for f, _ in c.waiting), reverse=True)
+        for start in starts:
+            inside = sum(
+                any(start <= frame.time_ns <= start + self._jitter for frame, _ in camera.waiting)
+                for camera in self._cameras
+            )
+            if inside > most:
+                best, most = start, inside
+        return best
+
+    def _build_set(self, start: int, now_ns: int) -> FrameSet:
+        frames: list[Frame | None] = []
+        fresh: list[bool] = []
+        times: list[int] = []
+        for camera in self._cameras:
+            chosen = self._choose(camera, start)
+            fresh.append(chosen is not None)
+            if chosen is not None:
+                camera.counters.used += 1
+                camera.missed = 0
+                times.append(chosen.time_ns)
+                self._keep_as_stand_in(camera, chosen)
+            else:
+                camera.missed += 1
+                camera.counters.stood_in += camera.latest is not None
+                camera.counters.missing += camera.latest is None
+            frames.append(camera.latest.retain() if camera.latest is not None else None)
+        self._last_ns = max(times)
+        self._sets += 1
+        arrivals = [arrival for camera in self._cameras for _, arrival in camera.waiting]
+        self._waiting_since = min(arrivals, default=None)
+        return FrameSet(self._sets - 1, min(times), max(times) - min(times), tuple(frames), tuple(fresh))
+
+    def _choose(self, camera: _Camera, start: int) -> Frame | None:
+        """The camera's newest frame inside the window. Older ones go; the newest of them may stand in."""
+        chosen = None
+        while camera.waiting and camera.waiting[0][0].time_ns <= start + self._jitter:
+            frame, _ = camera.waiting.pop(0)
+            if chosen is not None:
+                camera.counters.dropped += 1
+                chosen.release()
+                chosen = None
+            if frame.time_ns >= start:
+                chosen = frame
+            else:
+                camera.counters.dropped += 1
+                camera.counters.late += 1
+                self._keep_as_stand_in(camera, frame)
+        return chosen
+
+    def _keep_as_stand_in(self, camera: _Camera, frame: Frame) -> None:
+        if camera.latest is not None:
+            camera.latest.release()
+        camera.latest = frame

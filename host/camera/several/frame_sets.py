@@ -1,0 +1,165 @@
+"""Several cameras at once: sets of frames that were captured together, within a budget of jitter.
+
+A thread per camera waits for its frames and takes the newest; ``assembly`` decides which belong together. The loop asks
+for the next set and gets it when the last awaited camera is there, or at the deadline.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from arenite.errors import AreniteError, UsageError
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.several.frame_set_assembler import CameraCounters, FrameSet, FrameSetAssembler
+from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
+
+#: How long a thread waits for a frame before it looks whether it is to stop.
+_READ_S = 0.1
+#: Waits between attempts to open a camera that was lost.
+_FIRST_BACK_OFF_S, _LAST_BACK_OFF_S = 0.1, 5.0
+
+
+class FrameSets:
+    """Of ``sources`` in their order: ``frames[i]`` of a set is of ``sources[i]``.
+
+    ``jitter_s``: captures of one set are at most so far apart. Cameras that nothing synchronises are up to half a
+    period apart; give at least that. ``timeout_s``: after the first frame of a set came, so long is waited for the
+    others; for no queue it is at most a period. ``depth``: frames that may wait per camera (``FrameSetAssembler``).
+
+    A set is ``None`` of a camera that gave no frame yet.
+    """
+
+    def __init__(self, sources: Sequence[Source], jitter_s: float, timeout_s: float, depth: int = 2) -> None:
+        if not sources:
+            raise UsageError("There is no camera to take frames from.", "Give at least one source.")
+        if jitter_s < 0 or timeout_s <= 0:
+            raise UsageError(
+                f"Frames {jitter_s * 1e3:g} ms apart with a timeout of {timeout_s * 1e3:g} ms cannot be sets.",
+                "Give a jitter budget of 0 or more and a timeout above 0.",
+            )
+        self._sources = list(sources)
+        self._assembler = FrameSetAssembler(
+            len(sources), round(jitter_s * 1e9), round(timeout_s * 1e9), depth
+        )
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._ended = 0
+        self._failed: Exception | None = None
+
+    def open(self) -> list[Format]:
+        """Opens every source, then begins to read them. Raises what they raise, with all of them closed again."""
+        formats: list[Format] = []
+        try:
+            for source in self._sources:
+                formats.append(source.open())
+        except BaseException:
+            for source in self._sources[: len(formats)]:
+                source.close()
+            raise
+        self._stop.clear()
+        self._ended = 0
+        for index, source in enumerate(self._sources):
+            thread = threading.Thread(
+                target=self._read, args=(index, source), name=f"camera {index}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+        return formats
+
+    def next(self, timeout_s: float = 1.0) -> FrameSet | None:
+        """The newest set, waiting for one at most ``timeout_s``; None when none came. The caller releases it.
+
+        Raises ``EndOfSource`` when every source has ended, and what a source raised that reconnecting does not help.
+        """
+        end = time.monotonic_ns() + round(timeout_s * 1e9)
+        with self._changed:
+            while True:
+                now = time.monotonic_ns()
+                frame_set = self._assembler.take(now)
+                if frame_set is not None:
+                    return frame_set
+                if self._failed is not None:
+                    raise self._failed
+                if self._ended == len(self._sources) and self._assembler.deadline_ns is None:
+                    raise EndOfSource
+                wake = min(end, self._assembler.deadline_ns or end)
+                if now >= end:
+                    return None
+                self._changed.wait(max(0.0, (wake - now) / 1e9))
+
+    def close(self) -> None:
+        """Sets that were handed out stay valid until they are released."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        with self._changed:
+            self._assembler.close()
+        for source in self._sources:
+            source.close()
+
+    @property
+    def counters(self) -> list[CameraCounters]:
+        return self._assembler.counters
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Per camera."""
+        return [
+            {
+                "source": source.name,
+                "captured": source.counters.captured,
+                "arrived": counted.arrived,
+                "used": counted.used,
+                "dropped": source.counters.dropped + counted.dropped,
+                "late": counted.late,
+                "stood_in": counted.stood_in,
+                "missing": counted.missing,
+                "reconnects": source.counters.reconnects,
+            }
+            for source, counted in zip(self._sources, self.counters, strict=True)
+        ]
+
+    def _read(self, index: int, source: Source) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    frame = source.read(_READ_S)
+                except SourceLost:
+                    with self._changed:
+                        self._assembler.mark_absent(index)
+                    if not self._reopen(source):
+                        return
+                    continue
+                if frame is None:
+                    continue
+                frame.source = index
+                with self._changed:
+                    self._assembler.add_frame(index, frame, time.monotonic_ns())
+                    self._changed.notify_all()
+        except EndOfSource:
+            pass
+        except Exception as error:  # raised by ``next``
+            self._failed = error
+        finally:
+            with self._changed:
+                self._assembler.mark_absent(index)
+                self._ended += 1
+                self._changed.notify_all()
+
+    def _reopen(self, source: Source) -> bool:
+        """Until it works or the sets are closed (False)."""
+        wait = _FIRST_BACK_OFF_S
+        while not self._stop.wait(wait):
+            try:
+                source.close()
+                source.open()
+            except AreniteError:  # it was there once: whatever is wrong may pass
+                wait = min(2 * wait, _LAST_BACK_OFF_S)
+            else:
+                source.counters.reconnects += 1
+                return True
+        return False

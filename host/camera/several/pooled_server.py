@@ -1,0 +1,83 @@
+"""A model that is in memory only while there is room: it serves whole, and its runtime may go between two frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.model.camera_model import CameraModel
+from arenite.host.camera.runtimes.base import Runtime
+from arenite.host.camera.serving.model_server import ModelServer
+from arenite.host.camera.several.model_pool import ModelPool
+
+
+class PooledModelServer:
+    """``key`` of the model in the pool. A frame that finds the model out waits until it is loaded again; the span
+    ``load`` tells."""
+
+    slots = 1
+
+    def __init__(self, model: CameraModel, pool: ModelPool, key: str) -> None:
+        self.model, self.name = model, model.name
+        self.bytes_written = 0
+        self._pool, self._key = pool, key
+        self._runtime: Runtime | None = None
+        self._server: ModelServer | None = None
+
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
+        import time
+
+        begin = time.monotonic_ns()
+        with self._pool.use(self._key) as runtime:
+            if runtime is not self._runtime:
+                self._runtime, self._server = runtime, ModelServer(self.model, runtime)
+                self._server.bind(frame.format, window)
+                ready = time.monotonic_ns()
+            else:
+                ready = 0
+            assert self._server is not None
+            served = self._server.serve(frame, slot, window)
+            self.bytes_written = self._server.bytes_written
+        if ready:
+            served.spans = {"load": (begin, ready)} | served.spans
+        return served
+
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
+        """Nothing: what is bound goes with the runtime."""
+
+    def close(self) -> None:
+        """The pool closes the models."""
+
+
+class ModelGroup:
+    """Several models look at every frame, one after the other. The first one's answer is the frame's; those of the
+    others are in ``ServedFrame.extra["also"]`` by name."""
+
+    slots = 1
+
+    def __init__(self, servers: list[Any]) -> None:
+        self.servers = servers
+        self.name = " + ".join(server.name for server in servers)
+        self.bytes_written = 0
+
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
+        served = self.servers[0].serve(frame, slot, window)
+        written = self.servers[0].bytes_written
+        also: dict[str, Any] = {}
+        for server in self.servers[1:]:
+            more = server.serve(frame, slot, window)
+            written += server.bytes_written
+            served.spans |= {f"{name}:{server.name}": span for name, span in more.spans.items()}
+            also[server.name] = more.answer.to_json() if more.answer is not None else None
+        served.extra["also"] = also
+        self.bytes_written = written
+        return served
+
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
+        for server in self.servers:
+            server.bind(format, window)
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.close()

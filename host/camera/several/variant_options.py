@@ -1,0 +1,83 @@
+"""Models of a ladder as options name them: ``MODEL``, ``MODEL@WIDTHxHEIGHT``, ``MODEL@RUNTIME``, or both."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from arenite.converters.processing.image.steps import Letterbox, Resize
+from arenite.errors import UsageError
+from arenite.host.camera.model.camera_model import CameraModel
+from arenite.host.camera.model.tensor_heuristics import sides
+
+EXAMPLE = "for instance --ladder detector_160.tflite, --ladder model.tflite@160x160 or --ladder model.tflite@litert-cpu"
+
+
+@dataclass(frozen=True)
+class VariantSpec:
+    model: str
+    size: tuple[int, int] | None = None  # width, height of the input
+    runtime: str | None = None
+
+    @property
+    def label(self) -> str:
+        size = f"{self.size[0]}x{self.size[1]}" if self.size is not None else ""
+        return " ".join(filter(None, (self.model.rsplit("/", 1)[-1], size, self.runtime or "")))
+
+
+def parse_variant(text: str) -> VariantSpec:
+    """Raises ``UsageError``."""
+    model, *parts = text.split("@")
+    size, runtime = None, None
+    for part in parts:
+        sides = re.fullmatch(r"(\d{1,5})x(\d{1,5})", part)
+        if sides is not None and size is None:
+            size = int(sides[1]), int(sides[2])
+        elif part and sides is None and runtime is None:
+            runtime = part
+        else:
+            raise UsageError(f"The ladder's '{text}' cannot be read at '@{part}'.", f"Give {EXAMPLE}.")
+    if not model:
+        raise UsageError(f"The ladder's '{text}' names no model.", f"Give {EXAMPLE}.")
+    return VariantSpec(model, size, runtime)
+
+
+def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
+    """The same model with another size of its input, for runtimes that can resize it.
+
+    Raises ``UsageError`` when its preprocessing has no step that makes a size.
+    """
+    width, height = size
+    first, *others = model.inputs
+    if (
+        len(first.shape) != 4
+        or first.shape[0] != 1
+        or not any(isinstance(s, Resize | Letterbox) for s in model.preprocessing.steps)
+    ):
+        raise UsageError(
+            f"{model.name} cannot be given pictures of another size.",
+            "Its input has to be [1, height, width, channels], or with channels first, and its preprocessing has to "
+            "resize.",
+        )
+    high, wide, channels = sides(first)
+    # As ``sides`` reads it: channels last, or first.
+    last = first.shape == (1, high, wide, channels)
+    shape = (1, height, width, channels) if last else (1, channels, height, width)
+    steps = tuple(
+        replace(step, width=width, height=height, short_side=0)
+        if isinstance(step, Resize)
+        else replace(step, width=width, height=height)
+        if isinstance(step, Letterbox)
+        else step
+        for step in model.preprocessing.steps
+    )
+    return replace(
+        model,
+        inputs=(replace(first, shape=shape), *others),
+        preprocessing=replace(model.preprocessing, steps=steps),
+    )
+
+
+def input_shape_option(model: CameraModel) -> str:
+    """What ``open_runtime`` calls ``input``."""
+    return "x".join(str(side) for side in model.inputs[0].shape)

@@ -1,0 +1,235 @@
+"""One task at several costs: models, or sizes of one model, between which the governor moves without a pause.
+
+The next variant is loaded and warmed up in the background while the present one serves; frames change over once it is
+ready. Few variants are held at once: the one that serves, and those used last.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from arenite.errors import UsageError
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.serving.warm_up import StagedServer, warm_up
+
+#: Weight of the newest frame in the mean time of an inference.
+_NEWEST = 0.1
+
+
+@dataclass(frozen=True)
+class ModelVariant:
+    """``label``: for people, such as "320x240". ``cost``: relative work of a frame, as known before. ``open`` loads."""
+
+    label: str
+    cost: float
+    open: Callable[[], StagedServer]
+
+
+class VariantServer:
+    """Serves as a ``ModelServer`` does, in stages or whole. Not for two threads in the same slot; ``move`` is for any.
+
+    Args:
+        variants: the costliest first. The first one is opened at once.
+        keep: variants held at most, the one that serves among them; at least 2, one of them for what is loaded next.
+        More     only while frames of others are in the works.
+
+    Raises:
+        UsageError: fewer than two variants, or an order that is not by cost.
+    """
+
+    def __init__(self, variants: Sequence[ModelVariant], keep: int = 2) -> None:
+        if len(variants) < 2:
+            raise UsageError("A ladder has at least two models.", "Give a smaller one beside the model.")
+        for higher, lower in pairwise(variants):
+            if lower.cost > higher.cost:
+                raise UsageError(
+                    f"The ladder's '{lower.label}' costs more than '{higher.label}' before it.",
+                    "Give the models from the costliest to the cheapest.",
+                )
+        self.variants = tuple(variants)
+        self._keep = max(2, keep)
+        self._lock = threading.Lock()
+        self._held: dict[int, StagedServer] = {0: variants[0].open()}  # by level
+        self._order = [0]  # levels held, the one used longest ago first
+        self._using: dict[int, int] = {}  # slot to the level that its frame is for
+        self._working: set[int] = set()  # slots whose frame has no answer yet
+        self._names: dict[int, str] = {0: self._held[0].name}  # by level
+        self._ready = threading.Condition(self._lock)
+        self._loading: threading.Thread | None = None
+        self._active = self._wanted = 0
+        self._error: Exception | None = None
+        self._shown: tuple[Format, CropWindow | None] | None = None
+        self._mean_ns: dict[int, float] = {}
+        self.slots = self._held[0].slots
+        self.bytes_written = 0
+        self.switches = 0
+
+    @property
+    def name(self) -> str:
+        """Of the model that serves now."""
+        return self._held[self._active].name
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(variant.label for variant in self.variants)
+
+    @property
+    def level(self) -> int:
+        """That was asked for; ``active`` is what serves until it is loaded."""
+        return self._wanted
+
+    @property
+    def active(self) -> int:
+        return self._active
+
+    def cost(self, level: int) -> float:
+        """Of a frame against level 0: by inferences timed here where both served, else as declared."""
+        first, this = self._mean_ns.get(0), self._mean_ns.get(level)
+        if first and this:
+            return this / first
+        return self.variants[level].cost / self.variants[0].cost
+
+    def move(self, level: int) -> None:
+        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` for no such level, and what the last load
+        that failed raised; until then the level stays."""
+        if not 0 <= level < len(self.variants):
+            raise UsageError(f"The ladder has no level {level}.", f"It has 0 to {len(self.variants) - 1}.")
+        with self._lock:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            self._wanted = level
+            if level not in self._held and self._loading is None:
+                self._loading = threading.Thread(target=self._load, name="ladder", daemon=True)
+                self._loading.start()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Until the level that was asked for can serve, or its load failed; False when it took longer."""
+        with self._ready:
+            return self._ready.wait_for(lambda: self._loading is None, timeout_s)
+
+    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
+        server = self._begin(frame, slot, window)
+        server.prepare(frame, slot, window)
+        self.bytes_written = server.bytes_written
+
+    def invoke(self, slot: int = 0) -> None:
+        begin = time.monotonic_ns()
+        self._server(slot).invoke(slot)
+        self._timed(slot, time.monotonic_ns() - begin)
+
+    def answer(self, slot: int = 0) -> Answer:
+        answer = self._server(slot).answer(slot)
+        self._working.discard(slot)
+        return answer
+
+    def input(self, slot: int = 0) -> np.ndarray:
+        return self._server(slot).input(slot)
+
+    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
+        server = self._begin(frame, slot, window)
+        served = server.serve(frame, slot, window)
+        self._working.discard(slot)
+        self.bytes_written = server.bytes_written
+        begin, end = served.spans["invoke"]
+        self._timed(slot, end - begin)
+        return served
+
+    def model_of(self, slot: int = 0) -> str:
+        """The model that the frame in ``slot`` is for."""
+        return self._names[self._using.get(slot, self._active)]
+
+    def close(self) -> None:
+        thread = self._loading
+        if thread is not None:
+            thread.join()
+        with self._lock:
+            for server in self._held.values():
+                server.close()
+            self._held.clear()
+            self._order.clear()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "levels": list(self.labels),
+            "level": self._active,
+            "switches": self.switches,
+            "invoke_ms": {
+                self.variants[level].label: round(mean / 1e6, 4)
+                for level, mean in sorted(self._mean_ns.items())
+            },
+        }
+
+    def _timed(self, slot: int, took_ns: int) -> None:
+        level = self._using.get(slot, self._active)
+        mean = self._mean_ns.get(level)
+        self._mean_ns[level] = took_ns if mean is None else mean + _NEWEST * (took_ns - mean)
+
+    def _server(self, slot: int) -> StagedServer:
+        return self._held[self._using.get(slot, self._active)]
+
+    def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
+        """The server for a new frame in ``slot``; here frames change over."""
+        self._working.add(slot)
+        if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
+            with self._lock:
+                self._shown = frame.format, window
+                if self._wanted != self._active and self._wanted in self._held:
+                    self._active = self._wanted
+                    self.switches += 1
+                self._using[slot] = self._active
+                self._order.remove(self._active)
+                self._order.append(self._active)
+                self._drop(self._keep)
+        return self._held[self._active]
+
+    def _drop(self, most: int) -> None:
+        """Closes what was used longest ago until ``most`` are held; never what serves, is wanted, or has a frame in the
+        works."""
+        working = {level for slot, level in self._using.items() if slot in self._working}
+        busy = {self._active, self._wanted, *working}
+        for level in [each for each in self._order if each not in busy]:
+            if len(self._order) <= most:
+                return
+            self._order.remove(level)
+            self._held.pop(level).close()
+
+    def _load(self) -> None:
+        """Loads what is wanted until that is held; it may change meanwhile."""
+        while True:
+            with self._ready:
+                level = self._wanted
+                if level in self._held:
+                    self._loading = None
+                    self._ready.notify_all()
+                    return
+                shown = self._shown
+                self._drop(self._keep - 1)  # room first: more than ``keep`` are never held
+            server: StagedServer | None = None
+            try:
+                server = self.variants[level].open()
+                if server.slots < self.slots:
+                    raise UsageError(
+                        f"Variant '{self.variants[level].label}' has {server.slots} slots, but {self.slots} are in use.",
+                        "Open all variants with the same number of slots.",
+                    )
+                if shown is not None:
+                    warm_up(server, *shown)
+            except Exception as error:  # raised by the next ``move``
+                if server is not None:
+                    server.close()
+                with self._ready:
+                    self._error, self._wanted = error, self._active
+                continue
+            with self._ready:
+                self._held[level], self._names[level] = server, server.name
+                self._order.insert(0, level)  # it has not served yet

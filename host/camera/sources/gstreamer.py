@@ -1,0 +1,239 @@
+"""GStreamer pipelines: by the command ``gst-launch-1.0``, whose raw frames come through a pipe, else by an OpenCV that
+was built with GStreamer.
+
+Tried with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) never ran on one: what is checked is
+that it is what NVIDIA's guide to accelerated GStreamer describes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from contextlib import suppress
+
+import numpy as np
+
+from arenite.converters.processing.image.pixel_formats import PLANES, planes_of
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.sources.base import SourceLost
+from arenite.host.camera.sources.buffer_pool import BufferPool
+from arenite.host.camera.sources.latest_frame import PictureStream
+from arenite.host.camera.sources.redaction import redacted
+
+#: GStreamer's names of pixels, ours, and bytes of one in the first plane.
+FORMATS = {
+    "YUY2": ("yuyv", 2),
+    "UYVY": ("uyvy", 2),
+    "NV12": ("nv12", 1),
+    "NV21": ("nv21", 1),
+    "I420": ("yu12", 1),
+    "YV12": ("yv12", 1),
+    "GRAY8": ("grey", 1),
+    "RGB": ("rgb", 3),
+    "BGR": ("bgr", 3),
+    "RGBA": ("rgba", 4),
+    "RGBx": ("rgba", 4),
+    "BGRA": ("bgra", 4),
+    "BGRx": ("bgra", 4),
+    "RGB16": ("rgb565", 2),
+}
+#: Seconds until a pipeline tells what it delivers, and until it has ended when told to.
+START_S, END_S = 20.0, 2.0
+#: What any of our own elements agreed on: now and then GStreamer does not tell it of one of them.
+_CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
+PIPE_BYTES = 1 << 20
+
+
+def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
+    """The pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, the converter brings
+    it where a CPU can read it.
+
+    Source: NVIDIA Jetson Linux Developer Guide, "Accelerated GStreamer", nvarguscamerasrc and nvvidconv.
+    """
+    names = {"nv12": "NV12", "bgra": "BGRx", "rgba": "RGBA", "grey": "GRAY8"}
+    if pixels not in names:
+        raise UsageError(f"A CSI camera gives no {pixels}.", f"Ask for {', '.join(names)}.")
+    rate = f"{round(fps * 1000)}/1000" if fps % 1 else f"{int(fps)}/1"
+    return (
+        f"nvarguscamerasrc sensor-id={sensor} ! "
+        f"video/x-raw(memory:NVMM),format=NV12,width={width},height={height},framerate={rate} ! "
+        f"nvvidconv ! video/x-raw,format={names[pixels]}"
+    )
+
+
+def format_from_caps(caps: str) -> Format | None:
+    """From a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None for no raw video of a
+    known format. Strides are GStreamer's: rows begin at multiples of four bytes."""
+    fields = {name: value.strip(' "\n') for name, value in re.findall(r"([\w-]+)=\(\w+\)([^,;]+)", caps)}
+    try:
+        pixels, size = FORMATS[fields["format"]]
+        width, height = int(fields["width"]), int(fields["height"])
+    except (KeyError, ValueError):
+        return None
+    over, _, under = fields.get("framerate", "0/1").partition("/")
+    fps = int(over) / int(under) if over.isdigit() and under.isdigit() and int(under) else 0.0
+    if pixels in PLANES and (width % 2 or height % 2):
+        return None  # colours of half a pixel
+    rows = [width * size] if pixels not in PLANES else [row for row, _ in planes_of(pixels, width, height)]
+    return Format(pixels, width, height, tuple(-(-row // 4) * 4 for row in rows), fps)
+
+
+class GStreamerPipeline:
+    """A ``PictureStream`` by ``gst-launch-1.0``. What is none of our formats is converted to one."""
+
+    def __init__(self, pipeline: str, name: str | None = None) -> None:
+        self.name = name or f"gst:{redacted(pipeline)}"
+        self._pipeline = pipeline
+        self._process: subprocess.Popen[str] | None = None
+        self._pipe = -1
+        self._format: Format | None = None
+        self._messages: list[str] = []
+        self._caps_known = threading.Event()
+        self._reader: threading.Thread | None = None
+
+    def open(self) -> Format:
+        command = shutil.which("gst-launch-1.0")
+        if command is None:
+            raise UsageError(
+                "A GStreamer pipeline needs gst-launch-1.0, which is not installed.",
+                "Run: apt-get install gstreamer1.0-tools gstreamer1.0-plugins-base.",
+            )
+        reading, writing = os.pipe()
+        with suppress(ImportError, AttributeError, OSError):  # of Linux; a small pipe works too
+            import fcntl
+
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        raw = ";".join(f"video/x-raw,format={name}" for name in FORMATS)
+        words = [
+            *(
+                command,
+                "-v",
+                *_words(self._pipeline),
+                "!",
+                "videoconvert",
+                "!",
+                "capsfilter",
+                "name=arenite-caps",
+                f"caps={raw}",
+                "!",
+            ),
+            *("queue", "name=arenite-queue", "leaky=downstream", "max-size-buffers=1", "!"),
+            *("fdsink", "name=arenite", f"fd={writing}", "sync=false"),
+        ]
+        self._messages, self._caps_known, self._format = [], threading.Event(), None
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, errors="replace", pass_fds=(writing,), start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self._pipe = reading
+        self._reader = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._reader.start()
+        self._caps_known.wait(START_S)
+        if self._format is None:
+            self.close()
+            why = next(
+                (line for line in self._messages if "ERROR" in line or "WARNING" in line), "it told nothing"
+            )
+            raise SourceLost(
+                f"The pipeline {self.name} delivers no raw video: {redacted(why.strip())}",
+                f"Try it with gst-launch-1.0; its last element must give one of {', '.join(FORMATS)}.",
+            )
+        return self._format
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        """gst-launch tells what its elements agreed on, and its errors; until it ends."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            if _CAPS_LINE.search(line):
+                caps = line.partition("caps = ")[2]
+                if "NULL" in caps:
+                    continue  # it ends
+                format = format_from_caps(caps)
+                if not self._caps_known.is_set():
+                    self._format = format
+                    if format is None:
+                        self._messages.append(f"ERROR: it gives {caps}")
+                    self._caps_known.set()
+                elif format != self._format:
+                    # Nobody can tell where in the pipe the first picture of the new size begins.
+                    self._messages.append(f"from now on it gives {caps}")
+                    self._format = None
+                    process.terminate()
+            elif "ERROR" in line or "WARNING" in line or "erroneous" in line:
+                self._messages.append(line)
+        self._caps_known.set()
+
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
+        format = self._format
+        if format is None:
+            return None
+        rows = [format.height, *[format.height // 2] * (len(format.strides) - 1)]
+        picture = memory.take(sum(n * stride for n, stride in zip(rows, format.strides, strict=True)))
+        view, got = memoryview(picture), 0  # type: ignore[arg-type]
+        while got < len(view):
+            try:
+                count = os.readv(self._pipe, [view[got:]])
+            except OSError:
+                count = 0
+            if not count:
+                if self._messages:
+                    raise SourceLost(
+                        f"{self.name} failed: {redacted(self._messages[-1].strip())}",
+                        "Try it with gst-launch-1.0.",
+                    )
+                return None
+            got += count
+        return (picture, format) if self._format is format else None
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if self._reader is not None:
+                self._reader.join(END_S)
+            if process.stdout is not None:
+                process.stdout.close()
+        pipe, self._pipe = self._pipe, -1
+        if pipe >= 0:
+            os.close(pipe)
+
+
+def _words(text: str) -> list[str]:
+    """As a shell would: gst-launch takes its pipeline in words, quotes keep one together."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"The pipeline has unbalanced quotes: {error}.", "Close them.") from error
+
+
+def stream(pipeline: str, name: str | None = None) -> PictureStream:
+    """By the command, which delivers what the pipeline does; by OpenCV, which makes blue, green, red of everything,
+    where only that has GStreamer."""
+    if shutil.which("gst-launch-1.0") is None:
+        with suppress(UsageError):
+            from arenite.host.camera.sources.video import NetworkStream, opencv
+
+            if opencv().videoio_registry.hasBackend(opencv().CAP_GSTREAMER):
+                end = "videoconvert ! video/x-raw,format=BGR ! appsink drop=true max-buffers=1 sync=false"
+                return NetworkStream(
+                    f"{pipeline} ! {end}", pipeline=True, name=name or f"gst:{redacted(pipeline)}"
+                )
+    return GStreamerPipeline(pipeline, name)

@@ -1,0 +1,104 @@
+"""A folder or a pattern of pictures, one after another."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.sources.base import EndOfSource, SourceCounters
+from arenite.host.camera.sources.paced import FrameClock
+from arenite.host.camera.sources.picture_decoder import decode_picture
+
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
+
+
+def pictures_of(spec: str) -> list[Path]:
+    """The files of a folder by their endings, of a pattern, or a single one; by name. Empty for none."""
+    path = Path(spec)
+    if path.is_dir():
+        found = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
+    elif path.is_file():
+        found = [path]
+    else:
+        found = [Path(p) for p in glob.glob(spec, recursive=True) if os.path.isfile(p)]
+    return sorted(found)
+
+
+class PictureFolder:
+    """A ``Source``; each picture has its own size. ``live``: ``fps`` a second, late ones are skipped; else each as soon
+    as it is asked for. A file that is no picture is counted as an error and skipped."""
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        live: bool = False,
+        loop: bool = False,
+        fps: float | None = None,
+        pixels: str = "rgb",
+        index: int = 0,
+    ) -> None:
+        if pixels not in ("rgb", "bgr"):
+            raise UsageError(f"Pictures are not read as {pixels}.", "Ask for rgb or bgr.")
+        self.name, self.live = spec, live
+        self.counters = SourceCounters()
+        self._loop, self._pixels, self._index = loop, pixels, index
+        self._files: list[Path] = []
+        self._last = -1
+        self._pace = FrameClock(live, fps or 30.0)
+
+    def open(self) -> Format:
+        self._files = pictures_of(self.name)
+        if not self._files:
+            raise UsageError(
+                f"There are no pictures in {self.name}.", f"Looked for {', '.join(PICTURE_SUFFIXES)}."
+            )
+        self._pace.restart()
+        problem = None
+        for number in range(len(self._files)):
+            try:
+                return self._frame(number, 0, 0).format
+            except UsageError as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
+
+    def read(self, timeout_s: float) -> Frame | None:
+        """A damaged file gives None."""
+        if not self._files:
+            raise UsageError(f"The folder {self.name} is not open.", "Call open first.")
+        found = self._pace.wait(self._last, timeout_s)
+        if found is None:
+            return None
+        number, time_ns = found
+        if number >= len(self._files) and not self._loop:
+            raise EndOfSource(self.name)
+        missed = number - self._last - 1
+        self._last = number
+        self.counters.handed_out(missed)
+        try:
+            return self._frame(number, time_ns, missed)
+        except UsageError:
+            self.counters.damaged()
+            return None
+
+    def _frame(self, number: int, time_ns: int, missed: int) -> Frame:
+        path = self._files[number % len(self._files)]
+        try:
+            picture = decode_picture(path.read_bytes(), self._pixels, str(path))
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from error
+        high, wide = picture.shape[:2]
+        format = Format(self._pixels, wide, high, (wide * 3,), self._pace.fps if self.live else 0.0)
+        return Frame(
+            format, (picture.ctypes.data,), picture, number, time_ns, source=self._index, missed=missed
+        )
+
+    def set_rate(self, fps: float) -> float:
+        return self._pace.set_rate(fps, self._last)
+
+    def close(self) -> None:
+        self._files = []

@@ -1,0 +1,135 @@
+"""Where the frames of an uncompressed recording lie: AVI with YUY2, UYVY, NV12, I420, YV12 or grey, and YUV4MPEG2.
+
+Only headers are read, so that a recording of gigabytes is open at once and its pixels are never copied.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from arenite.converters.processing.image.pixel_formats import HALVED, PLANES, buffer_bytes
+from arenite.errors import UsageError
+
+#: Codes of AVI to pixel formats.
+FOURCC = {
+    b"YUY2": "yuyv", b"YUYV": "yuyv", b"UYVY": "uyvy", b"NV12": "nv12", b"I420": "yu12", b"IYUV": "yu12",
+    b"YV12": "yv12", b"Y800": "grey", b"GREY": "grey", b"Y8  ": "grey",
+}  # fmt: skip
+#: Samplings of YUV4MPEG2: 4:2:0 by wherever its chroma is sited, and grey.
+_Y4M = {"420": "yu12", "420jpeg": "yu12", "420paldv": "yu12", "420mpeg2": "yu12", "mono": "grey"}
+
+
+@dataclass(frozen=True)
+class RawVideo:
+    pixels: str
+    width: int
+    height: int
+    fps: float  # 0 when the file does not tell
+    offsets: tuple[int, ...]  # of each frame, in bytes from the file's start
+
+
+class DamagedRecording(UsageError):
+    """A file that is of a kind known here, and cut off or malformed."""
+
+
+def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+    """None when it is no such recording, or one whose frames have to be decoded. Raises ``UsageError``."""
+    head = bytes(data[:12])
+    reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
+    if head.startswith(b"YUV4MPEG2 "):
+        reader = _y4m
+    elif head[:4] == b"RIFF" and head[8:] == b"AVI ":
+        reader = _avi
+    if reader is None:
+        return None
+    try:
+        return reader(data, name)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise DamagedRecording(f"{name} is damaged: {error}.", "Record it again.") from error
+
+
+def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+    end = data.find(b"\n", 0, 1024)
+    fields = {part[:1]: part[1:] for part in bytes(data[: max(end, 0)]).decode("ascii").split(" ")[1:]}
+    pixels = _Y4M.get(fields.get("C", "420jpeg"))
+    if end < 0 or not {"W", "H"} <= set(fields):
+        raise ValueError("its header has no size")
+    if pixels is None:
+        return None
+    width, height = int(fields["W"]), int(fields["H"])
+    if _halves(pixels, width, height):
+        return None
+    rate = re.fullmatch(r"(\d+):(\d+)", fields.get("F", ""))
+    fps = int(rate[1]) / int(rate[2]) if rate is not None and int(rate[2]) else 0.0
+    size = _size(pixels, width, height)
+    offsets, at = [], end + 1
+    while data[at : at + 5] == b"FRAME":
+        begin = data.find(b"\n", at, at + 256) + 1
+        if not begin or begin + size > len(data):
+            break  # the last frame of a recording that was cut off
+        offsets.append(begin)
+        at = begin + size
+    return _checked(RawVideo(pixels, width, height, fps, tuple(offsets)), name)
+
+
+def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+    """RIFF lists are walked, not the index: an interrupted recording has none, and files beyond 1 GB several."""
+    video: tuple[str, int, int] | None = None
+    stream, streams, fps, size, offsets = -1, 0, 0.0, 0, []
+    for kind, at, length in _chunks(data, 0, len(data)):
+        if kind == b"strh":
+            streams += 1
+            if data[at : at + 4] == b"vids" and stream < 0:
+                stream = streams - 1
+                scale, rate = struct.unpack_from("<II", data, at + 20)
+                fps = rate / scale if scale else 0.0
+        elif kind == b"strf" and stream == streams - 1 and video is None:
+            width, height = struct.unpack_from("<ii", data, at + 4)
+            pixels = FOURCC.get(bytes(data[at + 16 : at + 20]))
+            if pixels is None or _halves(pixels, width, height):
+                return None
+            video = pixels, width, abs(height)
+            size = _size(*video)
+        elif video is not None and kind[:2] == b"%02d" % stream and kind[2:] in (b"dc", b"db"):
+            if length == size and at + size <= len(data):
+                offsets.append(at)
+            elif length not in (0, size):  # 0: the last frame again
+                raise ValueError(f"a frame has {length:,} bytes, expected {size:,}")
+    if video is None:
+        return None
+    return _checked(RawVideo(*video, fps, tuple(offsets)), name)
+
+
+def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """(kind, where its data begin, bytes) of all chunks that are no lists, in the order of the file."""
+    at = begin
+    while at + 8 <= end:
+        kind, length = bytes(data[at : at + 4]), struct.unpack_from("<I", data, at + 4)[0]
+        if kind in (b"RIFF", b"LIST"):
+            at += 12  # into it: its parts follow each other
+            continue
+        yield kind, at + 8, length
+        at += 8 + length + (length & 1)
+
+
+def _halves(pixels: str, width: int, height: int) -> bool:
+    """Whether colours are of half a pixel, which is left to who decodes."""
+    return pixels in HALVED and bool(width % 2 or (pixels in PLANES and height % 2))
+
+
+def _size(pixels: str, width: int, height: int) -> int:
+    if not (0 < width <= 16384 and 0 < height <= 16384):
+        raise ValueError(f"its frames are {width}x{height}")
+    return buffer_bytes(pixels, width, height)
+
+
+def _checked(video: RawVideo, name: str) -> RawVideo:
+    if not video.offsets:
+        raise DamagedRecording(
+            f"{name} has no whole frame of {video.width}x{video.height}.", "Record it again."
+        )
+    return video if 0 < video.fps <= 1000 else replace(video, fps=0.0)

@@ -1,0 +1,273 @@
+"""What watches over a running loop: reads power and temperature, lets the governor decide, tells whoever shows it.
+
+A thread of its own: sensors on a slow bus take milliseconds, which no frame should wait for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from arenite.errors import AreniteError
+from arenite.host.camera.serving.loop import Loop
+from arenite.host.governor.interface import Action, Observation
+
+# Imported when sensors are opened: the first answer need not wait for them.
+if TYPE_CHECKING:
+    from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
+    from arenite.host.energy.integrate import EnergyMeter
+
+#: Seconds from one look to the next, and looks from one step of the governor to the next.
+SENSE_INTERVAL_S, SAMPLES_PER_STEP = 0.5, 2
+#: How long sensors and the dashboard wait for the first answer, which is to come as early as it can.
+FIRST_ANSWER_WAIT_S = 1.0
+
+
+class StateListener(Protocol):
+    """The dashboard, the metrics, the timeline."""
+
+    def update(self, state: Mapping[str, Any]) -> None: ...
+
+
+class GovernorProtocol(Protocol):
+    """The governor, as far as the supervisor needs it."""
+
+    def begin(self, t_s: float = 0.0) -> list[Action]: ...
+    def step(self, observation: Observation) -> list[Action]: ...
+    def state(self) -> dict[str, Any]: ...
+
+
+class CpuLoad:
+    """How many cores worked since the last call: of the whole machine where /proc tells, else of this process."""
+
+    def __init__(self, root: Path) -> None:
+        self._stat = root / "proc/stat"
+        self._before = self._now()
+
+    def _now(self) -> tuple[float, float]:
+        """Seconds of the clock, seconds of work."""
+        try:
+            fields = self._stat.read_text().split("\n", 1)[0].split()
+            ticks = [int(field) for field in fields[1:9]]
+            # user, nice, system, idle, iowait, irq, softirq, steal: idle and waiting apart.
+            return time.monotonic(), (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            spent = os.times()
+            return time.monotonic(), spent.user + spent.system
+
+    def read(self) -> float:
+        before, self._before = self._before, self._now()
+        seconds = self._before[0] - before[0]
+        return max(self._before[1] - before[1], 0.0) / seconds if seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """None: there is none, or none was asked for."""
+
+    meter: PowerMeter | None = None
+    thermometer: Thermometer | None = None
+    governor: GovernorProtocol | None = None
+    restore: tuple[Callable[[], None], ...] = ()  # what levers changed for the whole computer
+
+
+class Supervisor:
+    """``start`` and ``stop`` it around the loop; afterwards it knows energy and temperatures of the run.
+
+    Sensors are looked for in its own thread, so that the first answer does not wait for them. One that fails later is
+    told once in ``notes``, and the loop goes on without it.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        describe: Mapping[str, Any],
+        *,
+        instruments: Callable[[], Instruments] = Instruments,
+        watchers: Sequence[StateListener] = (),
+        notes: list[str] | None = None,
+        root: Path = Path("/"),
+    ) -> None:
+        """``describe``: what does not change: model, runtime, source, budget. ``instruments``: opens them; what it
+        raises ends the loop, and ``stop`` raises it."""
+        self.loop = loop
+        self.watchers = list(watchers)
+        self.notes = notes if notes is not None else []
+        self.actions: list[Action] = []
+        self.energy: EnergyMeter | None = None
+        self.thermometer: Thermometer | None = None
+        self.governor: GovernorProtocol | None = None
+        self.power: Power | None = None
+        self.temperature: Temperature | None = None
+        self.temperatures: list[float] = []  # first, hottest, last
+        self.ready = False
+        self._instruments = instruments
+        self._describe = dict(describe)
+        self._root = root
+        self._busy: CpuLoad | None = None
+        self._looks = 0
+        self._step_watts: list[float] = []
+        self._stepped_ns = 0
+        self._restore: tuple[Callable[[], None], ...] = ()
+        self._end = threading.Event()
+        self._go = threading.Event()
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Once more everything is read and told. Raises what opening the instruments raised."""
+        self._end.set()
+        self._go.set()
+        self._thread.join(timeout=30)
+        if self._error is not None:
+            raise self._error
+
+    def first(self) -> None:
+        """The first answer is there: now there is time to look for sensors."""
+        self.ready = True
+        self._go.set()
+
+    def _run(self) -> None:
+        self._go.wait(FIRST_ANSWER_WAIT_S)
+        try:
+            self._open()
+            while not self._end.wait(SENSE_INTERVAL_S):
+                self._sense()
+                self._looks += 1
+                if self.governor is not None and self._looks % SAMPLES_PER_STEP == 0:
+                    self._step(self.governor)
+                self._publish()
+            self._sense()
+            self._publish()
+        except Exception as error:
+            self._error = error
+            self.loop.stop()
+        finally:
+            for restore in self._restore:
+                with suppress(AreniteError, OSError):
+                    restore()
+
+    def _open(self) -> None:
+        opened = self._instruments()
+        self._restore = opened.restore
+        self._busy = CpuLoad(self._root)
+        if opened.meter is not None:
+            from arenite.host.energy.integrate import EnergyMeter
+
+            self.energy = EnergyMeter(opened.meter)
+            # The first reading is of the time before the loop.
+            with suppress(AreniteError, OSError):
+                opened.meter.read(0.0)
+        self.thermometer, self.governor = opened.thermometer, opened.governor
+        if self.governor is not None:
+            self.loop.statistics.restart("governor")
+            self._stepped_ns = time.monotonic_ns()
+            self.actions += self.governor.begin(self.loop.seconds if self.loop.began_ns else 0.0)
+        self._sense_temperature()
+        self._publish()
+
+    def _sense(self) -> None:
+        assert self._busy is not None
+        busy = self._busy.read()
+        if self.energy is not None:
+            from arenite.host.energy.base import MEASURED
+
+            before, self.power = self.power, self.energy.sample(busy)
+            if self.power is not None:
+                self._step_watts.append(self.power.watts)
+                if before is not None and before.kind == MEASURED != self.power.kind:
+                    self._note(f"{before.source} no longer answers: power is {self.power.kind} from then on.")
+            elif before is not None:
+                self.notes.append(f"{before.source} no longer answers: no power from here on.")
+        self._sense_temperature()
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _sense_temperature(self) -> None:
+        if self.thermometer is None:
+            return
+        try:
+            self.temperature = self.thermometer.read()
+        except (AreniteError, OSError) as error:
+            if self.temperature is not None:
+                self.notes.append(f"The temperature can no longer be read: {error}")
+            self.temperature = None
+            return
+        celsius = self.temperature.celsius
+        first, hottest = self.temperatures[:2] or (celsius, celsius)
+        self.temperatures = [first, max(hottest, celsius), celsius]
+
+    def _step(self, governor: GovernorProtocol) -> None:
+        window = self.loop.statistics.restart("governor")
+        # Sensors on a slow bus make a step longer than it was meant to be.
+        now = time.monotonic_ns()
+        seconds, self._stepped_ns = (now - (self._stepped_ns or self.loop.began_ns)) / 1e9, now
+        watts, self._step_watts = self._step_watts, []
+        observation = Observation(
+            t_s=self.loop.seconds,
+            fps=window.served / max(seconds, 1e-3) if window is not None else 0.0,
+            latency_ms=window.percentile_ms("age", 95) if window is not None else None,
+            power_w=sum(watts) / len(watts) if watts else None,
+            temperature_c=self.temperature.celsius if self.temperature is not None else None,
+            trip_c=self.temperature.trip if self.temperature is not None else None,
+        )
+        self.actions += governor.step(observation)
+
+    def state(self) -> dict[str, Any]:
+        """What ``dashboard/state.py`` describes."""
+        loop = self.loop
+        recent = loop.statistics.window("last_minute")
+        counters = loop.source.counters
+        record = dict(self._describe)
+        record |= {
+            "ready": self.ready,
+            "t_s": loop.seconds if loop.began_ns else 0.0,
+            "fps": recent.fps,
+            "stage_ms": recent.stage_ms(),
+            "frames": {
+                "captured": counters.captured,
+                "served": loop.served,
+                "dropped": counters.dropped,
+                "late": loop.late,
+                "cached": loop.served - loop.fresh,
+                "errors": counters.errors,
+                "reconnects": counters.reconnects,
+            },
+            "bytes_written": loop.bytes_written,
+            "energy_j": self.energy.total().joules if self.energy is not None else None,
+            "notes": list(self.notes),
+        }
+        if self.power is not None:
+            record["power"] = {
+                "value": self.power.watts,
+                "kind": self.power.kind,
+                "source": self.power.source,
+                "rails": dict(self.power.rails),
+            }
+        if self.temperature is not None:
+            record["temperature"] = {
+                "value": self.temperature.celsius,
+                "source": self.temperature.source,
+                "trip": self.temperature.trip,
+                "zones": dict(self.temperature.zones),
+            }
+        if self.governor is not None:
+            record["governor"] = self.governor.state()
+        return record
+
+    def _publish(self) -> None:
+        if self.watchers:
+            state = self.state()
+            for watcher in self.watchers:
+                watcher.update(state)

@@ -1,0 +1,193 @@
+"""``arenite bench``: measure a model on a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.firmware.generator.features import Features
+from arenite.host.bench.compare import compare as compare_result
+from arenite.host.bench.compare import read_baseline, require
+from arenite.host.bench.devices.run_samples import RunConfig
+from arenite.host.bench.run import BenchConfig
+from arenite.host.bench.run import bench as run_bench
+from arenite.host.bench.sample_files import file_samples
+from arenite.host.bench.samples import load_samples, random_samples
+from arenite.host.bench.store.record import keep_result
+from arenite.host.bench.store.run_rows import BuildMode
+from arenite.host.build.fit import choose, verdicts
+from arenite.host.build.pareto import builds, describe
+from arenite.host.build.prepare import prepare
+from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
+from arenite.host.cli.bench.tables import show_bench
+from arenite.host.cli.options import (
+    Number,
+    cores_option,
+    fast_ram_option,
+    health_option,
+    mark_option,
+    no_passes_option,
+    optimise_option,
+    protocol_option,
+    stream_option,
+)
+from arenite.host.cli.progress import steps_of
+from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.bench_page import bench_page
+from arenite.host.report.console import note, print_json
+from arenite.host.report.pareto_svg import pareto_svg
+from arenite.profiles.boards import all_boards, load_board
+
+
+@click.command(cls=CommandWithSubcommands)
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option(
+    "--port",
+    "ports",
+    multiple=True,
+    help="Serial port of a real board, or auto. Given again: more boards of this type, which share the samples.",
+)
+@click.option(
+    "--copies",
+    type=click.IntRange(min=1, max=256),
+    default=1,
+    show_default=True,
+    help="Emulators beside each other, which share the samples.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Samples: x (x0, x1, ...) and y in an .npz file, or pictures or WAV files in a folder.",
+)
+@click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
+@optimise_option
+@protocol_option
+@no_passes_option
+@stream_option
+@fast_ram_option
+@mark_option
+@health_option
+@cores_option
+@click.option(
+    "--resume/--no-resume",
+    default=None,
+    help="Go on where an earlier run was cut short; default: from 50 samples on.",
+)
+@click.option(
+    "--wait",
+    type=Number(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait so long for a board that went away, and go on.",
+)
+@click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
+@click.option(
+    "--cycles/--no-cycles",
+    default=None,
+    help="Estimate cycles by counting instructions in one more inference (emulated boards; on where possible).",
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ratios to a baseline: another engine's records, or an earlier --json result.",
+)
+@click.option(
+    "--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the generated project here."
+)
+@store_option
+@click.option("--no-store", is_flag=True, help="Do not keep the result for `arenite bench history`.")
+@click.option("--html", type=click.Path(path_type=Path), help="Also write a self-contained page.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def bench(
+    image: Path,
+    board: str,
+    ports: tuple[str, ...],
+    copies: int,
+    data: Path | None,
+    samples: int | None,
+    optimise: str | None,
+    protocol: str,
+    no_passes: bool,
+    stream_input: bool,
+    fast_ram: int | None,
+    mark: str | None,
+    health: bool,
+    cores: int | None,
+    resume: bool | None,
+    wait: float,
+    stateful: bool,
+    cycles: bool | None,
+    compare: Path | None,
+    keep: Path | None,
+    store: Path | None,
+    no_store: bool,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Generate firmware for IMAGE, build it, start it on a board, feed it and check every output byte.
+
+    Exit code 1 when an output differs from LiteRT's reference kernels, or a sample has no answer.
+    """
+    if store is not None and no_store:
+        raise UsageError("--store and --no-store exclude each other.", "Leave one out.")
+    baseline = read_baseline(compare) if compare is not None else None
+    prepared = prepare(image, passes=not no_passes)
+    chosen = load_board(board)
+    if baseline is not None and compare is not None:
+        require(baseline, chosen.core, prepared.path.stem, compare)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    if data is None:
+        inputs = random_samples(tensors, samples or 10)
+    elif data.is_dir() or data.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES):
+        inputs = file_samples(data, tensors, prepared.extra, samples)
+    else:
+        inputs = load_samples(data, tensors, samples)
+    options = BenchConfig(
+        optimise,
+        protocol,
+        None,
+        stateful,
+        keep,
+        stream_input,
+        cycles,
+        Features(mark=mark, health=health, cores=cores),
+        RunConfig(ports, copies, resume, wait, say=note),
+        fast_ram,
+    )
+    with steps_of(chosen.name) as steps:
+        result = run_bench(prepared, chosen, inputs, options, steps)
+    if baseline is not None:
+        result["compare"] = compare_result(result, baseline)
+    mode = BuildMode(optimise, protocol, not no_passes, stream_input, stateful, mark, cores, health, fast_ram)
+    given = str(data) if data is not None else "random"
+    result["run"] = None if no_store else keep_result(result, mode, given, image, store, note)
+    if as_json:
+        print_json(result)
+    else:
+        for text in prepared.notes:
+            note(text)
+        show_bench(result)
+    # After the figures, so that a page that cannot be written does not lose them.
+    if html is not None:
+        built = choose(
+            prepared,
+            chosen,
+            result["optimise"],
+            protocol,
+            stream_input=stream_input,
+            features=Features(mark=mark, health=health, cores=cores),
+            fast_ram=fast_ram,
+        ).prepared
+        drawing = arena_svg(built.model.main, built.plan, built.needs)
+        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise, stream_input=stream_input)]
+        ways = describe(image, chosen, builds(image, chosen))
+        picture = pareto_svg(ways["builds"], ways["limits"])
+        page = bench_page(result, fits, drawing, prepared.notes, ways["builds"], picture)
+        write_atomic(html, page)
+        note(f"Report: {html}")
+    return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1

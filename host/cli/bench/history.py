@@ -1,0 +1,114 @@
+"""``arenite bench history``: stored results over time, and what of it is a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from arenite.files import write_atomic
+from arenite.host.bench.store.changes import TITLES, RegressionRules
+from arenite.host.bench.store.history import BEST, PREVIOUS, RunSeries, SeriesPoint, history_json, series_of
+from arenite.host.bench.store.location import store_path
+from arenite.host.bench.store.run_rows import describe_mode
+from arenite.host.bench.store.store import Store
+from arenite.host.cli.bench.subcommands import rules_options, store_option
+from arenite.host.report.console import note, print_json, show, table
+from arenite.host.report.history_page import history_page
+
+
+@click.command()
+@click.option("--board", help="Only this board.")
+@click.option("--model", help="Only this model: the name of its file, with or without the suffix.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each series."
+)
+@click.option(
+    "--against",
+    type=click.Choice((PREVIOUS, BEST)),
+    default=PREVIOUS,
+    show_default=True,
+    help="Compare with the run before, or with the best of those shown.",
+)
+@rules_options
+@click.option("--fail", is_flag=True, help="Exit code 1 when the latest run of a series has a regression.")
+@store_option
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Also write a page: trends, and board by board."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def history(
+    board: str | None,
+    model: str | None,
+    last: int,
+    against: str,
+    rules: RegressionRules,
+    fail: bool,
+    store: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Show stored results as series: the same model, board and mode, over time. Regressions are flagged."""
+    where = store_path(store)
+    name = None if model is None else Path(model).stem
+    with Store(where, create=False) as opened:
+        runs = opened.runs(board=board, model=name, results=False)
+        series = series_of(runs, rules, last=last, against=against)
+        latest = [opened.run(s.points[-1].run.id) for s in series] if html is not None else []
+    regression_count = sum(len(s.points[-1].regressions) for s in series)
+    if as_json:
+        print_json(history_json(where, series, rules))
+    else:
+        for each in series:
+            show(_table(each))
+        _summary(series, where)
+    if html is not None:
+        write_atomic(html, history_page(str(where), series, latest, rules))
+        note(f"Report: {html}")
+    return 1 if fail and regression_count else 0
+
+
+def _table(series: RunSeries) -> object:
+    head = (
+        "run",
+        "time (UTC)",
+        "revision",
+        "bit-exact",
+        "one inference",
+        "change",
+        "RAM B",
+        "flash B",
+        "regressions",
+    )
+    rows = [_row(point) for point in series.points]
+    return table(f"{series.model} on {series.board}, {describe_mode(series.mode)}", head, rows)
+
+
+def _row(point: SeriesPoint) -> tuple[object, ...]:
+    f = point.run.figures
+    unit = "instructions" if f["instructions"] is not None else "latency_us"
+    speed = "-" if f[unit] is None else f"{f[unit]:,}" + ("" if unit == "instructions" else " µs")
+    moved = next((c.share for c in point.changes if c.figure == unit), None)
+    return (
+        point.run.id,
+        point.run.time.replace("T", " ")[:16],
+        f"{(f['revision'] or '-')[:10]}{'+' if f['dirty'] else ''}",
+        f"{f['bit_exact']} of {f['samples']}",
+        speed,
+        "-" if moved is None else f"{moved:+.2%}",
+        f"{f['ram_total']:,}",
+        f"{f['flash_total']:,}",
+        "; ".join(TITLES[c.figure] for c in point.regressions),
+    )
+
+
+def _summary(series: Sequence[RunSeries], where: Path) -> None:
+    if not series:
+        note(f"{where} has no such run.")
+    for s in series:
+        for c in s.points[-1].regressions:
+            note(
+                f"Regression: {s.model} on {s.board}, {describe_mode(s.mode)}: {TITLES[c.figure]} {c.old:,.10g} →"
+                f" {c.new:,.10g} (run {c.against} → {s.points[-1].run.id}): {c.rule}."
+            )

@@ -1,0 +1,142 @@
+"""A bench result as tables for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from arenite.host.bench.cycles import RULE_TITLES
+from arenite.host.cli.bench.two_cores import two_cores_line
+from arenite.host.report.console import note, show, table
+
+
+def show_bench(result: dict[str, Any]) -> None:
+    """The result as tables for people."""
+    s, inference, memory, flash = result["samples"], result["inference"], result["memory"], result["flash"]
+    counts, latency = inference["instructions"], inference["latency_us"]
+    if result["layers"] and result["layers"][0]["instructions"] is not None:
+        total = max(sum(layer["instructions"] for layer in result["layers"]), 1)
+        rows = [
+            (
+                layer["index"],
+                layer["op"],
+                layer["shape"],
+                f"{layer['macs']:,}",
+                f"{layer['instructions']:,}",
+                f"{layer['instructions'] / layer['macs']:.2f}" if layer["macs"] else "-",
+                f"{100 * layer['instructions'] / total:.1f} %",
+                "-" if layer["cycles"] is None else f"{layer['cycles']:,}",
+                (layer["kernel"] or "-").removeprefix("ar_"),
+                layer["tier"] or "-",
+            )
+            for layer in result["layers"]
+        ]
+        columns = (
+            "#",
+            "operator",
+            "output",
+            "MACs",
+            "instructions",
+            "per MAC",
+            "share",
+            "est. cycles",
+            "kernel",
+            "tier",
+        )
+        show(table("Layers (measured; cycles estimated)", columns, rows))
+    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
+    if s["missing"]:
+        facts.append(("without an answer", f"{s['missing']} of {s['count']}"))
+    if s["resumed"] or s["repeated"]:
+        facts.append(("from an earlier run; asked again", f"{s['resumed']}; {s['repeated']}"))
+    if s["accuracy"] is not None:
+        facts.append(("accuracy", f"{s['accuracy']:.3f}"))
+    if counts is not None:
+        facts.append(
+            (
+                "instructions per inference",
+                f"p50 {counts['p50']:,}  p95 {counts['p95']:,}  p99 {counts['p99']:,}",
+            )
+        )
+    if result["init"]["instructions"] is not None:
+        facts.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
+    if inference["cycles"] is not None:
+        facts.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
+    if latency is not None:
+        facts.append(
+            ("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}")
+        )
+    stack = f"{memory['stack']:,} (predicted at most {memory['predicted_stack']:,})"
+    if memory["stack_kind"] != "measured":
+        stack = f"{memory['stack']:,} predicted; this protocol cannot measure it"
+    facts += [
+        (
+            "arena B",
+            f"{memory['arena']:,} (lower bound {memory['arena_lower_bound']:,}, {memory['arena_status']})",
+        ),
+        *((f"  of it in {r['region']} B", f"{r['bytes']:,}") for r in memory.get("arena_regions", ())[1:]),
+        ("stack B", stack),
+        ("static RAM B", f"{memory['static']:,} (predicted {memory['predicted_static']:,})"),
+        ("RAM in all B", f"{memory['ram_total']:,}"),
+        ("flash: weights B", f"{flash['weights']:,} (predicted {flash['predicted_weights']:,})"),
+        ("flash: code B", f"{flash['code']:,} (predicted {flash['predicted_code']:,})"),
+        ("flash in all B", f"{flash['total']:,}"),
+    ]
+    if two := two_cores_line(result.get("two_cores")):
+        facts.append(("two cores (estimated)", two[0].removeprefix("two cores: ")))
+    title = f"{Path(result['model']['path']).name} on {result['board']['name']}"
+    show(table(title, ("", "measured"), facts))
+    if len(result["boards"]) > 1:
+        _show_boards(result["boards"])
+    if result["classes"] is not None:
+        _show_classes(result["classes"])
+    if result.get("compare") is not None:
+        _show_comparison(result["compare"])
+    for text in result["notes"]:
+        note(text)
+
+
+def _show_classes(classes: list[dict[str, Any]]) -> None:
+    """The classes and rules that make up a hundredth of the cycles or more."""
+    total = sum(row["cycles"] for row in classes)
+    rows = [
+        (
+            row["class"].replace("_", " ") if "class" in row else f"({RULE_TITLES[row['rule']]})",
+            f"{row['count']:,}",
+            f"{row['cycles']:,}",
+            f"{100 * row['cycles'] / max(total, 1):.1f} %",
+            row["kind"],
+        )
+        for row in classes
+        if abs(row["cycles"]) * 100 >= total
+    ]
+    show(table("Classes of instructions", ("class", "count", "est. cycles", "share", "cost is"), rows))
+
+
+def _show_comparison(compared: dict[str, Any]) -> None:
+    def cell_text(value: float | None) -> str:
+        return "-" if value is None else f"{value:,}"
+
+    rows = [
+        (
+            name,
+            cell_text(f["ours"]),
+            cell_text(f["theirs"]),
+            "-" if f["ratio"] is None else f"{f['ratio']:.3f}",
+        )
+        for name, f in compared["figures"].items()
+    ]
+    title = f"Against {compared['engine']} on {compared['core']}"
+    show(table(title, ("", "this", "baseline", "ratio"), rows))
+    if compared["note"] is not None:
+        note(compared["note"])
+
+
+def _show_boards(boards: list[dict[str, Any]]) -> None:
+    rows = []
+    for b in boards:
+        figures = b["instructions"] or b["latency_us"]
+        median = f"{figures['p50']:,}" if figures else "-"
+        rows.append((b["board"], b["samples"], b["bit_exact"], median, b["error"] or ""))
+    unit = "instructions p50" if any(b["instructions"] for b in boards) else "µs p50"
+    show(table("Boards", ("board", "samples", "bit-exact", unit, ""), rows))

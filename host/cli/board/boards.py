@@ -1,0 +1,85 @@
+"""``arenite boards``: what is known about each board."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.link.ports import could_be, describe
+from arenite.host.link.udev import rules
+from arenite.host.link.usb import serial_ports
+from arenite.host.report.console import print_json, show, table
+from arenite.profiles.boards import Board, all_boards
+
+
+@click.command()
+@click.option(
+    "--ports", "only_ports", is_flag=True, help="The serial ports on USB here, and what each could be."
+)
+@click.option(
+    "--udev", is_flag=True, help="Rules for Linux, so that boards and probes can be used without root."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
+    """List the known boards: core, clock, flash and SRAM; emulated ones first."""
+    if only_ports and udev:
+        raise UsageError("--ports and --udev are two questions.", "Ask one at a time.")
+    if only_ports:
+        return _ports(as_json)
+    if udev:
+        if as_json:
+            print_json({"schema": "arenite.udev/1", "rules": rules()})
+        else:
+            click.echo(rules(), nl=False)
+        return 0
+    known = sorted(all_boards(), key=lambda b: (not b.emulated, b.name))
+    if as_json:
+        print_json({"schema": "arenite.boards/1", "boards": [_entry(b) for b in known]})
+        return 0
+    rows = [
+        (b.name, b.title, b.mcu, b.core, f"{b.clock_hz / 1e6:g}", f"{b.flash_bytes:,}", f"{b.ram_bytes:,}")
+        for b in known
+    ]
+    show(table(f"{len(known)} boards", ("board", "title", "MCU", "core", "MHz", "flash B", "SRAM B"), rows))
+    return 0
+
+
+def _ports(as_json: bool) -> int:
+    here = serial_ports()
+    if as_json:
+        rows = [
+            {
+                "port": port.path,
+                "id": port.device.id,
+                "product": port.device.product,
+                "serial": port.device.serial,
+                "location": port.device.location,
+                "boards": could_be(port),
+            }
+            for port in here
+        ]
+        print_json({"schema": "arenite.ports/1", "ports": rows})
+    else:
+        show(describe(here) if here else "No serial port is on USB here.")
+    return 0
+
+
+def _entry(b: Board) -> dict:
+    return {
+        "name": b.name,
+        "title": b.title,
+        "mcu": b.mcu,
+        "core": b.core,
+        "clock_hz": b.clock_hz,
+        "emulated": b.emulated,
+        "cores": b.cores,
+        "features": sorted(b.features),
+        "flash": [{"name": r.name, "origin": r.origin, "size": r.size} for r in b.flash],
+        "ram": [{"name": r.name, "origin": r.origin, "size": r.size, "kind": r.kind} for r in b.ram],
+        "upload_tools": list(b.upload_tools),
+        "usb": asdict(b.usb),
+        "targets": asdict(b.targets),
+        "sources": dict(b.sources),
+    }

@@ -1,0 +1,106 @@
+"""``arenite monitor``: what a device says on its serial port."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.cli.options import Number
+from arenite.host.link.device_log import follow
+from arenite.host.link.line_log import LogLine, watch
+from arenite.host.link.ports import AUTO, BY_SERIAL, by_serial, describe, resolve_port
+from arenite.host.link.usb import serial_ports
+from arenite.host.report.console import note, show
+from arenite.profiles.boards import Board, load_board
+
+
+@click.command()
+@click.argument("port", default=AUTO)
+@click.option("--board", help="The board, for its speed and for `auto`.")
+@click.option("--baud", type=click.IntRange(min=50), help="Speed; default: the board's, or 115200.")
+@click.option(
+    "--log",
+    "ask",
+    is_flag=True,
+    help="Ask a firmware of Arenite, generated with --health, for its log and health, once a second.",
+)
+@click.option("--reconnect", is_flag=True, help="When the cable is pulled, wait until the port is back.")
+@click.option("--seconds", type=Number(min=0), help="End after this time.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line on standard output.")
+def monitor(
+    port: str,
+    board: str | None,
+    baud: int | None,
+    ask: bool,
+    reconnect: bool,
+    seconds: float | None,
+    as_json: bool,
+) -> int:
+    """Show what the device on PORT says, each line with the time it came. PORT is a name, usb:SERIAL, or auto.
+
+    Ctrl-C ends it.
+    """
+    profile = load_board(board) if board else None
+    speed = baud or (profile.uart.baud if profile else 115200)
+    end = None if seconds is None else time.monotonic() + seconds
+    with _until_interrupted():
+        for line in (follow if ask else watch)(
+            lambda: _named(port, profile),
+            speed,
+            reconnect=reconnect,
+            stop=lambda: end is not None and time.monotonic() >= end,
+        ):
+            _print(line, as_json)
+    return 0
+
+
+def _named(port: str, board: Board | None) -> str:
+    if board is not None:
+        if board.emulated and port == AUTO:
+            raise UsageError(
+                f"{board.name} is emulated and has no port of its own.",
+                "Name the port where its serial line is, or a real board; `arenite bench` shows what it says.",
+            )
+        port_path = resolve_port(board, port)
+        assert port_path is not None
+        return port_path
+    if port == AUTO:
+        here = serial_ports()
+        if len(here) == 1:
+            return here[0].path
+        available = (
+            f"{len(here)} ports are here:\n{describe(here)}" if here else "No serial port is on USB here."
+        )
+        raise UsageError(available, "Give --board NAME, or the port's name.")
+    if port.startswith(BY_SERIAL):
+        return by_serial(port.removeprefix(BY_SERIAL))
+    return port
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    """Ctrl-C is how one leaves a monitor: no error."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("Stopped.")
+
+
+def _print(line: LogLine, as_json: bool) -> None:
+    if as_json:
+        entry = {"time_s": round(line.at, 3), "text": line.text, "event": line.event or None}
+        sys.stdout.write(json.dumps(entry) + "\n")
+        sys.stdout.flush()
+    elif line.event:
+        note(f"{line.event}: {line.text}")
+    else:
+        stamp = datetime.fromtimestamp(line.at).strftime("%H:%M:%S.%f")[:-3]
+        show(f"{stamp}  {line.text}")
+        sys.stdout.flush()

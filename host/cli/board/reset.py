@@ -1,0 +1,57 @@
+"""``arenite reset``: start a board again from outside."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.link.ports import AUTO, resolve_port
+from arenite.host.link.reset import KINDS, power_command
+from arenite.host.link.reset import reset as reset_board
+from arenite.host.report.console import print_json, show
+from arenite.profiles.boards import load_board
+
+
+@click.command()
+@click.argument("port", default=AUTO)
+@click.option("--board", required=True, help="The board; its profile names the way.")
+@click.option(
+    "--way",
+    type=click.Choice(KINDS),
+    help="A line of the serial port, the 1200-baud sign for bootloaders, or the power of the USB socket (uhubctl).",
+)
+@click.option("--print", "only_print", is_flag=True, help="Print what would be done and do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def reset(port: str, board: str, way: str | None, only_print: bool, as_json: bool) -> int:
+    """Start the board on PORT again, whatever its firmware does. PORT is a name, usb:SERIAL, or auto."""
+    profile = load_board(board)
+    kind = way or profile.targets.reset
+    if not kind:
+        raise UsageError(
+            f"The profile of {profile.name} names no way to reset it over its port.",
+            f"Choose one with --way: {', '.join(KINDS)}.",
+        )
+    path = resolve_port(profile, port)
+    assert path is not None
+    about = {
+        "schema": "arenite.reset/1",
+        "board": profile.name,
+        "port": path,
+        "way": kind,
+        "done": not only_print,
+    }
+    if only_print:
+        command = shlex.join(power_command(path)) if kind == "power" else None
+        if as_json:
+            print_json({**about, "command": command})
+        else:
+            show(command or f"{kind} on {path}")
+        return 0
+    reset_board(kind, path)
+    if as_json:
+        print_json(about)
+    else:
+        show(f"{profile.name} on {path}: reset by {kind}")
+    return 0

@@ -1,0 +1,178 @@
+"""``arenite energy``: microjoules per inference, with a meter, from a recording, or as an estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.firmware.generator.features import Features
+from arenite.host.bench.samples import Samples, load_samples, random_samples
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.cli.energy.energy_tables import show_energy
+from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options, supply_of
+from arenite.host.cli.options import Number, mark_option, no_passes_option, optimise_option, stream_option
+from arenite.host.cli.progress import Steps
+from arenite.host.energy.battery_life import battery_life
+from arenite.host.energy.energy_record import board_record, recording_record, save_trace
+from arenite.host.energy.estimate import estimate_energy
+from arenite.host.energy.measure import MeasurementConfig, measure_board
+from arenite.host.energy.meters.csv_file import read_csv
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.result import EnergyResult, measure
+from arenite.host.report.console import note, print_json
+from arenite.host.report.current_svg import current_page, current_svg
+from arenite.profiles.boards import load_board
+
+
+@click.command()
+@click.argument("image", required=False, type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option("--port", help="Serial port of a real board.")
+@meter_options
+@click.option("--inferences", type=click.IntRange(min=1), help="Measure so many.")
+@click.option("--duration", type=POSITIVE, help="Record for so many seconds; default 10.")
+@mark_option
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Measure a recording that another program made; nothing is built or run.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the current, .svg or .html."
+)
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the recording as CSV.")
+@click.option("--battery", help="How long this battery lasts (profiles/batteries), with --every.")
+@click.option("--every", type=POSITIVE, help="Seconds between two inferences.")
+@click.option(
+    "--sleep-current",
+    type=Number(min=0),
+    help="Microamperes asleep; default: as measured between inferences, else the board's profile.",
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path, dir_okay=False), help="Samples x (x0, x1, ...) in an .npz file."
+)
+@optimise_option
+@stream_option
+@no_passes_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def energy(
+    image: Path | None,
+    board: str,
+    port: str | None,
+    meter: str | None,
+    meter_port: str,
+    supply: float | None,
+    own_supply: bool,
+    rate: float | None,
+    inferences: int | None,
+    duration: float | None,
+    mark: str | None,
+    mark_input: int | None,
+    csv_file: Path | None,
+    plot: Path | None,
+    save: Path | None,
+    battery: str | None,
+    every: float | None,
+    sleep_current: float | None,
+    data: Path | None,
+    optimise: str | None,
+    stream_input: bool,
+    no_passes: bool,
+    as_json: bool,
+) -> int:
+    """Measure the energy of one inference of IMAGE on a board.
+
+    With --meter the firmware is built and flashed (or the emulator started), the meter feeds the board where it can,
+    and records while it infers. With --csv a recording is measured. With neither, the energy is estimated and said to
+    be so.
+
+    Exit code 1 when an output differs from LiteRT's reference kernels.
+    """
+    _check(image, meter, csv_file, plot, save, battery, every)
+    chosen = load_board(board)
+    prepared = None if image is None else prepare(image, passes=not no_passes)
+    result: EnergyResult | None = None
+    if csv_file is not None:
+        trace = read_csv(csv_file, supply_v=supply or supply_of(chosen), rate_hz=rate)
+        result = measure(trace, find_windows(trace, bit=mark_input))
+        said = recording_record(result, chosen, prepared)
+    else:
+        assert prepared is not None
+        samples = _samples(prepared, data)
+        with Steps(chosen.name) as steps:
+            if meter is None:
+                said = estimate_energy(
+                    prepared,
+                    chosen,
+                    optimise=optimise,
+                    stream_input=stream_input,
+                    samples=samples,
+                    progress=steps,
+                )
+            else:
+                config = MeasurementConfig(
+                    samples,
+                    optimise,
+                    port,
+                    stream_input,
+                    Features(mark=mark),
+                    inferences,
+                    duration,
+                    mark_input,
+                )
+                instrument, where = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
+                measured = measure_board(prepared, chosen, instrument, config, steps)
+                result = measured.result
+                said = board_record(measured, chosen, prepared, where)
+    if battery is not None and every is not None:
+        asleep = None if sleep_current is None else sleep_current * 1e-6
+        said["battery"] = battery_life(said, chosen, battery, every, sleep_a=asleep)
+    if as_json:
+        print_json(said)
+    else:
+        show_energy(said)
+    # After the figures, so that a file that cannot be written does not lose them.
+    if result is not None and plot is not None:
+        title = "recording" if image is None else image.name
+        drawn = current_page(said, result, title) if plot.suffix == ".html" else current_svg(result)
+        write_atomic(plot, drawn)
+        note(f"Plot: {plot}")
+    if result is not None and save is not None:
+        save_trace(save, result.trace)
+        note(f"Recording: {save}")
+    counts = said.get("inferences")
+    return 1 if isinstance(counts, dict) and counts["bit_exact"] != counts["count"] else 0
+
+
+def _check(
+    image: Path | None,
+    meter: str | None,
+    csv_file: Path | None,
+    plot: Path | None,
+    save: Path | None,
+    battery: str | None,
+    every: float | None,
+) -> None:
+    """Options that do not go together.  Raises UsageError."""
+    if csv_file is None and image is None:
+        raise UsageError("There is no model to measure.", "Give an image, or a recording with --csv.")
+    if csv_file is not None and meter is not None:
+        raise UsageError("A recording needs no meter.", "Leave out --csv or --meter.")
+    if (plot or save) and meter is None and csv_file is None:
+        raise UsageError("An estimate has no recording.", "Leave out --plot and --save, or give a --meter.")
+    if plot is not None and plot.suffix not in (".svg", ".html"):
+        raise UsageError(f"{plot} is neither .svg nor .html.", "Name the plot with one of them.")
+    if (battery is None) != (every is None):
+        raise UsageError(
+            "A battery's life needs a battery and how often the board infers.",
+            "Give both, as --battery cr2032 --every 60.",
+        )
+
+
+def _samples(prepared: Prepared, data: Path | None) -> Samples:
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    return random_samples(tensors, 5) if data is None else load_samples(data, tensors)

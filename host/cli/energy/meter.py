@@ -1,0 +1,214 @@
+"""``arenite meter``: the known meters, a recording without a model, the firmware of a logger."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.cli.energy.meter_tables import amperes, meter_json, recording_json
+from arenite.host.cli.options import Number
+from arenite.host.cli.progress import Stages
+from arenite.host.energy.energy_record import save_trace
+from arenite.host.energy.logger_project import BAUD, SENSORS, LoggerWiring, write_logger
+from arenite.host.energy.meter_choice import MeterChoice
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.open import METERS
+from arenite.host.energy.meters.trace import Trace
+from arenite.host.energy.windows.meter_accuracy import profile_of
+from arenite.host.report.console import note, print_json, show, table
+from arenite.profiles.boards import load_board
+from arenite.profiles.meters import load_meter, meter_names
+
+
+@click.group()
+def meter() -> None:
+    """List meters, record a trace, make the firmware of an INA logger."""
+
+
+@meter.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def list_(as_json: bool) -> int:
+    """List the known instruments."""
+    every = [load_meter(name) for name in meter_names()]
+    if as_json:
+        print_json({"schema": "arenite.meters/1", "meters": [meter_json(m) for m in every]})
+        return 0
+    rows = [
+        (
+            m.name,
+            m.title,
+            f"--meter {m.driver}",
+            f"{m.samples_per_s:,.0f}",
+            "-" if m.supply_v is None else f"{m.supply_v[0]:g} to {m.supply_v[1]:g}",
+            m.marks or "-",
+            f"{m.limit_a(10e-3) / 10e-3:.2%}",
+        )
+        for m in every
+    ]
+    columns = ("name", "instrument", "driver", "samples/s", "gives V", "marks", "limit at 10 mA")
+    show(table("Meters", columns, rows))
+    return 0
+
+
+@meter.command("show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def show_(name: str, as_json: bool) -> int:
+    """Show ranges, accuracy, connection and sources of the instrument NAME."""
+    m = load_meter(name)
+    if as_json:
+        print_json({"schema": "arenite.meter/1", **meter_json(m)})
+        return 0
+    facts = [
+        ("driver", f"--meter {m.driver}"),
+        ("connected by", f"{m.connection} {m.address}".strip()),
+        ("USB ids", ", ".join(m.usb) or "-"),
+        ("baud", f"{m.baud:,}" if m.baud else "-"),
+        ("samples per second", f"{m.samples_per_s:,.0f}"),
+        ("measures voltage", "yes" if m.measures_voltage else "no: tell it with --supply"),
+        ("supplies the board", "no" if m.supply_v is None else f"{m.supply_v[0]:g} to {m.supply_v[1]:g} V"),
+        ("digital marks", str(m.marks)),
+    ]
+    rows = [
+        (amperes(r.max_a), f"{r.gain:.3%}", amperes(r.offset_a), f"{r.limit_a(r.max_a) / r.max_a:.2%}")
+        for r in m.ranges
+    ]
+    show(table(m.title, ("", ""), facts))
+    show(table("Limits of error", ("to", "of reading", "plus", "at the end"), rows))
+    for key, source in m.sources.items():
+        note(f"{key}: {source}")
+    return 0
+
+
+@meter.command()
+@click.argument("name")
+@click.option("--port", default="auto", show_default=True, help="Where it is; auto: found by its USB ids.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The CSV file."
+)
+@click.option("--seconds", type=Number(min=0.05), default=10.0, show_default=True, help="How long.")
+@click.option("--supply", type=Number(min=0, min_open=True), default=3.3, show_default=True, help="Volts.")
+@click.option("--own-supply", is_flag=True, help="A PPK2 only carries another supply's current.")
+@click.option("--rate", type=Number(min=0, min_open=True), help="Samples per second, where it has a choice.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def record(
+    name: str,
+    port: str,
+    output: Path,
+    seconds: float,
+    supply: float,
+    own_supply: bool,
+    rate: float | None,
+    as_json: bool,
+) -> int:
+    """Record what the meter NAME sees, of `arenite meter list` or a driver's name, as CSV.
+
+    `arenite energy --csv` and other programs read the file: time, current, voltage, marks.
+    """
+    profile = load_meter(name) if name in meter_names() else None
+    driver = profile.driver if profile is not None else name
+    if driver not in METERS:
+        raise UsageError(f"There is no meter '{name}'.", f"There is {', '.join(meter_names())}.")
+    if profile is not None and profile.supply_v is not None and not own_supply:
+        min_v, max_v = profile.supply_v
+        if not min_v <= supply <= max_v:
+            raise UsageError(
+                f"{profile.title} gives {min_v:g} to {max_v:g} V, not {supply:g}.", "Change --supply."
+            )
+    instrument, where = MeterChoice(driver, port, supply, own_supply, rate).make()
+    with Stages() as stages, instrument:
+        trace = _recorded(instrument, seconds, stages)
+    trace.require(2)
+    save_trace(output, trace)
+    report = recording_json(trace, profile or profile_of(trace), where, output)
+    if as_json:
+        print_json(report)
+        return 0
+    rows = [
+        ("samples", f"{report['samples']:,} in {report['seconds']:.3f} s"),
+        ("lost", f"{report['lost_samples']:,}"),
+        ("mean current", amperes(abs(report["current_a"]["mean"]))),
+        ("peak current", amperes(abs(report["current_a"]["max"]))),
+        ("supply", f"{report['supply_v']:.3f} V"),
+        ("energy", f"{report['energy_j']:.6g} J"),
+        (
+            "limit of error",
+            "unknown" if report["limit_a"] is None else f"± {amperes(report['limit_a'])} at the mean",
+        ),
+        ("written", str(output)),
+    ]
+    show(table(f"Recorded by {name}", ("", "measured"), rows))
+    for text in trace.notes:
+        note(text)
+    return 0
+
+
+def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
+    """The recording; an interruption ends it, and keeps what there is."""
+    instrument.start()
+    end = time.monotonic() + seconds
+    try:
+        while (left := end - time.monotonic()) > 0:
+            stages("record", round(1000 * (seconds - left)), round(1000 * seconds))
+            for _ in instrument.samples(min(left, 0.1)):
+                if time.monotonic() >= end:
+                    break
+                stages("record", round(1000 * (seconds - (end - time.monotonic()))), round(1000 * seconds))
+    except KeyboardInterrupt:
+        note("Interrupted: what was recorded so far is kept.")
+    return instrument.stop()
+
+
+@meter.command()
+@click.option("--sensor", type=click.Choice(SENSORS), required=True, help="The chip.")
+@click.option("--board", required=True, help="The board that reads it: any with an Arduino core.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The project's folder.",
+)
+@click.option("--shunt", type=float, default=0.1, show_default=True, help="Ohms, as soldered.")
+@click.option("--address", default="0x40", show_default=True, help="Of the chip on I2C.")
+@click.option("--mark-pin", "pins", multiple=True, help="A digital input; the first is bit 0 of the marks.")
+@click.option("--gain-ppm", type=int, default=0, help="Added to every current.")
+@click.option("--baud", type=int, default=BAUD, show_default=True)
+@click.option("--i2c-hz", type=int, default=400_000, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def firmware(
+    sensor: str,
+    board: str,
+    output: Path,
+    shunt: float,
+    address: str,
+    pins: tuple[str, ...],
+    gain_ppm: int,
+    baud: int,
+    i2c_hz: int,
+    as_json: bool,
+) -> int:
+    """Write the firmware of a serial INA logger as a PlatformIO project."""
+    try:
+        number = int(address, 0)
+    except ValueError as error:
+        raise UsageError(f"{address} is no address.", "Write it as 0x40.") from error
+    files = write_logger(
+        output, sensor, load_board(board), LoggerWiring(number, shunt, gain_ppm, pins, baud, i2c_hz)
+    )
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.meter-firmware/1",
+                "directory": str(output.resolve()),
+                "sensor": sensor,
+                "board": board,
+                "files": files,
+            }
+        )
+        return 0
+    show(f"{output}: {', '.join(files)}", f"Next: pio run -d {output} -t upload")
+    return 0

@@ -1,0 +1,32 @@
+"""``arenite build``: compile a generated project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.host.bench.size_check import check_sizes
+from arenite.host.cli.firmware.fit import show_evidence
+from arenite.host.flash.build import build as build_project
+from arenite.host.report.console import print_json, show
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def build(directory: Path, as_json: bool) -> int:
+    """Build the project in DIRECTORY with PlatformIO, and compare its ELF with what was predicted."""
+    elf = build_project(directory)
+    evidence = check_sizes(directory)
+    if as_json:
+        sizes = {
+            f.name: {"predicted": f.predicted, "built": f.built}
+            for f in evidence.figures
+            if f.built is not None
+        }
+        print_json({"schema": "arenite.build/1", "elf": str(elf), "sizes": sizes})
+    else:
+        show(str(elf))
+        show_evidence(str(directory), evidence)
+    return 0

@@ -1,0 +1,112 @@
+"""``arenite firmware``: generate the C project of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.firmware.generator.features import Features
+from arenite.firmware.platformio.frameworks import build_commands
+from arenite.host.bench.two_cores import predicted_split
+from arenite.host.build.prepare import prepare
+from arenite.host.build.project import generate_project
+from arenite.host.cli.bench.two_cores import two_cores_line
+from arenite.host.cli.options import (
+    cores_option,
+    fast_ram_option,
+    health_option,
+    mark_option,
+    no_passes_option,
+    optimise_option,
+    protocol_option,
+    stream_option,
+)
+from arenite.host.report.console import note, print_json, show
+from arenite.profiles.boards import Board, load_board
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
+@optimise_option
+@protocol_option
+@no_passes_option
+@stream_option
+@fast_ram_option
+@mark_option
+@health_option
+@cores_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def firmware(
+    image: Path,
+    board: str,
+    output: Path,
+    optimise: str | None,
+    protocol: str,
+    no_passes: bool,
+    stream_input: bool,
+    fast_ram: int | None,
+    mark: str | None,
+    health: bool,
+    cores: int | None,
+    as_json: bool,
+) -> int:
+    """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
+
+    Exit code 1, and nothing written, when the model does not fit the board.
+    """
+    prepared = prepare(image, passes=not no_passes)
+    project = generate_project(
+        prepared,
+        load_board(board),
+        output,
+        optimise=optimise,
+        protocol=protocol,
+        stream_input=stream_input,
+        fast_ram=fast_ram,
+        features=Features(mark=mark, health=health, cores=cores),
+    )
+    p = project.prediction
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.firmware/1",
+                "directory": str(output),
+                "board": board,
+                "optimise": project.optimise,
+                "layers": len(project.generated.calls),
+                "predicted": {
+                    "arena": p.arena,
+                    "arena_regions": project.arena_regions(),
+                    "static": p.static,
+                    "stack": p.stack,
+                    "ram_total": p.ram_total,
+                    "weights": p.weights,
+                    "code": p.code,
+                    "flash_total": p.flash_total,
+                },
+                "two_cores": predicted_split(project),
+                "passes": [r.to_json() for r in prepared.passes],
+            }
+        )
+    else:
+        for text in prepared.notes:
+            note(text)
+        show(
+            f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
+            f"predicted RAM {p.ram_total:,} B, flash {p.flash_total:,} B",
+            *project.notes,
+            *two_cores_line(predicted_split(project)),
+            *_next(load_board(board), output),
+        )
+    return 0
+
+
+def _next(board: Board, output: Path) -> list[str]:
+    """What to run now: our own command, and what the board's framework has beside it, each on a line."""
+    ways = build_commands(board, str(output))
+    if board.emulated or board.platformio is not None:
+        ways[0] = f"arenite build {output}"
+    return [f"{'Next' if number == 0 else '  or'}: {way}" for number, way in enumerate(ways)]

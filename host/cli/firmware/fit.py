@@ -1,0 +1,160 @@
+"""``arenite fit``: does it fit, on which boards, to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from arenite.errors import UsageError
+from arenite.firmware.generator.output_folder import MANIFEST
+from arenite.host.bench.size_check import SizeCheck, check_sizes
+from arenite.host.build.fit import verdicts
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
+from arenite.host.cli.progress import Stages
+from arenite.host.report.console import note, print_json, show, table
+from arenite.profiles.boards import all_boards, load_board
+
+if TYPE_CHECKING:
+    from arenite.host.build.shrink import ShrinkReport
+
+
+@click.command()
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--board", "names", multiple=True, help="A board; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Every known board.")
+@optimise_option
+@no_passes_option
+@stream_option
+@fast_ram_option
+@click.option(
+    "--shrink", is_flag=True, help="Also look for recipes and sizes that would fit the boards named."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def fit(
+    images: tuple[Path, ...],
+    names: tuple[str, ...],
+    everything: bool,
+    optimise: str | None,
+    no_passes: bool,
+    stream_input: bool,
+    fast_ram: int | None,
+    shrink: bool,
+    as_json: bool,
+) -> int:
+    """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
+
+    Given the folder of a built project instead, compare its prediction with the ELF, and with the painted stack and
+    the arena's guard words of the latest `bench --keep`.
+
+    Exit code 1 when a model does not fit a board named with --board, or a prediction does not hold.
+    """
+    if any((path / MANIFEST).is_file() for path in images):
+        return _compare(images, as_json)
+    if names and everything:
+        raise UsageError("--board and --all exclude each other.", "Give one of them.")
+    if shrink and not names:
+        raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
+    boards = [load_board(n) for n in names] if names else all_boards()
+    models = [prepare(image, passes=not no_passes) for image in images]
+    results = [
+        (p, verdicts(p, boards, optimise, stream_input=stream_input, fast_ram=fast_ram)) for p in models
+    ]
+    help_ = [_shrinking(p, v) if shrink else None for p, v in results]
+    if as_json:
+        reports = [_report(p, v, stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
+        print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
+    else:
+        for (prepared, found), tried in zip(results, help_, strict=True):
+            for text in prepared.notes:
+                note(text)
+            show_fits(prepared, found)
+            show(*(tried.sentences() if tried else ()))
+    failed = any(not v.fits for _, found in results for v in found)
+    return 1 if failed and names else 0
+
+
+def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
+    """Predictions of built projects beside what was built and measured."""
+    found = [check_sizes(folder) for folder in folders]
+    if as_json:
+        reports = [e.to_json() for e in found]
+        print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "projects": reports})
+    else:
+        for folder, evidence in zip(folders, found, strict=True):
+            show_evidence(str(folder), evidence)
+    return 0 if all(e.holds for e in found) else 1
+
+
+def show_evidence(title: str, evidence: SizeCheck) -> None:
+    """One row per figure."""
+
+    def bytes_(value: int | None) -> str:
+        return "-" if value is None else f"{value:,}"
+
+    rows = [
+        (f.name, bytes_(f.predicted), bytes_(f.built), bytes_(f.measured), "yes" if f.holds else "NO")
+        for f in evidence.figures
+    ]
+    show(table(f"{title} on {evidence.board}: bytes", ("", "predicted", "built", "measured", "holds"), rows))
+    guards = {None: "never run with `arenite bench --keep`", 0: "intact"}
+    show(
+        f"arena guard words: {guards.get(evidence.guards_damaged, f'{evidence.guards_damaged} overwritten')}"
+    )
+
+
+def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> ShrinkReport | None:
+    """What would fit the boards that the model does not fit; None where it fits all."""
+    from arenite.host.build.shrink import shrink
+
+    short = [v.board for v in found if not v.fits]
+    if not short:
+        return None
+    with Stages() as stages:
+        stages("look for what would fit", 0, 0)
+        return shrink(prepared, short)
+
+
+def _report(
+    prepared: Prepared, found: list[FitVerdict], stream_input: bool, tried: ShrinkReport | None
+) -> dict:
+    made = {
+        "schema": "arenite.fit/1",
+        "model": {"path": str(prepared.path), "sha256": prepared.sha256},
+        "stream_input": stream_input,
+        "boards": [v.to_json() for v in found],
+        "passes": [r.to_json() for r in prepared.passes],
+    }
+    return made if tried is None else {**made, "shrink": tried.to_json()}
+
+
+def show_fits(prepared: Prepared, found: list[FitVerdict]) -> None:
+    """The verdicts as a table, boards that fit first, fastest first."""
+    rows = []
+    for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):
+        about = "" if v.needs.exact else "~"
+        rows.append(
+            (
+                v.board.name,
+                "yes" if v.fits else "NO",
+                f"{about}{v.needs.ram:,}",
+                f"{v.board.ram_bytes:,}",
+                f"{about}{v.needs.flash:,}",
+                f"{v.board.flash_bytes:,}",
+                v.needs.optimise,
+                f"~{v.latency_ms:,.1f}",
+                f"~{v.energy_mj:,.3f}" + ("" if v.energy_kind == "estimated" else "?"),
+            )
+        )
+    columns = ("board", "fits", "RAM B", "of", "flash B", "of", "optimise", "ms", "mJ")
+    show(table(prepared.path.name, columns, rows))
+    for v in found:
+        for reason in (*v.reasons, *v.notes):
+            show(f"{v.board.name}: {reason}")
+    show(
+        "~ estimated: real boards add their framework's start-up code; time and energy are never measured here. "
+        "? assumed: 100 µA/MHz at 3.3 V, where the profile has no current."
+    )

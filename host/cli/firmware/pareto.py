@@ -1,0 +1,89 @@
+"""``arenite pareto``: all builds of a model for a board, and which of them are worth having."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.host.build.pareto import Build, builds, describe
+from arenite.host.cli.progress import Steps
+from arenite.host.report.bench_page import pareto_page
+from arenite.host.report.console import note, print_json, show, table
+from arenite.host.report.pareto_svg import pareto_svg
+from arenite.profiles.boards import Board, load_board
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="A board of `arenite boards`.")
+@click.option(
+    "--measure", is_flag=True, help="Bench each build that fits (emulated boards) instead of estimating."
+)
+@click.option("--samples", type=click.IntRange(min=1), help="Inputs per build with --measure; default 3.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write a self-contained page with table and picture."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def pareto(
+    image: Path,
+    board: str,
+    measure: bool,
+    samples: int | None,
+    svg: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Show RAM, flash and instructions of every way to build IMAGE for a board: each goal of --optimise, with and
+    without the optional graph optimisations, with the input whole or in rows. Builds that another one beats are marked.
+
+    Exit code 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
+    """
+    if samples is not None and not measure:
+        raise UsageError("--samples is for --measure.", "Add --measure, or leave it out.")
+    chosen = load_board(board)
+    with Steps(chosen.name) as steps:
+        all_builds = builds(
+            image,
+            chosen,
+            samples=(samples or 3) if measure else None,
+            progress=lambda _, done, total: steps("builds", done, total),
+        )
+    described = describe(image, chosen, all_builds)
+    if as_json:
+        print_json(described)
+    else:
+        show_builds(image.name, chosen, all_builds)
+    if svg is not None or html is not None:
+        picture = pareto_svg(described["builds"], described["limits"])
+        for path, text in ((svg, picture + "\n"), (html, pareto_page(described, picture))):
+            if path is not None:
+                write_atomic(path, text)
+                note(f"Written: {path}")
+    return 0 if any(b.fits for b in all_builds) and all(b.bit_exact is not False for b in all_builds) else 1
+
+
+def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
+    """The builds as a table, the fastest first."""
+    rows = []
+    for build in sorted(all_builds, key=lambda b: b.instructions):
+        about = "~" if build.kind == "estimated" else ""
+        rows.append(
+            (
+                build.label,
+                "yes" if build.fits else "NO",
+                f"{build.ram:,}",
+                f"{build.flash:,}",
+                f"{about}{build.instructions:,}",
+                {None: "-", True: "yes", False: "NO"}[build.bit_exact],
+                build.dominated_by or "",
+            )
+        )
+    columns = ("build", "fits", "RAM B", "flash B", "instructions", "bit-exact", "dominated by")
+    show(table(f"{title} on {board.name}", columns, rows))
+    if any(b.kind == "estimated" for b in all_builds):
+        show("~ estimated before the build; --measure benches each build on an emulated board.")

@@ -1,0 +1,71 @@
+"""``arenite skew``: the recorded preprocessing against the training pipeline's own code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.report.console import print_json, show, table
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Pictures or WAV files to compare on: a file, or a folder with any sub-folders.",
+)
+@click.option(
+    "--pipeline",
+    help="MODULE:FUNCTION of the training code: a file's path to what the network is given.",
+)
+@click.option("--samples", type=click.IntRange(min=1), default=8, show_default=True, help="How many files.")
+@click.option("--install", is_flag=True, help="Download TensorFlow or torch for steps that are theirs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
+    """Compare each step of the preprocessing that IMAGE records (or of a TOML or JSON file) with the library that it
+    is named after, and with your own pipeline.
+
+    Exit code 1 when a step differs by more than rounding.
+    """
+    from arenite.converters.importers.load import load_any_image
+    from arenite.converters.processing.media_files import suffixes
+    from arenite.converters.processing.preprocessing import load_preprocessing
+    from arenite.converters.processing.skew.check_skew import check_skew
+    from arenite.host.bench.sample_files import sample_files
+    from arenite.host.build.attachments import recorded_preprocessing
+
+    if image.suffix.lower() in (".toml", ".json"):
+        spec = load_preprocessing(image)
+    else:
+        recorded = recorded_preprocessing(load_any_image(image).extra)
+        if recorded is None:
+            raise UsageError(
+                f"{image} records no preprocessing.",
+                "Convert it with --preprocessing FILE.toml, or give that file.",
+            )
+        spec = recorded
+    comparison = check_skew(
+        spec, sample_files(data, suffixes(spec), samples), pipeline=pipeline, make_environments=install
+    )
+    if as_json:
+        print_json(comparison.to_json())
+    else:
+        rows = [
+            (
+                s.step,
+                s.library or "-",
+                f"{s.max_abs:.3g}" if s.library else "-",
+                f"{s.mean_abs:.2g}" if s.library else "-",
+                s.unit,
+                f"{s.allowed:.2g}",
+                s.why or ("yes" if s.agrees else "NO"),
+            )
+            for s in comparison.steps
+        ]
+        columns = ("step", "compared with", "largest", "mean", "unit", "rounding", "agrees")
+        show(table(f"Skew, {comparison.samples} samples", columns, rows), comparison.sentence())
+    return 0 if comparison.agrees else 1

@@ -1,0 +1,158 @@
+"""``arenite train``: train one of the project's own architectures on data from packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.cli.progress import Steps
+from arenite.host.report.console import note, print_json, show, table
+
+if TYPE_CHECKING:
+    from arenite.models.training.training import TrainingOptions, TrainingResult
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--data", help="The data to train with (--list shows them), or FILE.npz with x and y.")
+@click.option("--width", type=float, help="Scales the channels; 1 is the full network.")
+@click.option("--resolution", type=int, help="Side of the input in pixels; default: as the data come.")
+@click.option("--epochs", type=int, help="Passes over the data; default: what suits them.")
+@click.option("--batch", type=int, help="Samples per step.")
+@click.option("--rate", type=float, help="Largest learning rate.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Where the model goes: .keras, .h5, .tflite, .pt2, or a SavedModel folder. May be given several times.",
+)
+@click.option(
+    "--save-data",
+    type=click.Path(path_type=Path),
+    help="Also write calibration.npz, test.npz, pre- and postprocessing.json and labels.txt.",
+)
+@click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def train(
+    name: str | None,
+    data: str | None,
+    width: float | None,
+    resolution: int | None,
+    epochs: int | None,
+    batch: int | None,
+    rate: float | None,
+    seed: int,
+    outputs: tuple[Path, ...],
+    save_data: Path | None,
+    listing: bool,
+    as_json: bool,
+) -> int:
+    """Train architecture NAME, or repeat the recorded training NAME, and tell how good it is on the test samples.
+
+    A few minutes on two cores. The same versions, seed and number of cores give the same model.
+    """
+    from arenite.models.training.exported_data import save_data as write_data
+    from arenite.models.training.training import train as run
+
+    if listing:
+        return _list(as_json)
+    if name is None:
+        raise UsageError("What to train is missing.", "`arenite train --list` shows the architectures.")
+    if not outputs and save_data is None:
+        raise UsageError("There is no place for the model.", "Give one with -o, for example -o model.keras.")
+    order = _order(name, data, width, resolution, epochs, batch, rate, seed)
+    with Steps("") as progress:
+        training = run(order, outputs, progress=progress)
+    saved = write_data(training.network, training.data, save_data) if save_data is not None else ()
+    if as_json:
+        print_json(training.to_json() | {"saved_data": [str(path) for path in saved]})
+    else:
+        _show(training, saved)
+    return 0
+
+
+def _order(
+    name: str,
+    data: str | None,
+    width: float | None,
+    resolution: int | None,
+    epochs: int | None,
+    batch: int | None,
+    rate: float | None,
+    seed: int,
+) -> TrainingOptions:
+    """What is asked for: a recorded training with changes, or an architecture."""
+    from arenite.models.architectures import ARCHITECTURES
+    from arenite.models.training.training import TrainingOptions, with_options
+    from arenite.models.training.training_records import training_records
+
+    known = training_records()
+    if name in known:
+        order = known[name].order
+    elif name in ARCHITECTURES:
+        if data is None:
+            raise UsageError(
+                f"The data for '{name}' are missing.", "Give --data; --list shows what there is."
+            )
+        order = TrainingOptions(name, data)
+    else:
+        raise UsageError(
+            f"There is no architecture and no recorded training '{name}'.",
+            f"Known: {', '.join((*ARCHITECTURES, *known))}.",
+        )
+    return with_options(
+        order,
+        data=data,
+        width=width,
+        resolution=resolution,
+        seed=seed or None,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+    )
+
+
+def _show(training: TrainingResult, saved: tuple[Path, ...]) -> None:
+    score = training.score
+    parts = [f"{label} {value:.1%}" for label, value in score.parts.items()]
+    show(
+        f"{training.network.name}: {score.metric} {score.value:.2%} on {score.samples:,} test samples of "
+        f"'{training.data.name}' (float32, measured), {training.parameters:,} parameters, {training.seconds:.0f} s"
+    )
+    if parts:
+        show("  " + ", ".join(parts))
+    for path in (*training.outputs, *saved):
+        show(str(path))
+    note(f"Again: {training.order.command}")
+
+
+def _list(as_json: bool) -> int:
+    from arenite.models.architectures import ARCHITECTURES
+    from arenite.models.datasets import TASKS
+    from arenite.models.training.targets import task_of
+    from arenite.models.training.training_records import training_records
+
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.trainings/1",
+                "architectures": {name: task_of(name) for name in ARCHITECTURES},
+                "data": dict(TASKS),
+                "recorded": [r.to_json() for r in training_records().values()],
+            }
+        )
+        return 0
+    rows = [(n, task_of(n), ", ".join(d for d, t in TASKS.items() if t == task_of(n))) for n in ARCHITECTURES]
+    show(table("Architectures", ("name", "learns to", "with --data"), rows))
+    done = [
+        (r.name, r.order.command, f"{r.value:.2%} {r.metric}", f"{r.seconds:.0f}")
+        for r in training_records().values()
+    ]
+    show(table("Recorded trainings", ("name", "command", "on the test samples", "s"), done))
+    return 0

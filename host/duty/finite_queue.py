@@ -1,0 +1,156 @@
+"""Poisson events and a queue of limited length, or none: M/D/1/K and M/G/1/K with waking; Erlang's loss at no queue.
+
+The chain of what departures leave behind gives drops, shares of time and the mean wait exactly (J. Keilson, 1966; H.
+Takagi, Queueing Analysis 2, 1993; the waking makes a first service exceptional, P. D. Welch, 1964). With no place it is
+A. K. Erlang's loss formula, λ·s / (1 + λ·s), for any distribution of the service. The distribution of the wait adds up,
+over the state at the start of each service and the moment at which an event comes during it, what is left of that
+service and the services before the event; on a lattice. That sum is our own; it is checked against the simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.errors import UsageError
+from arenite.host.duty.events import Floats
+from arenite.host.duty.poisson_queue import (
+    departure_states,
+    mg1_lattice,
+    poisson_terms,
+    shares,
+    unlimited_queue,
+)
+from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
+from arenite.host.duty.service import ServiceTimes
+
+#: Waits in a longer queue are those of an unlimited one where hardly anything is dropped, and refused elsewhere.
+MAX_PLACES = 100
+_MOST_STATES = 1000
+
+
+def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
+    """Chances of 0, …, count − 1 arrivals during equally likely times."""
+    return np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
+
+
+def finite_queue(
+    rate_hz: float,
+    service: ServiceTimes,
+    sleep: Sleep,
+    queue: int,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Queueing:
+    """Poisson events, ``queue`` waiting places besides the event in service; an event that finds none is dropped.
+
+    Raises ``UsageError`` for a queue of over 100 places near or above saturation.
+    """
+    rho = rate_hz * service.mean_s
+    if queue > _MOST_STATES:
+        if rho < 0.9:
+            return unlimited_queue(rate_hz, service, sleep, percentiles)
+        raise _too_long(queue, rho)
+    states = queue + 1  # events in the device at most
+    chance = math.exp(-rate_hz * sleep.linger_s)
+    plain = arrivals_during(rate_hz, service.points, states + 1)
+    woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
+    left = departure_states(plain, chance * woken + (1 - chance) * plain, states)
+    first = chance * sleep.wake_s
+    served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + first)))
+    # Each step up is answered by a step down: λ·P(j events) = served·left[j] below the limit.
+    seen = served * left / rate_hz
+    full = max(1 - float(seen.sum()), 0.0)
+    if queue <= MAX_PLACES:
+        waits = _percentiles(rate_hz, service, sleep, left, percentiles)
+    elif rho < 1 and full < 1e-3:  # as good as unlimited
+        waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
+    else:
+        raise _too_long(queue, rho)
+    inside = float(np.arange(states) @ seen) + states * full
+    return Queueing(
+        method=_method(service, queue, sleep),
+        **shares(rate_hz, service, sleep, float(seen[0]), served),
+        dropped=full,
+        wait_mean_s=max(inside / served - service.mean_s, 0.0),
+        wait_percentiles_s=waits,
+    )
+
+
+def _too_long(queue: int, rho: float) -> UsageError:
+    return UsageError(
+        f"A queue of {queue} places at utilisation {rho:.2g} is not computed.",
+        f"Take at most {MAX_PLACES} places, or simulate it.",
+    )
+
+
+def _method(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
+    kind = "D" if service.fixed else "G"
+    waking = " with waking" if sleep.wake_s else ""
+    if queue == 0:
+        return f"M/{kind}/1/1{waking}: Erlang's loss formula"
+    return f"M/{kind}/1/{queue + 1}{waking}: departure chain, percentiles on a lattice"
+
+
+def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
+    """(count, times) chances of 0, …, count − 1 arrivals in each of the times."""
+    means = rate_hz * times_s
+    out = np.empty((count, times_s.size))
+    out[0] = np.exp(-means)
+    for m in range(1, count):
+        out[m] = out[m - 1] * means / m
+    return out
+
+
+def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: int) -> Floats:
+    """(count, size): chance that an event comes as the m-th during one of ``times_s``, over what is then left of it.
+
+    The chance for a cell is exact: P(at most m arrivals by its near edge) less that by its far edge.
+    """
+    out = np.zeros((count, size))
+    edges = np.arange(size + 1) * step
+    for time in times_s:
+        cells = min(math.ceil(float(time) / step - 1e-9), size)
+        passed = np.maximum(time - edges[: cells + 1], 0.0)
+        out[:, :cells] += np.diff(np.cumsum(_terms(rate_hz, passed, count), axis=0), axis=1)
+    out /= times_s.size
+    # Middles of cells lie between two points of the lattice.
+    halves = out / 2
+    halves[:, 1:] += out[:, :-1] / 2
+    return halves
+
+
+def _percentiles(
+    rate_hz: float, service: ServiceTimes, sleep: Sleep, left: Floats, percentiles: Sequence[float]
+) -> dict[float, float]:
+    states = left.size
+    chance = math.exp(-rate_hz * sleep.linger_s) if sleep.wake_s else 0.0
+    if states == 1:
+        return {p: sleep.wake_s if p / 100 > 1 - chance else 0.0 for p in percentiles}
+    longest = max(float(service.points[-1]), sleep.wake_s)
+    step = max(min(service.mean_s / 64, longest / 16), longest * states / (1 << 16))
+    size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
+    short = min(math.ceil(longest / step) + 2, size)
+    in_service = _residuals(rate_hz, service.points, states, step, short)
+    # With which number of events a service starts.
+    starts = np.concatenate((left[1:], [0.0]))  # index n − 1
+    woken = poisson_terms(rate_hz * sleep.wake_s, states) if chance else np.eye(1, states)[0]
+    woken[-1] = max(1 - woken[:-1].sum(), 0.0)
+    starts += left[0] * (chance * woken + (1 - chance) * np.eye(1, states)[0])
+    ahead = np.zeros((states, short))  # by number of whole services before the event
+    for n in range(1, states):
+        for m in range(states - n):
+            ahead[n - 1 + m] += starts[n - 1] * in_service[m]
+    ahead[0] += left[0] * chance * split(np.array([sleep.wake_s]), np.ones(1), step, short)
+    ahead[0, 0] += left[0] * (1 - chance)
+    if chance:
+        in_waking = _residuals(rate_hz, np.array([sleep.wake_s]), states - 1, step, short)
+        ahead[1:] += left[0] * chance * in_waking
+    services = np.fft.rfft(
+        split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
+    )
+    total = np.zeros(services.size, dtype=np.complex128)
+    for masses in ahead[::-1]:
+        total = total * services + np.fft.rfft(masses, size)
+    return lattice_percentiles(np.maximum(np.fft.irfft(total, size), 0.0), step, percentiles)

@@ -1,0 +1,145 @@
+"""What ``arenite duty`` was asked, as values: events, service, powers, each with where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.errors import UsageError
+from arenite.host.build.fit_verdict import ASSUMED_W_PER_HZ
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
+from arenite.host.duty.files import (
+    Latency,
+    MeasuredPower,
+    latency_of_bench,
+    latency_of_energy,
+    power_of_energy,
+    read_times,
+    trace_times,
+)
+from arenite.host.duty.service import ServiceTimes
+from arenite.profiles.boards import Board
+
+
+def exactly_one(what: str, hint: str, **given: object) -> str:
+    """The name of the one option that was given. Raises ``UsageError`` for none, or several."""
+    names = [name.replace("_", "-") for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        problem = f"There is no {what}." if not names else f"--{' and --'.join(names)} exclude each other."
+        raise UsageError(problem, hint)
+    return names[0]
+
+
+def events_of(
+    period_s: float | None, rate_hz: float | None, trace: Path | None, duration_s: float | None
+) -> Events:
+    """Raises ``UsageError`` unless exactly one kind was given."""
+    hint = "Give --period SECONDS, --rate PER_SECOND, or --trace FILE.csv."
+    exactly_one("word of when events come", hint, period=period_s, rate=rate_hz, trace=trace)
+    if duration_s is not None and trace is None:
+        raise UsageError("--duration is that of a trace.", "Give --trace FILE.csv, or leave it out.")
+    if period_s is not None:
+        return PeriodicEvents(period_s)
+    if rate_hz is not None:
+        return PoissonEvents(rate_hz)
+    assert trace is not None
+    return RecordedEvents.recorded(trace_times(trace), duration_s)
+
+
+def service_of(
+    service_ms: float | None,
+    times: Path | None,
+    bench: Path | None,
+    board: str | None,
+    measured: Callable[[], Latency] | None,
+    energy: Path | None = None,
+) -> Latency:
+    """``measured``: runs the model on an emulated board. ``energy`` tells the time where nothing else does.
+
+    Raises ``UsageError`` unless exactly one source was given.
+    """
+    if energy is not None and (service_ms, times, bench, measured) == (None, None, None, None):
+        return latency_of_energy(energy)
+    exactly_one(
+        "service time",
+        "Give --service MILLISECONDS, --service-times FILE.csv, --bench FILE.json, or --emulate IMAGE.",
+        service=service_ms,
+        service_times=times,
+        bench=bench,
+        emulate=measured,
+    )
+    if service_ms is not None:
+        return Latency(ServiceTimes.of(service_ms * 1e-3), "as given", "assumed", board or "")
+    if times is not None:
+        return Latency(
+            ServiceTimes.of(read_times(times, "service times", "ms").tolist()), times.name, "measured", ""
+        )
+    if bench is not None:
+        return latency_of_bench(bench, board)
+    assert measured is not None
+    return measured()
+
+
+@dataclass(frozen=True)
+class PowerInputs:
+    """Watts awake and asleep, and a sentence of where each is from."""
+
+    active_w: float
+    sleep_w: float
+    peak_w: float | None
+    sources: dict[str, str]
+
+
+def powers_of(
+    active_mw: float | None, sleep_uw: float | None, energy: Path | None, board: Board | None
+) -> PowerInputs:
+    """What was given comes first, then ``energy`` (``arenite.energy/1``), then the board's profile.
+
+    Raises ``UsageError`` where nothing tells a power.
+    """
+    measured_power: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
+    sources: dict[str, str] = {}
+    profile = board.power if board is not None else None
+
+    if active_mw is not None:
+        active, sources["active"] = active_mw * 1e-3, "as given"
+    elif measured_power is not None:
+        active, sources["active"] = measured_power.active_w, measured_power.source
+    elif profile is not None:
+        active, sources["active"] = (
+            profile.active_ma * 1e-3 * profile.supply_v,
+            f"estimated: {profile.source}",
+        )
+    elif board is not None:
+        active, sources["active"] = ASSUMED_W_PER_HZ * board.clock_hz, "assumed: 100 uA/MHz at 3.3 V"
+    else:
+        raise UsageError(
+            "The power while the device works is not known.",
+            "Give --active-mw, --energy FILE.json, or --board NAME.",
+        )
+    if sleep_uw is not None:
+        sleep, sources["sleep"] = sleep_uw * 1e-6, "as given"
+    elif measured_power is not None and measured_power.sleep_w is not None:
+        sleep, sources["sleep"] = measured_power.sleep_w, measured_power.source
+    elif profile is not None and profile.sleep_ua is not None:
+        sleep = profile.sleep_ua * 1e-6 * profile.supply_v
+        sources["sleep"] = f"estimated: {profile.sleep_source}"
+    else:
+        raise UsageError(
+            "The power asleep is not known.",
+            "Give --sleep-uw, in microwatts: current asleep times the supply.",
+        )
+    peak = measured_power.peak_w if measured_power is not None and active_mw is None else None
+    return PowerInputs(active, sleep, None if peak is None else max(peak, active), sources)
+
+
+def queue_of(text: str) -> int | None:
+    """Waiting places: a number, or "none" for no limit. Raises ``UsageError``."""
+    if text.lower() in ("none", "endless", "inf"):
+        return None
+    if not text.isdigit():
+        raise UsageError(
+            f"--queue {text} is no number of places.", "Give a whole number, or none for no limit."
+        )
+    return int(text)

@@ -1,0 +1,179 @@
+"""Events that are not Poisson: D/D/1 and recorded traces replayed, D/G/1 by the chain of its waits.
+
+The wait of each event follows from that of the one before it: W' = max(0, W + S − T) (D. V. Lindley, Proceedings of the
+Cambridge Philosophical Society 48 (1952)), with the time to wake where the device slept. For one service time that is
+replayed event by event, exactly; for a distribution the chain is iterated on a lattice until it stands still; with a
+distribution and a limited queue, or a trace, it is replayed with services drawn at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.host.duty.events import Events, PeriodicEvents, RecordedEvents
+from arenite.host.duty.poisson_queue import kingman_bound
+from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
+from arenite.host.duty.service import ServiceTimes
+
+_REPLAYED, _REPLAYED_LONG = 60_000, 400_000
+_CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to stand still
+
+
+def periodic(
+    period_s: float,
+    service: ServiceTimes,
+    sleep: Sleep,
+    queue: int | None,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Queueing:
+    """One event every ``period_s``. Raises ``UsageError`` when an unlimited queue would grow without end."""
+    if not service.fixed and queue is None and service.mean_s <= _CHAIN_TO * period_s:
+        return _dg1(period_s, service, sleep, percentiles)
+    return replay(PeriodicEvents(period_s), service, sleep, queue, percentiles)
+
+
+def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequence[float]) -> Queueing:
+    rho = service.mean_s / period_s
+    deviation = math.sqrt(max(service.square_s2 - service.mean_s**2, 0.0))
+    longest = float(service.points[-1])
+    reach = longest + sleep.wake_s + 15 * deviation**2 / (period_s * (1 - rho)) + 4 * period_s
+    per_period = max(16, min(256, int(100 * period_s / service.mean_s)))
+    step = period_s / per_period
+    while reach / step > 1 << 15 and per_period > 16:
+        per_period //= 2
+        step = period_s / per_period
+    size = 1 << math.ceil(math.log2((reach + longest) / step + 4))
+    services = np.fft.rfft(
+        split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
+    )
+    woken = split(np.array([sleep.wake_s]), np.ones(1), step, size)
+    idle = (per_period - np.arange(per_period)) * step  # of an event done at these cells of its period
+    asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)  # share of the cell
+    wait = np.eye(1, size)[0]
+    for _ in range(8000):
+        done = np.maximum(np.fft.irfft(np.fft.rfft(wait) * services, size), 0.0)
+        sleeps = float(done[:per_period] @ asleep)
+        after = np.zeros(size)
+        after[: size - per_period] = done[per_period:]
+        after[0] += float(done[:per_period] @ (1 - asleep))
+        after += sleeps * woken
+        after /= after.sum()
+        change = float(np.abs(after - wait).sum())
+        wait = after
+        if change < 1e-7 * (1 - rho):
+            break
+    lingering = float(done[:per_period] @ np.minimum(idle, sleep.linger_s)) / period_s
+    waking = sleeps * sleep.wake_s / period_s
+    bound = kingman_bound(period_s, service)
+    notes = () if sleep.wake_s else (f"Kingman's bound of the mean wait: {bound:.3g} s",)
+    return Queueing(
+        method=f"D/G/1{' with waking' if sleep.wake_s else ''}: Lindley's chain on a lattice",
+        offered=rho,
+        utilisation=rho,
+        waking=waking,
+        lingering=lingering,
+        sleeping=max(1 - rho - waking - lingering, 0.0),
+        wakes_per_s=sleeps / period_s,
+        served_per_s=1 / period_s,
+        dropped=0.0,
+        wait_mean_s=float(np.arange(size) @ wait) * step,
+        wait_percentiles_s=lattice_percentiles(wait, step, percentiles),
+        notes=notes,
+    )
+
+
+def replay(
+    events: Events,
+    service: ServiceTimes,
+    sleep: Sleep,
+    queue: int | None,
+    percentiles: Sequence[float] = PERCENTILES,
+    seed: int = 1,
+) -> Queueing:
+    """Events served one after the other, without a distribution being known.
+
+    Exact for a fixed service; else 60,000 events (400,000 close to saturation) with services drawn at random. A trace
+    goes round whole times, at least twice, the first round not counted. Raises ``UsageError`` when an
+    unlimited queue would grow without end.
+    """
+    offered = events.rate_hz * service.mean_s
+    level = (
+        1 + 1e-9 if isinstance(events, PeriodicEvents) and service.fixed and not sleep.wake_s else 1 - 1e-9
+    )
+    if queue is None and offered > level:
+        raise unstable(offered)
+    rng = np.random.default_rng(seed)
+    if isinstance(events, RecordedEvents):
+        length = len(events.times_s)
+        rounds = 1 + max(1, -(-_REPLAYED // length) if not service.fixed else -(-2000 // length))
+        count, skip = rounds * length, length
+    else:
+        drawn = _REPLAYED if offered < _CHAIN_TO or queue is not None else _REPLAYED_LONG
+        count, skip = (12_000, 2000) if service.fixed else (drawn, drawn // 15)
+    arrivals = events.arrivals(count, rng)
+    times = service.draw(count, rng)
+    # From one multiple of the period to another, so that each share is over whole periods.
+    if isinstance(events, RecordedEvents):
+        begin, end = events.duration_s, rounds * events.duration_s
+    else:
+        begin, end = float(arrivals[skip]), float(arrivals[-1] + 1 / events.rate_hz)
+
+    inside: deque[float] = deque()  # departures to come
+    room = math.inf if queue is None else queue + 1
+    last, dropped, wakes = 0.0, 0, 0
+    busy = waking = lingering = 0.0
+    waits: list[float] = []
+
+    def within(a: float, b: float) -> float:
+        return max(0.0, min(b, end) - max(a, begin))
+
+    slack = 1e-6 * min(service.mean_s, 1 / events.rate_hz)  # two times that differ by rounding are the same
+    for i, (now, time) in enumerate(zip(arrivals.tolist(), times.tolist(), strict=True)):
+        while inside and inside[0] <= now + slack:
+            inside.popleft()
+        if len(inside) >= room:
+            dropped += i >= skip
+            continue
+        start = last
+        if not inside:
+            start = now
+            lingering += within(last, min(now, last + sleep.linger_s))
+            if start - last > sleep.linger_s + slack:
+                wakes += i >= skip
+                start += sleep.wake_s
+                waking += within(now, start)
+        if i >= skip:
+            waits.append(max(start - now, 0.0))
+        last = start + time
+        busy += within(start, last)
+        inside.append(last)
+    lingering += within(last, last + sleep.linger_s)
+    span = end - begin
+    shares = [part / span for part in (busy, waking, lingering)]
+    percentile_waits = [
+        float(np.quantile(waits, p / 100, method="inverted_cdf")) if waits else 0.0 for p in percentiles
+    ]
+    if isinstance(events, RecordedEvents):
+        method = "trace replayed" + ("" if service.fixed else ", services drawn at random")
+    else:
+        kind = "D" if service.fixed else "G"
+        method = f"D/{kind}/1{'' if queue is None else f'/{queue + 1}'}: " + (
+            "Lindley's recursion, exact" if service.fixed else "Lindley's recursion, services drawn at random"
+        )
+    return Queueing(
+        method=method,
+        offered=offered,
+        utilisation=shares[0],
+        waking=shares[1],
+        lingering=shares[2],
+        sleeping=max(1 - sum(shares), 0.0),
+        wakes_per_s=wakes / span,
+        served_per_s=len(waits) / span,
+        dropped=dropped / (count - skip),
+        wait_mean_s=float(np.mean(waits)) if waits else 0.0,
+        wait_percentiles_s=dict(zip(percentiles, percentile_waits, strict=True)),
+    )

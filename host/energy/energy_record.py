@@ -1,0 +1,80 @@
+"""A measurement as ``arenite.energy/1``: of a board with a meter, or of a recording that was made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from arenite.host.build.prepare import Prepared
+from arenite.host.energy.base import MEASURED
+from arenite.host.energy.measure import EnergyMeasurement
+from arenite.host.energy.meters.trace import Trace
+from arenite.host.energy.windows.result import EnergyResult
+from arenite.profiles.boards import Board
+
+#: What the uncertainty does not cover, for every meter.
+NOT_COVERED = "leads, contacts, shunts that were soldered otherwise, and what one board differs from the next"
+
+
+def recording_record(
+    result: EnergyResult, board: Board, prepared: Prepared | None, *, notes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """``arenite.energy/1`` of a recording."""
+    record = result.to_json()
+    record["kind"] = MEASURED
+    record["uncertainty_uj"]["consists_of"] = _uncertainty(result)
+    record["average_current_a"] = result.average_power_w / result.supply_v if result.supply_v else None
+    record["peak_current_a"] = result.peak_power_w / result.supply_v if result.supply_v else None
+    record["meter"] |= {key: value for key, value in result.trace.meta.items() if key != "meter"}
+    record["recorded_s"] = result.trace.seconds
+    record["model"] = None if prepared is None else {"path": str(prepared.path), "sha256": prepared.sha256}
+    record["board"] = {"name": board.name, "core": board.core, "emulated": board.emulated}
+    record["notes"] = [*notes, *record["notes"]]
+    return record
+
+
+def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, where: str) -> dict[str, Any]:
+    """The same of a board that ran here; ``where`` the meter was found."""
+    record = recording_record(measured.result, board, prepared, notes=measured.notes)
+    record["meter"]["port"] = where
+    record["optimise"] = measured.project.optimise
+    record["inferences"] = {"count": len(measured.fed.events), "bit_exact": measured.fed.exact}
+    return record
+
+
+def _uncertainty(result: EnergyResult) -> list[str]:
+    """What the standard uncertainty is made of, and what it leaves out, in words."""
+    parts = []
+    if result.standard_error_uj is not None:
+        parts.append(
+            f"of_windows: standard error of the mean over {len(result.energy_uj)} windows (scatter, noise, edges)"
+        )
+    if result.calibration_uj is not None:
+        source = result.trace.meta.get("gain_error", "as the maker states it")
+        limit = 100 * result.calibration_uj * 3**0.5 / (float(result.energy_uj.mean()) or 1.0)
+        parts.append(
+            f"of_calibration: the meter's limit of ±{limit:.2g} % (gain and offset) as a rectangular"
+            f" distribution ({source})"
+        )
+    else:
+        parts.append("of_calibration: unknown, no accuracy of this meter was told")
+    return [*parts, f"not covered: {NOT_COVERED}"]
+
+
+def save_trace(path: Path, trace: Trace) -> None:
+    """Write ``trace`` as CSV with one column per figure, as ``read_csv`` reads it.  Raises ``UsageError``."""
+    import numpy as np
+
+    from arenite.files import write_atomic
+
+    columns = [
+        ("time_s", trace.time_s, "%.9f"),
+        ("current_a", trace.current_a, "%.7e"),
+        ("voltage_v", np.broadcast_to(trace.voltage_v, len(trace)), "%.6g"),
+    ]
+    if trace.marks is not None:
+        columns += [(f"D{k}", trace.marks >> k & 1, "%d") for k in range(8)]
+    head = ",".join(name for name, _, _ in columns)
+    row = ",".join(form for _, _, form in columns)
+    lines = [row % values for values in zip(*(values.tolist() for _, values, _ in columns), strict=True)]
+    write_atomic(path, "\n".join([head, *lines]) + "\n")

@@ -1,0 +1,264 @@
+"""Joules of a model on a board, with a meter: build, flash or start, record while it infers, find the inferences."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from arenite.errors import DeviceError, UsageError
+from arenite.firmware.generator.features import Features
+from arenite.host.bench.devices.measure import Progress
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.run import open_device, project_folder
+from arenite.host.bench.samples import Samples
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import Project, generate_project
+from arenite.host.energy.inference_loop import InferenceLog, InferenceLoop
+from arenite.host.energy.meters.base import Meter
+from arenite.host.energy.meters.trace import Trace, join
+from arenite.host.energy.windows.find import InferenceWindows, find_windows
+from arenite.host.energy.windows.result import EnergyResult, measure
+from arenite.host.flash.build import build
+from arenite.host.link.client import DeviceClient
+from arenite.profiles.boards import Board
+
+#: Without inferences at the begin, for the idle board, and at the end, so that the last one is whole.
+IDLE_S, TAIL_S = 1.0, 0.3
+#: Windows that a median should have, the time that is recorded for them, and the time after which fewer must do.
+MIN_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
+_LOOK_EVERY_S = 5.0
+#: What computes draws more.
+MIN_CURRENT_A = 1e-5
+#: Fewer samples show nothing yet.
+MIN_SAMPLES = 64
+
+
+@dataclass(frozen=True)
+class MeasurementConfig:
+    """One measurement.  ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
+
+    samples: Samples
+    optimise: str | None = None
+    port: str | None = None
+    stream_input: bool = False
+    features: Features = field(default_factory=Features)
+    inferences: int | None = None
+    duration_s: float | None = None
+    bit: int | None = None
+
+
+@dataclass(frozen=True)
+class EnergyMeasurement:
+    """What came out: ``trace`` is all that was recorded."""
+
+    project: Project
+    fed: InferenceLog
+    trace: Trace
+    result: EnergyResult
+    notes: tuple[str, ...]
+
+
+def measure_board(
+    prepared: Prepared, board: Board, meter: Meter, asked: MeasurementConfig, progress: Progress
+) -> EnergyMeasurement:
+    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done, total)``.
+
+    The meter is opened first: it may be what feeds the board.
+
+    Raises:
+        UsageError, DoesNotFitError: before anything is built.
+        ToolError, DeviceError: the build, the board, the meter, or a recording without a single inference in it.
+    """
+    if not board.emulated and asked.port is None:
+        raise UsageError(
+            f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
+        )
+    with project_folder(None) as folder:
+        project = generate_project(
+            prepared,
+            board,
+            folder,
+            optimise=asked.optimise,
+            stream_input=asked.stream_input,
+            features=asked.features,
+        )
+        progress("build", 0, 1)
+        elf = build(folder)
+        wanted = _wanted(prepared, asked.samples)
+        fed, trace, info_hz = _record(project, elf, meter, asked, wanted, progress)
+    _require_current(trace)
+    windows = _windows(trace, fed, asked, board, info_hz)
+    result = measure(trace, windows)
+    return EnergyMeasurement(project, fed, trace, result, tuple(_notes(board, fed, result, asked)))
+
+
+def _require_current(trace: Trace) -> None:
+    """Raises DeviceError when no board can have computed with what flowed."""
+    # Not the very highest, which may be a spike; but a few short inferences in a long recording are enough.
+    k = min(20, len(trace) // 100 + 1)
+    highest = float(np.partition(trace.current_a, -k)[-k]) if len(trace) else 0.0
+    if highest < MIN_CURRENT_A:
+        raise DeviceError(
+            f"The meter saw no current: {max(highest, 0.0) * 1e6:.2g} µA at most, while the board computed.",
+            "Does the current of the board really flow through the meter, and is no USB cable feeding the board?",
+        )
+
+
+def _wanted(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
+    reference = Reference(prepared.reference)
+    return [[np.ascontiguousarray(v).tobytes() for v in reference.run(s)] for s in samples.inputs]
+
+
+def _record(
+    project: Project,
+    elf: Path,
+    meter: Meter,
+    asked: MeasurementConfig,
+    wanted: list[list[bytes]],
+    progress: Progress,
+) -> tuple[InferenceLog, Trace, int]:
+    """What ran, what was recorded meanwhile, and the rate of the device's counter."""
+    fed = InferenceLog()
+    with meter, open_device(project, elf, asked.port) as line:
+        client = DeviceClient(line)
+        info = client.connect(project.generated.sha256)
+        feeder = InferenceLoop(client, asked.samples, wanted, asked.stream_input)
+        # Whatever is wrong with the board shows before it costs time.
+        feeder.once(InferenceLog())
+        recording = Recording(meter)
+        recording.start()
+        time.sleep(IDLE_S)
+        feeder.until(
+            _enough(asked, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), fed
+        )
+        time.sleep(TAIL_S)
+        return fed, recording.stop(), info.tick_hz
+
+
+class Recording:
+    """A meter that records, looked at while it does."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._parts: list[Trace] = []
+
+    def start(self) -> None:
+        """Begin."""
+        self._meter.start()
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, by this computer's clock or by the meter's, whichever says more: a recording that is played
+        back comes faster than it was made."""
+        parts = [part for part in self._parts if len(part)]
+        recorded = float(parts[-1].time_s[-1] - parts[0].time_s[0]) if parts else 0.0
+        return max(time.monotonic() - self.started, recorded)
+
+    def take(self, patience_s: float = 0.1) -> None:
+        """What has come, as far as there is time for it."""
+        end = time.monotonic() + patience_s
+        for part in self._meter.samples(0.001):
+            self._parts.append(part)
+            if time.monotonic() > end:
+                break
+
+    def so_far(self) -> Trace | None:
+        """What has come until now; None where the meter keeps it until the end, or until it knows its times."""
+        self.take(2.0)
+        return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
+
+    def stop(self) -> Trace:
+        """All of it."""
+        return self._meter.stop()
+
+
+def _enough(
+    asked: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
+) -> Callable[[InferenceLog], bool]:
+    """When to stop: after what was asked for; else when there are enough windows to be seen in the current."""
+    wanted = asked.inferences or MIN_WINDOWS
+    goal = min(wanted, MIN_WINDOWS)
+    patience = DEFAULT_S if asked.inferences else PATIENCE_S
+    least_s = asked.duration_s if asked.duration_s is not None else (0.0 if asked.inferences else DEFAULT_S)
+    last_look = 0.0
+
+    def done(fed: InferenceLog) -> bool:
+        nonlocal last_look
+        recording.take()
+        now = recording.seconds
+        total = max(least_s, 1e-3)
+        if asked.inferences:
+            progress("run", min(len(fed.events), wanted), wanted)
+        else:
+            progress("run", round(10 * min(now, total)), round(10 * total))
+        if now < least_s or len(fed.events) < wanted:
+            return False
+        if asked.duration_s is not None or now >= patience:
+            return True
+        if now - last_look < _LOOK_EVERY_S and last_look:
+            return False
+        last_look = now
+        trace = recording.so_far()
+        if trace is None:
+            return True
+        with suppress(DeviceError):
+            return len(_windows(trace, fed, asked, board, tick_hz).spans) >= goal
+        return False
+
+    return done
+
+
+def _windows(
+    trace: Trace, fed: InferenceLog, asked: MeasurementConfig, board: Board, tick_hz: int
+) -> InferenceWindows:
+    """The times of the serial port count from the start of the recording; only a real board's clock tells a length."""
+    started = trace.started_s
+    origin = started if started is not None else (fed.events[0][0] if fed.events else 0.0)
+    events = [(a - origin, b - origin) for a, b in fed.events]
+    duration = None
+    if asked.stream_input:
+        # The mark is up for each row by itself, and the counter stands still while the next one is awaited.
+        trace = replace(trace, marks=None)
+    elif not board.emulated and tick_hz and fed.ticks:
+        duration = float(np.median(fed.ticks)) / tick_hz
+        # The answer comes late by the line's time; the device knows how long it took.
+        events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, fed.ticks, strict=True)]
+    return find_windows(
+        trace,
+        bit=asked.bit,
+        events=events,
+        duration_s=duration,
+        offset_s=None if started is None else 0.0,
+    )
+
+
+def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: MeasurementConfig) -> list[str]:
+    notes = []
+    if asked.stream_input:
+        notes.append(
+            "the input comes in rows: an inference lasts from its first byte to the answer, waiting for the serial"
+            " port included"
+        )
+    if board.emulated:
+        notes.append(
+            f"{board.name} is emulated and draws no current: the figures are of whatever the meter is connected to"
+        )
+    seen = len(result.windows.spans)
+    if seen != len(fed.events):
+        notes.append(f"the board ran {len(fed.events)} inferences, the recording shows {seen}")
+    if len(result.energy_uj) < MIN_WINDOWS:
+        notes.append(
+            f"only {len(result.energy_uj)} inferences were seen: record for longer with --duration for a median that"
+            " can be trusted"
+        )
+    if fed.exact != len(fed.events):
+        notes.append(
+            f"{len(fed.events) - fed.exact} of {len(fed.events)} outputs differ from LiteRT's reference kernels"
+        )
+    return notes

@@ -1,0 +1,224 @@
+"""Choose where power and temperature are read: the figure that covers most of the device wins."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import DeviceError, UsageError
+from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
+from arenite.host.energy.power_source import ESTIMATE, PART, SCOPES, PowerSource
+from arenite.host.energy.sensors import (
+    android,
+    android_thermal,
+    battery,
+    hwmon,
+    ina3221,
+    profile_estimate,
+    rapl,
+)
+from arenite.host.energy.sensors.thermal_zones import ThermalZones, zones
+from arenite.host.energy.throttling import read_throttling
+from arenite.profiles.hosts import HostProfile, detect_host
+
+Clock = Callable[[], float]
+#: After so many failed readings the next source stands in, and the lost one is tried again after RETRY_S.
+PATIENCE, RETRY_S = 3, 30.0
+
+
+def power_candidates(
+    root: str | Path = "/",
+    profile: HostProfile | None = None,
+    path: str | None = None,
+    clock: Clock = time.monotonic,
+) -> list[PowerSource]:
+    """Every source of power, the best first: whole device, then processor package, parts, and the estimate.
+
+    ``path``: where Android's commands are looked for; None: the environment's PATH, and nowhere for a tree.
+    """
+    base = Path(root)
+    path = _commands(base, path)
+    every = [
+        *ina3221.find(base),
+        *hwmon.find(base),
+        *battery.find(base, clock),
+        *android.find(path, clock),
+        *rapl.find(base, clock),
+        *profile_estimate.find(base, profile or detect_host(base)),
+    ]
+    return sorted(every, key=lambda found: (SCOPES.index(found.scope), found.open is None))
+
+
+def _commands(base: Path, path: str | None) -> str | None:
+    """The commands on PATH speak of this computer, not of a tree that a test made."""
+    return path if path is not None or base == Path("/") else ""
+
+
+class Failover:
+    """The first source that answers; ``name`` says which, and why not a better one.
+
+    A source that fails is not given up at once: its last figure stands for PATIENCE readings. The estimate never fails.
+    """
+
+    def __init__(self, candidates: list[PowerSource], note: str = "", clock: Clock = time.monotonic) -> None:
+        self._candidates = candidates
+        self._note = note
+        self._clock = clock
+        self._meters: dict[int, PowerMeter] = {}
+        self._lost: dict[int, tuple[float, str]] = {}  # when, and what it said
+        self._failures = 0
+        self._last: Power | None = None
+        self._current = -1
+        self.notes: list[str] = []  # every change of the source, in words
+        self.name = candidates[0].name if candidates else "none"
+        # Counters of energy start counting now: the first figure is of the time from here to the first reading.
+        if candidates and candidates[0].open is not None:
+            with suppress(DeviceError):
+                self._meters[0] = candidates[0].open()
+
+    def read(self, busy: float) -> Power:
+        """Raises ``DeviceError`` when no source is left, which cannot be while the estimate is among them."""
+        now = self._clock()
+        for index, found in enumerate(self._candidates):
+            lost = self._lost.get(index)
+            if lost is not None and now - lost[0] < RETRY_S:
+                continue
+            try:
+                if index not in self._meters:
+                    if found.open is None:
+                        raise DeviceError(f"{found.name}: {found.note}.", "")
+                    self._meters[index] = found.open()
+                power = self._meters[index].read(busy)
+            except DeviceError as error:
+                if index == self._current and self._last is not None and self._failures < PATIENCE - 1:
+                    self._failures += 1
+                    return self._last
+                self._lost[index] = (now, error.problem)
+                self._meters.pop(index, None)  # opened anew: counters of the gap are no power
+                continue
+            if index != self._current:
+                self._change(index)
+            self._lost.pop(index, None)
+            self._failures, self._last = 0, power
+            return power
+        words = "; ".join(problem for _, problem in self._lost.values()) or "there is none"
+        raise DeviceError(
+            f"No source of power answers: {words}", "Choose the estimate with --power-source estimate."
+        )
+
+    def _change(self, index: int) -> None:
+        self._current = index
+        better = [problem for i, (_, problem) in self._lost.items() if i < index]
+        reason = better[0].rstrip(".") if better else self._note
+        self.name = self._candidates[index].name + (f" ({reason})" if reason else "")
+        self.notes.append(f"power by {self.name}")
+
+
+def open_power(
+    root: str | Path = "/",
+    profile: HostProfile | None = None,
+    prefer: str | None = None,
+    path: str | None = None,
+    clock: Clock = time.monotonic,
+) -> Failover:
+    """A meter that goes on with the next best source when one is lost; the estimate of the host profile is the last.
+
+    Args:
+        root: where sys, proc and dev are; a tree for tests.
+        profile: of the host; found out when None.
+        prefer: part of a source's name ("rapl", "ina3221", "battery"): only such, and the estimate when they fail.
+        path: where Android's commands are looked for; None: the environment's PATH, and nowhere for a tree.
+        clock: seconds; the simulated plant has its own.
+
+    Raises:
+        UsageError: ``prefer`` names nothing that can be used here.
+    """
+    every = power_candidates(root, profile, path, clock)
+    if prefer is not None:
+        preferred = [found for found in every if prefer.lower() in found.name.lower()]
+        usable = [found for found in preferred if found.open is not None]
+        if not usable:
+            why = f": {preferred[0].note}" if preferred else ""
+            names = ", ".join(found.name for found in every if found.open is not None)
+            raise UsageError(f"No power source '{prefer}' can be used here{why}.", f"Usable: {names}.")
+        last = [found for found in every if found.scope == ESTIMATE and found not in usable]
+        return Failover(usable + last, "as asked for", clock)
+    blocked = [found for found in every if found.open is None]
+    # A part of the device is no stand-in for the whole: the estimate at least means the whole.
+    chosen = [found for found in every if found.open is not None and found.scope != PART]
+    first = chosen[0]
+    better = [found for found in blocked if SCOPES.index(found.scope) < SCOPES.index(first.scope)]
+    note = f"{better[0].name}: {better[0].note}" if better else first.note
+    return Failover(chosen, note, clock)
+
+
+def open_thermometer(
+    root: str | Path = "/",
+    limit_c: float | None = None,
+    profile: HostProfile | None = None,
+    path: str | None = None,
+    clock: Clock = time.monotonic,
+) -> Thermometer | None:
+    """The zone nearest to its trip point or to ``limit_c``; None where nothing tells a temperature.
+
+    ``profile`` gives the trip point where the zones have none (Raspberry Pi); found out when None.
+    """
+    base = Path(root)
+    watched = zones(base)
+    if watched:
+        known = profile or detect_host(base)
+        # A typical laptop's or desktop's trip point is a guess: only a known board's stands in.
+        trip = known.thermal.trip_c if known.models and known.thermal.trips_on == "junction" else None
+        return ThermalZones(watched, limit_c, trip)
+    path = _commands(base, path)
+    candidates: list[Any] = [
+        android_thermal.AndroidThermometer(path, limit_c, clock),
+        android_thermal.TermuxThermometer(path, None, clock),
+    ]
+    for candidate in candidates:
+        try:
+            reading: Temperature = candidate.read()
+        except DeviceError:
+            continue
+        if math.isfinite(reading.celsius):
+            return candidate
+    return None
+
+
+def sources(
+    root: str | Path = "/", profile: HostProfile | None = None, path: str | None = None
+) -> list[dict[str, Any]]:
+    """Everything seen, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
+    base = Path(root)
+    rows = [{"kind": "power"} | found.to_json() for found in power_candidates(base, profile, path)]
+    for zone in zones(base):
+        value = zone.read()
+        trip = "no passive trip point" if zone.trip is None else f"throttles at {zone.trip:g} °C"
+        rows.append(
+            {
+                "kind": "temperature",
+                "name": zone.name,
+                "scope": "zone",
+                "where": str(zone.path),
+                "usable": value is not None,
+                "note": f"{value:.1f} °C now, {trip}" if value is not None else "gives no number",
+            }
+        )
+    state = read_throttling(base)
+    if state.now:
+        note = ", ".join(state.evidence)
+        rows.append(
+            {
+                "kind": "throttling",
+                "name": "now",
+                "scope": "device",
+                "where": "",
+                "usable": True,
+                "note": note,
+            }
+        )
+    return rows

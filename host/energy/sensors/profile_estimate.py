@@ -1,0 +1,41 @@
+"""Power without a sensor: idle plus busy cores at their frequency, by the host's profile. Always called an estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.host.energy.base import ESTIMATED, Power
+from arenite.host.energy.power_source import ESTIMATE, PowerSource
+from arenite.host.energy.sysfs import children, read_number
+from arenite.profiles.hosts import HostProfile
+
+
+def frequency_ratio(root: Path) -> float:
+    """Mean of the cores' frequencies over their highest, 1.0 where cpufreq does not tell."""
+    ratios = []
+    for folder in children(root / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
+        now, most = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
+        if now is not None and most is not None and 0 < now <= most * 1.01:
+            ratios.append(min(1.0, now / most))
+    return sum(ratios) / len(ratios) if ratios else 1.0
+
+
+class ProfileEstimate:
+    """idle_w + busy · core_w(f); an accelerator's share is not known and not in it."""
+
+    def __init__(self, profile: HostProfile, root: Path) -> None:
+        self.name = f"estimate of profile {profile.name}"
+        self._profile, self._root = profile, root
+
+    def read(self, busy: float) -> Power:
+        cores = min(max(busy, 0.0), float(self._profile.cores)) if busy == busy else 0.0
+        watts = self._profile.idle_w + cores * self._profile.core_watts(frequency_ratio(self._root))
+        return Power(watts, ESTIMATED, self.name)
+
+
+def find(root: Path, profile: HostProfile) -> list[PowerSource]:
+    """Always one."""
+    meter = ProfileEstimate(profile, root)
+    return [
+        PowerSource(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")
+    ]

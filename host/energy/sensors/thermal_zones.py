@@ -1,0 +1,129 @@
+"""Thermal zones: ``/sys/class/thermal/thermal_zone*/{type,temp,trip_point_*_{temp,type}}``, else hwmon chips.
+
+A zone throttles when it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). Of several zones
+the one nearest to its bound counts: its trip point, or the user's limit where that is lower. A skin at 44 of 45 °C
+matters more than a chip at 70 of 95 °C. Tried on trees in the kernel's formats; never on a device that throttles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.errors import DeviceError
+from arenite.host.energy.base import Temperature
+from arenite.host.energy.sysfs import children, numbered, read_number, read_text
+
+#: Zones that tell nothing: Jetson Nano's PMIC-Die reads 100 °C for ever; an estimate for the fan is no sensor.
+IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
+#: Without passive trips: which zones are the chip's.
+CHIP_ZONES = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
+#: hwmon chips that are processors, for computers whose thermal zones are of no use.
+PROCESSOR_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
+#: What a hand feels: where there is such a sensor, a user's limit is meant for it, and not for the chip under it.
+SKIN_ZONES = ("skin", "shell", "quiet-therm", "case")
+#: Another zone takes over when it is this much nearer to its bound: the fitted model follows one zone.
+HYSTERESIS_K = 3.0
+
+
+def celsius(raw: float) -> float | None:
+    """°C of a raw figure: millidegrees as the kernel has it, degrees as some vendors do; None when it cannot be."""
+    value = raw if abs(raw) < 200 else raw / 1000
+    return value if -40 <= value <= 150 and raw != 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """One sensor: ``trip`` is its lowest passive trip point in °C; ``path`` the file of its temperature."""
+
+    name: str
+    path: Path
+    trip: float | None
+
+    def read(self) -> float | None:
+        raw = read_number(self.path)
+        return None if raw is None else celsius(raw)
+
+
+def passive_trip(folder: Path) -> float | None:
+    """The lowest one that can be: some vendors leave unused trip points at 0 or far above any temperature."""
+    trips = []
+    for index in numbered(folder, "trip_point_", "_type"):
+        if (read_text(folder / f"trip_point_{index}_type") or "").lower() == "passive":
+            raw = read_number(folder / f"trip_point_{index}_temp")
+            value = None if raw is None else celsius(raw)
+            if value is not None and 30 <= value <= 125:
+                trips.append(value)
+    return min(trips, default=None)
+
+
+def zones(root: Path) -> list[Zone]:
+    """The zones to watch: those that throttle, else the chip's, else all; hwmon's processors where there is no zone."""
+    every = []
+    for folder in children(root / "sys/class/thermal", "thermal_zone*"):
+        name = read_text(folder / "type") or folder.name
+        zone = Zone(name, folder / "temp", passive_trip(folder))
+        if name not in IGNORED_ZONES and zone.read() is not None:
+            every.append(zone)
+    throttling = [zone for zone in every if zone.trip is not None]
+    chip = [zone for zone in every if any(part in zone.name.lower() for part in CHIP_ZONES)]
+    return throttling or chip or _hwmon(root) or every
+
+
+def _hwmon(root: Path) -> list[Zone]:
+    found = []
+    for folder in children(root / "sys/class/hwmon", "hwmon*"):
+        chip = read_text(folder / "name") or ""
+        if chip not in PROCESSOR_CHIPS:
+            continue
+        for channel in numbered(folder, "temp", "_input"):
+            label = read_text(folder / f"temp{channel}_label") or f"temp{channel}"
+            # coretemp's critical temperature is TjMax, where the processor itself throttles.
+            critical = read_number(folder / f"temp{channel}_crit") if chip == "coretemp" else None
+            trip = None if critical is None else celsius(critical)
+            zone = Zone(f"{chip} {label}", folder / f"temp{channel}_input", trip)
+            if zone.read() is not None:
+                found.append(zone)
+    return found
+
+
+class ThermalZones:
+    """``limit_c``: the user's; ``trip_c``: of the host profile, for zones that do not tell theirs."""
+
+    def __init__(
+        self, watched: list[Zone], limit_c: float | None = None, trip_c: float | None = None
+    ) -> None:
+        if limit_c is not None:
+            watched = [
+                zone for zone in watched if any(part in zone.name.lower() for part in SKIN_ZONES)
+            ] or watched
+        self._zones = [zone if zone.trip is not None else replace(zone, trip=trip_c) for zone in watched]
+        self._limit = math.inf if limit_c is None else limit_c
+        self._current: Zone | None = None
+        self.name = "thermal zones " + ", ".join(zone.name for zone in watched[:4])
+
+    def read(self) -> Temperature:
+        """Raises ``DeviceError`` when no zone answers any more."""
+        read = [(zone, zone.read()) for zone in self._zones]
+        values = [(zone, value) for zone, value in read if value is not None]
+        if not values:
+            raise DeviceError(
+                f"No thermal zone answers any more ({self.name}).", "Is the driver still loaded?"
+            )
+        if all(zone.trip is None for zone, _ in values):
+            zone, value = max(values, key=lambda pair: pair[1])
+        else:
+            zone, value = min(values, key=lambda pair: self._headroom(*pair))
+            for held, now in values:
+                if (
+                    held is self._current
+                    and self._headroom(held, now) < self._headroom(zone, value) + HYSTERESIS_K
+                ):
+                    zone, value = held, now
+        self._current = zone
+        return Temperature(value, zone.name, zone.trip, tuple((z.name, v) for z, v in values))
+
+    def _headroom(self, zone: Zone, value: float) -> float:
+        bound = min(self._limit, math.inf if zone.trip is None else zone.trip)
+        return bound - value

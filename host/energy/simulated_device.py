@@ -1,0 +1,174 @@
+"""A simulated device that speaks through real file trees: power from load, heat, and a firmware that throttles.
+
+Two nodes per host profile: the chip on its case (or heat sink) in air,
+
+    Cj dTj/dt = P - (Tj - Tc)/Rjc        Cc dTc/dt = (Tj - Tc)/Rjc - (Tc - Ta)/Rca
+
+The firmware's throttling is the profile's policy. Power is idle plus, for each frame, core seconds and accelerator
+seconds at their f·V², and all of it grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes what the
+kernel would, and reads back the frequency caps that levers write. Time is virtual: half an hour takes seconds.
+Nothing here was fitted to a device; the profiles say where each figure is from.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.host.energy.simulated_sysfs import SimulatedSysfs
+from arenite.profiles.hosts import HostProfile
+
+STEP_S = 0.25
+#: Steps between full speed and the firmware's floor, for the policy ``step``.
+THROTTLE_STATES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FrameWork:
+    """One frame at full quality and highest frequencies. ``fixed_s``: core seconds on one core that no smaller model
+    saves (capture, pre- and postprocessing); ``core_s``: core seconds of the model, over ``threads``."""
+
+    fixed_s: float
+    core_s: float = 0.0
+    threads: int = 1
+    accelerator_s: float = 0.0
+    jitter: float = 0.03  # relative standard deviation from frame to frame
+
+
+@dataclass(slots=True)
+class RequestedLoad:
+    """What the loop asks for now: what levers set. ``factor``: of the model's work, 1.0 at full quality."""
+
+    fps: float = 30.0
+    factor: float = 1.0
+    threads: int | None = None
+    duty: float = 1.0
+    saves_w: float = 0.0
+    cycle_s: float = 10.0
+
+
+class SimulatedDevice:
+    """Advance it by ``run``; ``clock`` is its time."""
+
+    def __init__(
+        self,
+        profile: HostProfile,
+        work: FrameWork,
+        root: Path,
+        ambient_c: float = 25.0,
+        seed: int = 0,
+        fps: float = 30.0,
+    ) -> None:
+        self.profile, self.work, self.ambient_c = profile, work, ambient_c
+        self.load = RequestedLoad(fps=fps)
+        self._random = random.Random(seed)
+        self.now_s = 0.0
+        # The device has been on for long, and idle.
+        heat = profile.thermal
+        self.case_c = ambient_c + profile.idle_w * heat.case_ambient_k_w
+        self.junction_c = self.case_c + profile.idle_w * heat.junction_case_k_w
+        self.throttle = 0.0  # 0 free, 1 at the firmware's floor
+        self._state = 0
+        self._checked = 0.0
+        self.frames = self.joules = self.throttled_s = 0.0
+        self.watts = profile.idle_w
+        self.rate = 0.0
+        self.tree = SimulatedSysfs(profile, root)
+        self.publish()
+
+    def clock(self) -> float:
+        """Virtual seconds: for sensors that count energy over time."""
+        return self.now_s
+
+    @property
+    def limit_c(self) -> float:
+        """Temperature of the node at which the firmware throttles."""
+        return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
+
+    def ratios(self) -> tuple[float, float]:
+        """Frequencies of cores and accelerator over their highest: the lower of the firmware's cap and the lever's."""
+        free = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
+        cpu, accelerator = self.tree.caps()
+        return min(free, cpu), min(free, accelerator)
+
+    def frame_s(self) -> float:
+        """Seconds from a frame to its answer."""
+        cpu, accelerator = self.ratios()
+        threads = self.load.threads or self.work.threads
+        model = self.work.core_s / threads / cpu + self.work.accelerator_s / accelerator
+        return self.work.fixed_s / cpu + self.load.factor * model
+
+    def run(self, seconds: float) -> tuple[float, float, float]:
+        """Go on so long; returns frames per second, true mean W, and the 95th percentile of latency in ms."""
+        frames = joules = 0.0
+        for _ in range(round(seconds / STEP_S)):
+            served, watts = self._step()
+            frames += served
+            joules += watts * STEP_S
+        self.watts, self.rate = joules / seconds, frames / seconds
+        self.frames += frames
+        self.joules += joules
+        self.publish()
+        return self.rate, self.watts, self.frame_s() * 1e3 * (1 + 1.64 * self.work.jitter)
+
+    def _step(self) -> tuple[float, float]:
+        """One step of physics: frames served, and W."""
+        profile, work, load = self.profile, self.work, self.load
+        resting = load.duty < 1 and (self.now_s % load.cycle_s) >= load.duty * load.cycle_s
+        cpu, accelerator = self.ratios()
+        rate = 0.0 if resting else min(load.fps, 1 / self.frame_s())
+        cores = (work.fixed_s + load.factor * work.core_s) / cpu
+        busy = load.factor * work.accelerator_s / accelerator
+        per_frame = cores * profile.core_watts(cpu)
+        per_frame += busy * profile.accelerator_w * profile.relative_power(accelerator)
+        frames = rate * STEP_S
+        if frames > 0:
+            per_frame *= 1 + self._random.gauss(0, work.jitter / math.sqrt(max(frames, 1)))
+        idle = profile.idle_w - (load.saves_w if resting else 0.0)
+        leakage = 1 + profile.leakage_per_k * (self.junction_c - 50)
+        watts = (idle + rate * per_frame) * leakage
+        self._update_temperatures(watts)
+        self._update_throttling()
+        self.tree.busy(rate * cores, rate * busy, idle, rate * per_frame)
+        self.tree.count(watts * STEP_S)
+        self.now_s += STEP_S
+        self.throttled_s += STEP_S if self.throttle > 0 else 0.0
+        return frames, watts
+
+    def _update_temperatures(self, watts: float) -> None:
+        heat = self.profile.thermal
+        across = (self.junction_c - self.case_c) / heat.junction_case_k_w
+        away = (self.case_c - self.ambient_c) / heat.case_ambient_k_w
+        self.junction_c += STEP_S * (watts - across) / heat.junction_j_k
+        self.case_c += STEP_S * (across - away) / heat.case_j_k
+
+    def _update_throttling(self) -> None:
+        """Once a second, as the kernel polls a passive zone."""
+        if self.now_s - self._checked < 1.0:
+            return
+        self._checked = self.now_s
+        heat, now = self.profile.thermal, self.limit_c
+        if heat.policy == "cap":
+            if now >= heat.trip_c:
+                self._state = THROTTLE_STATES
+            elif now < heat.trip_c - heat.hysteresis_c:
+                self._state = 0
+        elif now >= heat.trip_c:
+            self._state = min(THROTTLE_STATES, self._state + 1)
+        elif now < heat.trip_c - heat.hysteresis_c:
+            self._state = max(0, self._state - 1)
+        self.throttle = self._state / THROTTLE_STATES
+
+    def publish(self) -> None:
+        """Write the sensors' files, with their noise and rounding."""
+        noise = self._random.gauss
+        free = self.profile.thermal.throttled_fraction
+        self.tree.write(
+            watts=max(0.0, self.watts * (1 + noise(0, 0.01))),
+            junction_c=self.junction_c + noise(0, 0.2),
+            case_c=self.case_c + noise(0, 0.1),
+            state=self._state,
+            cap=1 - self.throttle * (1 - free),
+        )

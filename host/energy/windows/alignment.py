@@ -1,0 +1,129 @@
+"""Lay intervals of one clock (serial timestamps) over the current of another: offset and drift of the clocks.
+
+The intervals are moved over the power as a template: joules within them, less those of their flanks, are most
+where they belong.  A coarse place comes from a correlation at a few drifts; then offset and drift are searched
+together on ever finer grids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.errors import DeviceError
+from arenite.host.energy.meters.trace import Floats, Trace
+from arenite.host.energy.windows.activity import InferenceWindow
+
+BINS = 1 << 17
+#: Two crystals differ by less than 200 ppm; a timer on an RC oscillator by up to a per cent (tell ``max_drift``).
+MAX_DRIFT = 500e-6
+ROUNDS = 8
+Curve = tuple[Floats, Floats]  # of Trace.cumulative
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """``trace time = offset_s + (1 + drift) · event time``."""
+
+    offset_s: float
+    drift: float
+    contrast: float  # mean power within the intervals over that of their flanks
+
+    def apply(self, events: Sequence[tuple[float, float]]) -> list[InferenceWindow]:
+        """The intervals in the time of the trace."""
+        return [
+            InferenceWindow(self.offset_s + (1 + self.drift) * a, self.offset_s + (1 + self.drift) * b)
+            for a, b in events
+        ]
+
+
+def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float = MAX_DRIFT) -> Alignment:
+    """``events``: start and end of every inference in seconds of another clock, in order.
+
+    Raises:
+        DeviceError: too few events, or nowhere does more power flow within them than beside them.
+    """
+    trace.require(16)
+    spans = np.asarray(events, dtype=np.float64).reshape(-1, 2)
+    if len(spans) == 0 or np.any(spans[:, 1] <= spans[:, 0]):
+        raise DeviceError(
+            "There are no timestamps of inferences to align.", "Did the run end before it began?"
+        )
+    middle = float(spans.mean())
+    length = float(np.median(spans[:, 1] - spans[:, 0]))
+    reach = float(np.ptp(spans)) / 2
+    energy = trace.cumulative()
+    place, drift, step = _coarse(trace, energy, spans - middle, length, reach, max_drift)
+    drift_step = min(max_drift, length / 4 / max(reach, length))
+    for _ in range(ROUNDS):
+        places = place + np.linspace(-2, 2, 17) * step
+        drifts = np.clip(drift + np.linspace(-2, 2, 17) * drift_step, -max_drift, max_drift)
+        best = max(
+            (float(score), float(p), float(d))
+            for d in drifts
+            for p, score in zip(places, _scores(energy, spans - middle, places, float(d)), strict=True)
+        )
+        _, place, drift = best
+        step, drift_step = step / 4, drift_step / 4
+    result = Alignment(place - (1 + drift) * middle, drift, 0.0)
+    inside, beside = _inside_and_beside(energy, spans - middle, np.array([place]), drift)
+    flank = float(beside[0])
+    contrast = float(inside[0]) / flank if flank > 0 else float("inf")
+    if not contrast > 1.05:
+        raise DeviceError(
+            f"The timestamps fit nowhere in the current (contrast {contrast:.2f}).",
+            "Does the meter feed the board that was run, and does the recording cover the run?",
+        )
+    return Alignment(result.offset_s, result.drift, contrast)
+
+
+def _coarse(
+    trace: Trace, energy: Curve, spans: Floats, length: float, reach: float, max_drift: float
+) -> tuple[float, float, float]:
+    """Place of the middle of the events, drift, and how far that may be off; from correlations on even bins."""
+    seconds = max(trace.seconds, 2 * reach)
+    width = max(length / 8, 1.5 * seconds / BINS)
+    edges = np.arange(trace.time_s[0], trace.time_s[-1] + width, width)
+    power = np.diff(np.interp(edges, *energy)) / width
+    power = power - power.mean()
+    count = 1 << int(np.ceil(np.log2(len(power) + 2 * reach / width + 16)))
+    spectrum = np.fft.rfft(power, count)
+    tries = int(min(np.ceil(max_drift * reach / (length / 2)), 20))
+    best = (-np.inf, 0.0, 0.0)
+    for drift in np.linspace(-max_drift, max_drift, 2 * tries + 1) if tries else [0.0]:
+        moved = (spans + reach) * (1 + drift) / width
+        template = _boxes(moved, int(np.ceil(2 * reach * (1 + max_drift) / width)) + 2)
+        match = np.fft.irfft(spectrum * np.conj(np.fft.rfft(template, count)), count)
+        at = int(np.argmax(match))
+        if match[at] > best[0]:
+            shift = at if at < len(power) else at - count
+            best = (float(match[at]), trace.time_s[0] + shift * width + reach * (1 + drift), float(drift))
+    return best[1], best[2], width
+
+
+def _boxes(spans: Floats, count: int) -> Floats:
+    """One within the spans, parts of one where they begin and end; in units of bins."""
+    grid = np.arange(count + 1, dtype=np.float64)
+    covered = np.zeros(count + 1)
+    for start, end in spans:
+        covered += np.clip(grid, start, end) - start
+    return np.diff(covered)
+
+
+def _inside_and_beside(energy: Curve, spans: Floats, places: Floats, drift: float) -> tuple[Floats, Floats]:
+    """Mean power within all intervals and within their flanks of a quarter of their length, for each place."""
+    start, end = (spans * (1 + drift)).T
+    flank = (end - start) / 4
+    points: NDArray[np.float64] = np.stack([start - flank, start, end, end + flank])
+    at = np.interp(places[:, None, None] + points[None], *energy)
+    inside = (at[:, 2] - at[:, 1]).sum(1) / (end - start).sum()
+    beside = (at[:, 1] - at[:, 0] + at[:, 3] - at[:, 2]).sum(1) / (2 * flank).sum()
+    return inside, beside
+
+
+def _scores(energy: Curve, spans: Floats, places: Floats, drift: float) -> Floats:
+    inside, beside = _inside_and_beside(energy, spans, places, drift)
+    return inside - beside

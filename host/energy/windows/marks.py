@@ -1,0 +1,101 @@
+"""Inferences from a digital input of the meter that the board drives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arenite.errors import UsageError
+from arenite.host.energy.meters.trace import Floats, Trace
+from arenite.host.energy.windows.activity import InferenceWindow
+
+#: An input is taken as active low when the board draws less than this part of the rest while it is high.
+INVERTED = 0.8
+#: Pulses shorter than this part of the median are glitches.
+GLITCH = 0.1
+#: Samples: an input whose usual pulse is shorter floats.
+SHORTEST = 4
+
+
+def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWindow], int | None, list[str]]:
+    """The windows, the input they are from (None: none changes), and what a person should know.
+
+    ``bit``: the input to take, high during an inference; None: the one that changes, or of several the one that goes
+    with the current best.  An input that is high while the board draws less is taken as active low, unless ``bit``
+    asked for it.
+
+    Raises:
+        UsageError: ``bit`` asks for an input that the recording does not have.
+    """
+    if bit is not None:
+        if not (trace.marks is not None and 0 <= bit < 8):
+            raise UsageError(
+                f"The recording has no digital input {bit}."
+                if trace.marks is not None
+                else "This meter records no marks.",
+                "Inputs are 0 to 7; leave the bit out to use timestamps or the current.",
+            )
+        return marked(trace, bit), bit, []
+    if trace.marks is None or len(trace) < 2:
+        return [], None, []
+    changed = int(np.bitwise_or.reduce(trace.marks ^ trace.marks[0]))
+    bits = [k for k in range(8) if changed >> k & 1]
+    if not bits:
+        return [], None, []
+    ratios = {k: _ratio(trace, k) for k in bits}
+    chosen = max(bits, key=lambda k: abs(np.log(ratios[k])))
+    notes = []
+    if len(bits) > 1:
+        others = ", ".join(str(k) for k in bits if k != chosen)
+        notes.append(
+            f"several digital inputs change; {chosen} goes with the current best and was used, not {others}"
+        )
+    low = ratios[chosen] < INVERTED
+    if low:
+        notes.append(f"input {chosen} is low during an inference")
+    spans = marked(trace, chosen, low=low)
+    if spans and float(np.median([w.seconds for w in spans])) * trace.rate_hz < SHORTEST:
+        notes.append(f"input {chosen} flickers, as one that nothing is connected to, and was not used")
+        return [], None, notes
+    return spans, chosen, notes
+
+
+def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
+    """Where the bit is high (``low``: low); pulses cut off by the recording, and glitches, are left out."""
+    if trace.marks is None:
+        return []
+    high = (trace.marks >> bit & 1).astype(np.int8)
+    if low:
+        high = 1 - high
+    edges = np.flatnonzero(np.diff(high)) + 1
+    if len(edges) and high[0]:
+        edges = edges[1:]
+    edges = edges[: len(edges) // 2 * 2]
+    if len(edges) == 0:
+        return []
+    spans = _between(trace, edges).reshape(-1, 2)
+    lengths = spans[:, 1] - spans[:, 0]
+    valid_spans = spans[lengths >= GLITCH * np.median(lengths)]
+    return [InferenceWindow(start, end) for start, end in valid_spans.tolist()]
+
+
+def falling_edges(trace: Trace, bit: int) -> Floats:
+    """When the bit went low, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
+    if trace.marks is None:
+        return np.empty(0)
+    high = (trace.marks >> bit & 1).astype(np.int8)
+    return _between(trace, np.flatnonzero(np.diff(high) < 0) + 1)
+
+
+def _between(trace: Trace, edges: np.ndarray) -> Floats:
+    """An edge was somewhere between the sample before and this one."""
+    return np.asarray((trace.time_s[edges - 1] + trace.time_s[edges]) / 2, dtype=np.float64)
+
+
+def _ratio(trace: Trace, bit: int) -> float:
+    """Mean power while the bit is high over that while it is low."""
+    assert trace.marks is not None
+    high = (trace.marks >> bit & 1).astype(bool)
+    power = trace.power_w
+    # Currents of nothing are noise around zero.
+    min_power = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
+    return max(float(np.mean(power[high])), min_power) / max(float(np.mean(power[~high])), min_power)

@@ -1,0 +1,252 @@
+"""What each level costs, learnt on line: power and speed of a setting from declared figures and what was measured.
+
+    power   = P0 + E · Π e_i(level_i) · rate - (1 - duty) · saved
+    latency = L / Π s_i(level_i)
+
+P0 is the power of the device doing nothing, E the energy of a frame at full quality, e_i and s_i a level's relative
+energy and speed. ln E, ln e_i, P0 are the state of an extended Kalman filter (the relation is linear in P0 and smooth
+in the logarithms): each sample of power moves those that it speaks of, and what was never tried keeps a wide
+uncertainty, which planning adds to the prediction. ln L and ln s_i likewise from latencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.host.governor.interface import Lever
+from arenite.host.governor.levers import energy, speed
+
+#: Standard deviation of the logarithm of a declared cost before it was measured.
+DECLARED_SD = 0.25
+#: The model is one of two terms, a device is not (leakage, memory, other clocks): what is added may cost so much more.
+COST_UNDERESTIMATE = 0.35
+
+
+class SettingSpace:
+    """All settings of the levers besides frame rate and rest, as arrays: one row per combination of levels."""
+
+    def __init__(self, levers: Sequence[Lever], most: int = 6000) -> None:
+        self.levers = list(levers)
+        self.fps = next((i for i, lever in enumerate(levers) if lever.name == "fps"), None)
+        grids = [
+            np.array([0]) if i == self.fps else _grid(lever.levels, _max_grid_levels(levers, most))
+            for i, lever in enumerate(levers)
+        ]
+        mesh = np.meshgrid(*grids, indexing="ij") if grids else []
+        self.combos = np.stack([m.ravel() for m in mesh], axis=1) if grids else np.zeros((1, 0), int)
+        self.offsets, count = [], 0
+        for i, lever in enumerate(levers):
+            self.offsets.append(count)
+            count += 0 if i == self.fps or lever.name == "rest" else lever.levels - 1
+        self.width = count
+        self.log_energy, self.log_speed = self._declared()
+        self.rows = self.onehot(self.combos)
+
+    def _declared(self) -> tuple[np.ndarray, np.ndarray]:
+        e, s = np.zeros(self.width), np.zeros(self.width)
+        for i, lever in enumerate(self.levers):
+            if i != self.fps and lever.name != "rest":
+                for level in range(1, lever.levels):
+                    e[self.offsets[i] + level - 1] = math.log(max(1e-6, energy(lever, level)))
+                    s[self.offsets[i] + level - 1] = math.log(max(1e-6, speed(lever, level)))
+        return e, s
+
+    def onehot(self, combos: np.ndarray) -> np.ndarray:
+        """[N, width] of 0 and 1: which levels above 0 are on."""
+        rows = np.zeros((len(combos), self.width))
+        for i, lever in enumerate(self.levers):
+            if i == self.fps or lever.name == "rest":
+                continue
+            levels = combos[:, i]
+            on = np.flatnonzero(levels > 0)
+            rows[on, self.offsets[i] + levels[on] - 1] = 1
+        return rows
+
+    def duty(self, combos: np.ndarray) -> tuple[np.ndarray, float]:
+        """[N] share of the time that it works, and the W that a rest saves."""
+        duty, saved = np.ones(len(combos)), 0.0
+        for i, lever in enumerate(self.levers):
+            if lever.name == "rest":
+                duty = np.array([lever.cost(level) for level in range(lever.levels)])[combos[:, i]]
+                saved = float(getattr(lever, "saves_w", 0.0))
+        return duty, saved
+
+
+def _max_grid_levels(levers: Sequence[Lever], most: int) -> int:
+    """How many levels of a lever may be combined with the others' without more than ``most`` combinations."""
+    cap = max((lever.levels for lever in levers), default=1)
+    while cap > 2 and math.prod(min(lever.levels, cap) for lever in levers if lever.name != "fps") > most:
+        cap -= 1
+    return cap
+
+
+def _grid(levels: int, cap: int) -> np.ndarray:
+    return np.unique(np.linspace(0, levels - 1, min(levels, cap)).round().astype(int))
+
+
+class PowerModel:
+    """The filter of power. State: P0, ln E, then a correction per level of ``space``."""
+
+    def __init__(self, space: SettingSpace, idle_w: float | None = None) -> None:
+        self.space = space
+        self._idle = idle_w
+        self.state = np.zeros(2 + space.width)
+        self.cov = np.zeros((2 + space.width, 2 + space.width))
+        self.known = False
+        self._widest = np.zeros(2 + space.width)
+        self.noise = 0.02  # relative standard deviation of a sample
+
+    def start(self, watts: float, row: np.ndarray, rate: float) -> None:
+        """The first sample: half of it idle, when nobody told, and that guess wide."""
+        idle = min(self._idle, 0.9 * watts) if self._idle is not None else 0.5 * watts
+        relative = math.exp(float(row @ self.space.log_energy))
+        self.state[0] = idle
+        self.state[1] = math.log(max(1e-9, (watts - idle) / max(1e-6, rate * relative)))
+        spread = 0.15 if self._idle is not None else 0.3
+        self.cov = np.diag([(spread * watts) ** 2, 0.7**2] + [DECLARED_SD**2] * self.space.width)
+        self._widest = np.diag(self.cov).copy()
+        self.known = True
+
+    def add(
+        self, watts: float, row: np.ndarray, rate: float, duty: float, saved: float, seconds: float
+    ) -> None:
+        """One sample at a setting that has settled."""
+        if not self.known:
+            if rate > 0:
+                self.start(watts, row, rate)
+            return
+        mean, jacobian = self._model(row[None], np.array([rate]), np.array([duty]), saved)
+        # Leakage and other programs drift: P0 by a percent a minute, the energies by less.
+        drift = np.concatenate([[(0.01 * watts) ** 2, 0.005**2], np.full(self.space.width, 0.002**2)])
+        self.cov[np.diag_indices_from(self.cov)] += drift * seconds / 60
+        h = jacobian[0]
+        error, noise = watts - float(mean[0]), (self.noise * watts) ** 2
+        if error**2 > 9 * (float(h @ self.cov @ h) + noise):
+            # Surprised: what was believed was too sure of itself. Never wider than before the first sample.
+            self.cov *= min(4.0, max(1.0, float((self._widest / np.diag(self.cov).clip(1e-12)).min())))
+            # Most likely the scene or another program has changed, not what a level costs relative to another.
+            self.cov[0, 0] += (0.05 * watts) ** 2
+            self.cov[1, 1] += 0.25**2
+        gain = self.cov @ h
+        variance = float(h @ gain) + noise
+        self.state += gain * error / variance
+        self.cov -= np.outer(gain, gain) / variance
+        self.state[0] = min(max(self.state[0], 0.0), watts / max(duty, 0.05))
+
+    def watts(self, row: np.ndarray, rate: float, duty: float, saved: float) -> float:
+        """What one setting is believed to draw."""
+        return float(self._model(row[None], np.array([rate]), np.array([duty]), saved)[0][0])
+
+    def _average(self, watts: float, rate: float) -> float:
+        """J of a frame now, at the least: what is drawn above the idle power that was told. At a constant rate the
+        filter cannot tell E from P0, and E may wander off."""
+        return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
+
+    def _model(
+        self, rows: np.ndarray, rate: np.ndarray, duty: np.ndarray, saved: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        per_frame = np.exp(np.clip(self.state[1] + rows @ (self.space.log_energy + self.state[2:]), -40, 20))
+        dynamic = per_frame * rate
+        jacobian = np.concatenate(
+            [np.ones((len(rows), 1)), dynamic[:, None], dynamic[:, None] * rows], axis=1
+        )
+        return self.state[0] + dynamic - (1 - duty) * saved, jacobian
+
+    def curves(
+        self,
+        rows: np.ndarray,
+        duty: np.ndarray,
+        saved: float,
+        now: tuple[np.ndarray, float, float],
+        watts: float,
+    ) -> PowerCurves:
+        """Of N settings, power over the rate, as a difference to the present one ``now`` (row, mean rate, duty) and its
+        ``watts``."""
+        _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
+        here, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
+        base = -origin[0]
+        base[0] += 1.0  # P0 is in both: what is left is the change by frames
+        slope[:, 0] = 0.0
+        spread = slope @ self.cov
+        return PowerCurves(
+            mean=self.state[0] - (1 - duty) * saved - here[0],
+            slope=slope[:, 1].copy(),
+            variance=float(base @ self.cov @ base),
+            cross=spread @ base,
+            square=np.einsum("nd,nd->n", spread, slope),
+            own=(own := float(origin[0, 1]) / max(now[1], 1e-6)),
+            short=max(1.0, self._average(watts, now[1]) / max(own, 1e-9)),
+            rate=now[1],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurves:
+    """Power of N settings over their mean rate r, against the present power: mean + slope·r, and the variance of that,
+    variance + 2·cross·r + square·r²."""
+
+    mean: np.ndarray
+    slope: np.ndarray
+    variance: float
+    cross: np.ndarray
+    square: np.ndarray
+    own: float  # J of a frame at the present setting
+    short: float  # how many times more it may be, by what the device draws above idle
+    rate: float  # and its frames per second
+
+    def risk(self, rate: np.ndarray) -> np.ndarray:
+        """[N] W by which power will be higher if what is added costs a third more than it is believed to: of what a
+        frame costs beyond what it costs now, and of frames beyond those of now."""
+        dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
+        more = self.slope * np.maximum(rate - self.rate, 0)
+        return COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
+
+    def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[N] W more than now, and [N] standard deviation."""
+        variance = self.variance + 2 * self.cross * rate + self.square * rate**2
+        return self.mean + self.slope * rate, np.sqrt(np.maximum(variance, 0))
+
+
+class LatencyModel:
+    """The filter of latency: ln L and a correction per level. ``overlap``: frames in the pipeline at a time."""
+
+    def __init__(self, space: SettingSpace) -> None:
+        self.space = space
+        self.state = np.zeros(1 + space.width)
+        self.cov = np.diag([1.0] + [DECLARED_SD**2] * space.width)
+        self.known = False
+        self.overlap = 1.0
+
+    def add(self, latency_ms: float, row: np.ndarray, rate: float, saturated: bool) -> None:
+        if latency_ms <= 0:
+            return
+        y = math.log(latency_ms)
+        if not self.known:
+            self.state[0], self.known = y + float(row @ self.space.log_speed), True
+        h = np.concatenate([[1.0], -row])
+        gain = self.cov @ h
+        variance = float(h @ gain) + 0.08**2
+        self.state += gain * (y + float(row @ self.space.log_speed) - float(h @ self.state)) / variance
+        self.cov -= np.outer(gain, gain) / variance
+        self.cov[np.diag_indices_from(self.cov)] += 1e-6
+        flow = rate * latency_ms / 1e3
+        if saturated:
+            self.overlap += 0.3 * (flow - self.overlap)
+        else:
+            self.overlap = max(self.overlap, flow)
+
+    def latency_ms(self, rows: np.ndarray) -> np.ndarray:
+        """[N]; zeros while unknown."""
+        if not self.known:
+            return np.zeros(len(rows))
+        return np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
+
+    def capacity(self, rows: np.ndarray) -> np.ndarray:
+        """[N] frames per second that are possible; inf while unknown."""
+        if not self.known:
+            return np.full(len(rows), np.inf)
+        return self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)

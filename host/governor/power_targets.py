@@ -1,0 +1,90 @@
+"""What the limits leave: the power to aim at, from the budget and from what the thermal model allows."""
+
+from __future__ import annotations
+
+import math
+
+from arenite.host.governor.interface import Limits
+from arenite.host.governor.planner import PlanBounds
+from arenite.host.governor.sensor_history import SensorHistory
+from arenite.host.governor.thermal_model import ThermalForecast, ThermalModel
+
+#: The temperature must stay below its bound after these seconds: soon, while the case warms, and for good.
+HORIZONS_S = (6.0, 12.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+#: Seconds between forecasts: they do not change faster.
+FORECAST_S = 5.0
+#: The device's own throttling is to be avoided, not met.
+BELOW_TRIP_K = 1.0
+#: Around the target nothing is done: parts of it.
+POWER_DEAD_BAND, HEAT_DEAD_BAND = 0.005, 0.02
+#: Seconds in which the margin of the budget falls from twice its size: nothing is known at first.
+LEARNING_S = 45.0
+#: Samples in which the thermal model grows up: until then it keeps another 0.6 K away.
+YOUNG_SAMPLES = 200.0
+
+
+class PowerTargets:
+    """``bounds`` each step; ``forecast`` and ``target_w`` are of the last one."""
+
+    def __init__(self, limits: Limits, watch: SensorHistory) -> None:
+        self.limits = limits
+        self.thermal = ThermalModel()
+        self.forecast: ThermalForecast | None = None
+        self.target_w: float | None = None
+        self._watch = watch
+        self._heat_w: float | None = None
+        self._forecast_at = -math.inf
+
+    def bounds(self, t_s: float) -> PlanBounds:
+        """The powers to aim at and to stay below, and the latency."""
+        budget, latency = self.limits.power_w, self.limits.latency_ms
+        targets, ceilings = [], []
+        if budget is not None and self._watch.ever_power:
+            margin = self._watch.margin * (1 + math.exp(-t_s / LEARNING_S))
+            targets.append(budget * (1 - margin))
+            ceilings.append(budget * (1 - 0.4 * margin))
+        heat = self._heat(t_s)
+        if heat is not None:
+            targets.append(heat)
+            ceilings.append(heat * 1.05)
+        self.target_w = min(targets, default=None)
+        return PlanBounds(
+            self.target_w, min(ceilings, default=None), None if latency is None else 0.95 * latency
+        )
+
+    def bound_c(self) -> float | None:
+        """What the temperature stays below: the limit, and the device's own trip point less a degree."""
+        trip = None if self._watch.trip is None else self._watch.trip - BELOW_TRIP_K
+        known = [value for value in (self.limits.temperature_c, trip) if value is not None]
+        return min(known, default=None)
+
+    def _heat(self, t_s: float) -> float | None:
+        """The power that the thermal model allows; None without a bound or a thermometer."""
+        bound, watch = self.bound_c(), self._watch
+        if bound is None or watch.mean_watts is None or watch.warmest is None or not self.thermal.samples:
+            return None
+        young = math.exp(-self.thermal.samples / YOUNG_SAMPLES)
+        aim = bound - 0.4 - 0.6 * young - 2.0 * max(0.1, min(1.0, watch.noise_k))
+        if t_s - self._forecast_at >= FORECAST_S:
+            self._forecast_at = t_s
+            self.forecast = self.thermal.forecast(watch.mean_watts, bound)
+        allowed = min(1e4, self.thermal.allowed(watch.mean_watts, aim, HORIZONS_S))
+        # Whatever the model says: this near to the bound, power goes down.
+        hot = watch.warmest >= bound - 0.3
+        if hot:
+            allowed = min(allowed, 0.88 * watch.mean_watts)
+        if self._heat_w is None or hot:
+            self._heat_w = allowed
+        else:  # good news is believed slowly
+            share = 0.1 if allowed > self._heat_w else 0.4
+            self._heat_w += share * (allowed - self._heat_w)
+        return self._heat_w
+
+    def power_binds(self) -> bool:
+        """Whether it is the budget, and not the temperature, that the target comes from."""
+        budget = self.limits.power_w
+        return budget is not None and self.target_w is not None and self.target_w > 0.93 * budget
+
+    def dead(self) -> float:
+        """Relative width around the target in which nothing is done."""
+        return POWER_DEAD_BAND if self.power_binds() else HEAT_DEAD_BAND

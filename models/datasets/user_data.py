@@ -1,0 +1,83 @@
+"""A user's own labelled samples to train with, from one file."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from arenite.errors import UsageError
+from arenite.models.datasets.pictures import resize_images
+from arenite.models.datasets.training_data import CLASSIFY, TrainingData, TrainingSettings
+
+_HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
+
+#: Steps to learn in, of ``TrainingSettings.batch`` samples: many passes over few samples, few over many.
+_STEPS = 3000
+
+
+def own_data(path: Path, resolution: int | None = None) -> TrainingData:
+    """Samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``; without these every
+    fifth sample is kept for the test. Pictures as uint8 are made 0 to 1, and resized to ``resolution``; other values
+    are taken as they are.
+
+    Raises ``UsageError`` for a file that has no such arrays.
+    """
+    arrays = _read(path)
+    x, y = arrays["x"], arrays["y"]
+    _check(path, "x and y", x, y)
+    if "x_test" in arrays and "y_test" in arrays:
+        x_test, y_test = arrays["x_test"], arrays["y_test"]
+        _check(path, "x_test and y_test", x_test, y_test)
+    else:
+        test = np.arange(len(x)) % 5 == 4
+        x, y, x_test, y_test = x[~test], y[~test], x[test], y[test]
+    if x.shape[1:] != x_test.shape[1:] or not len(x_test):
+        raise UsageError(f"{path}: training samples are {x.shape}, test samples {x_test.shape}.", _HINT)
+    spec = None
+    if x.dtype == np.uint8 and x.ndim == 4 and x.shape[3] in (1, 3):
+        x, spec = resize_images(x, resolution, largest=255.0)
+        x_test, _ = resize_images(x_test, resolution, largest=255.0)
+    else:
+        if resolution is not None:
+            raise UsageError(
+                f"{path} has no pictures as uint8 (samples, height, width, channels), which could be resized.",
+                "Leave --resolution out, and give the samples in the size that the network takes.",
+            )
+    classes = int(max(y.max(), y_test.max())) + 1
+    return TrainingData(
+        name=str(path),
+        title=f"{len(x):,} samples of {path.name}",
+        task=CLASSIFY,
+        x_train=x.astype(np.float32),
+        y_train=y.astype(np.int64),
+        x_test=x_test.astype(np.float32),
+        y_test=y_test.astype(np.int64),
+        labels=tuple(str(c) for c in range(classes)),
+        licence="the user's",
+        settings=TrainingSettings(epochs=int(np.clip(_STEPS * 64 // len(x), 2, 200))),
+        preprocessing=spec,
+    )
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UsageError(f"Cannot read {path}: {error}.", _HINT) from error
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise UsageError(f"{path} has no array '{name}'; it has {', '.join(arrays) or 'none'}.", _HINT)
+    return arrays
+
+
+def _check(path: Path, what: str, x: np.ndarray, y: np.ndarray) -> None:
+    if x.ndim < 2 or y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
+        raise UsageError(f"{path}: {what} are not samples with one class number each.", _HINT)
+    if y.min() < 0 or y.max() > 9999:
+        raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
+    if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+        raise UsageError(f"{path}: {what} have values that are no finite numbers.", _HINT)

@@ -1,0 +1,71 @@
+"""The data of a training as files: some of the training samples to calibrate with, all of the test samples to score."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.models.architectures.network import Network
+from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData
+from arenite.models.training.postprocessing import postprocessing
+
+CALIBRATION = "calibration.npz"
+TEST = "test.npz"
+PREPROCESSING = "preprocessing.json"
+POSTPROCESSING = "postprocessing.json"
+LABELS = "labels.txt"
+
+#: Enough for ranges to settle, few enough to be observed in seconds.
+CALIBRATION_SAMPLES = 512
+
+
+def save_data(
+    network: Network, data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES
+) -> tuple[Path, ...]:
+    """Write to ``folder``, and return, ``calibration.npz`` (``count`` training samples), ``test.npz`` (every test
+    sample), ``postprocessing.json`` and, where there are some, ``preprocessing.json`` and ``labels.txt``.
+
+    Samples are ``x`` as float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot make the folder {folder}: {error.strerror or error}.", "Give another one to --save-data."
+        ) from error
+    chosen = calibration_indices(data, count)
+    files: dict[str, bytes | str] = {
+        CALIBRATION: _archive(data.x_train[chosen], data.y_train[chosen]),
+        TEST: _archive(data.x_test, data.y_test),
+        POSTPROCESSING: json.dumps(postprocessing(network, data).to_json(), indent=1) + "\n",
+    }
+    if data.preprocessing is not None:
+        files[PREPROCESSING] = json.dumps(data.preprocessing.to_json(), indent=1) + "\n"
+    if data.task != RECONSTRUCT:
+        files[LABELS] = "\n".join(data.labels) + "\n"
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    return tuple(folder / name for name in files)
+
+
+def _archive(x: np.ndarray, y: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=x, y=y)
+    return buffer.getvalue()
+
+
+def calibration_indices(data: TrainingData, count: int) -> np.ndarray:
+    """Which training samples calibrate: chosen at random with seed 0, as many of each class as there are."""
+    order = np.random.default_rng(0).permutation(len(data.x_train))
+    if data.task != CLASSIFY:
+        return np.sort(order[:count])
+    labels = data.y_train[order]
+    rank = np.zeros(len(order), np.int64)  # of a sample among those of its class
+    for c in np.unique(labels):
+        rank[labels == c] = np.arange(int((labels == c).sum()))
+    return np.sort(order[np.argsort(rank, kind="stable")[:count]])

@@ -1,0 +1,69 @@
+"""Trainings that were done and measured: the manifest's ``[[training]]`` tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.models.manifest import manifest
+from arenite.models.training.training import TrainingOptions
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """A training and what came of it, measured on the machine ``on``: ``value`` of ``metric`` on ``samples`` test
+    samples, before quantisation. ``seconds`` is the training alone."""
+
+    name: str
+    title: str
+    order: TrainingOptions
+    metric: str
+    value: float
+    samples: int
+    parameters: int
+    seconds: float
+    on: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "command": self.order.command,
+            "metric": self.metric,
+            "value": self.value,
+            "samples": self.samples,
+            "parameters": self.parameters,
+            "seconds": self.seconds,
+            "on": self.on,
+            "kind": "measured",
+        }
+
+
+def training_records() -> Mapping[str, TrainingRecord]:
+    """Every recorded training by its name, in the manifest's order."""
+    records = {}
+    for row in manifest().trainings:
+        order = TrainingOptions(
+            row["architecture"],
+            row["data"],
+            float(row["width"]),
+            row.get("resolution"),
+            row.get("seed", 0),
+            row["epochs"],
+            row["batch"],
+            row["rate"],
+        )
+        result = row["result"]
+        records[row["name"]] = TrainingRecord(
+            row["name"],
+            row["title"],
+            order,
+            result["metric"],
+            result["value"],
+            result["samples"],
+            result["parameters"],
+            result["seconds"],
+            result["on"],
+        )
+    return records

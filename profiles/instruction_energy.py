@@ -1,0 +1,126 @@
+"""What classes of instructions take, relative to one another: one TOML file per kind of core in ``profiles/energy/``.
+
+The unit is a register-to-register instruction of one cycle. A data sheet's current gives its joules: that current was
+measured with a mix of instructions (``mix``) that takes so many units per cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import ProfileError
+from arenite.profiles.profile_tables import ProfileTable, profile_names, read_profile
+
+ENERGY_DIRECTORY = Path(__file__).parent / "energy"
+KINDS = ("estimated", "assumed")
+#: Units that every file has: what everything else is measured in, and a cycle in which the pipeline waits.
+PLAIN, STALL = "plain", "stall"
+
+
+@dataclass(frozen=True)
+class EnergyCoefficient:
+    """A coefficient between ``low`` and ``high``, whether it is estimated or assumed, and where it is from."""
+
+    value: float
+    low: float
+    high: float
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class EnergyUnits:
+    """``units``: by group. ``group``: of each timing class. ``mix``: shares of groups, which add up to 1."""
+
+    name: str
+    cores: tuple[str, ...]
+    units: Mapping[str, EnergyCoefficient]
+    group: Mapping[str, str]
+    mix: Mapping[str, float]
+    mix_source: str
+
+    def unit_of(self, timing_class: str) -> EnergyCoefficient:
+        """Raises ``ProfileError`` for a class that the file does not have."""
+        if timing_class not in self.group:
+            raise ProfileError(f"profiles/energy/{self.name}.toml has no class '{timing_class}'.")
+        return self.units[self.group[timing_class]]
+
+
+class _Table(ProfileTable):
+    folder = "profiles/energy"
+
+    def names(self, key: str) -> tuple[str, ...]:
+        value = self._data.pop(key, None)
+        if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
+            raise ProfileError(f"{self._where}: '{key}' must be a list of names, not {value!r}.")
+        return tuple(value)
+
+    def keys(self) -> list[str]:
+        return list(self._data)
+
+    @property
+    def where(self) -> str:
+        return self._where
+
+
+def _unit(table: _Table, sources: Mapping[str, Any]) -> EnergyCoefficient:
+    low, value, high = (table.number(key, 0, 100) for key in ("low", "value", "high"))
+    kind, source = table.text("kind"), table.text("source")
+    where = table.where
+    table.finish()
+    if not low <= value <= high or kind not in KINDS or source not in sources:
+        raise ProfileError(
+            f"{where} needs low ≤ value ≤ high, a kind of {', '.join(KINDS)}, and one of [sources]."
+        )
+    return EnergyCoefficient(value, low, high, kind, str(sources[source]))
+
+
+def parse_energy(text: str, where: str) -> EnergyUnits:
+    """Read one file from TOML ``text``; ``where`` names it in errors. Raises ``ProfileError``."""
+    top = _Table.parse(text, where)
+    sources = top.table("sources").rest()
+    units, mix, classes = (top.table(key) for key in ("units", "mix", "classes"))
+    coefficients = {name: _unit(units.table(name), sources) for name in units.keys()}  # noqa: SIM118
+    shares = {name: mix.number(name, 0, 100) / 100 for name in mix.keys()}  # noqa: SIM118
+    groups = {name: classes.names(name) for name in classes.keys()}  # noqa: SIM118
+    result = EnergyUnits(
+        top.text("name"),
+        top.names("cores"),
+        coefficients,
+        {kind: name for name, kinds in groups.items() for kind in kinds},
+        shares,
+        str(sources.get("mix", "")),
+    )
+    top.finish()
+    known = set(coefficients)
+    if not {PLAIN, STALL} <= known or not {*shares, *groups} <= known - {STALL}:
+        raise ProfileError(
+            f"{where}: [mix] and [classes] name [units], of which 'plain' and 'stall' must be."
+        )
+    if abs(sum(shares.values()) - 1) > 1e-9:
+        raise ProfileError(f"{where}: the [mix] must add up to 100.")
+    if len(result.group) != sum(map(len, groups.values())):
+        raise ProfileError(f"{where}: a class stands in two groups.")
+    return result
+
+
+@cache
+def energy_units() -> Mapping[str, EnergyUnits]:
+    """Core to what its instructions take."""
+    files = [
+        read_profile(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
+        for name in profile_names(ENERGY_DIRECTORY)
+    ]
+    return {core: units for units in files for core in units.cores}
+
+
+def energy_units_of(core: str) -> EnergyUnits:
+    """Raises ``ProfileError`` for a core that no file names."""
+    try:
+        return energy_units()[core]
+    except KeyError as error:
+        raise ProfileError(f"There are no energy units for the core '{core}' in profiles/energy.") from error

@@ -1,0 +1,47 @@
+"""What the tests of ``written`` measure; it runs in the emulated process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.camera.store_counter import MeasuredLoop
+
+COPIED, PART, READ = 100_000, 1_234, 5_000
+
+
+def known() -> MeasuredLoop:
+    """Per frame: ``PART`` bytes of a region, 8 of them twice; a copy of ``COPIED`` bytes; ``READ`` bytes from a file;
+    and as much again in ``invoke``, which must not count."""
+    region, source, target = (np.ones(COPIED, np.uint8) for _ in range(3))
+    file = os.memfd_create("file")
+    os.write(file, bytes(READ))
+    received = memoryview(bytearray(READ))
+
+    class Runtime:
+        def invoke(self, slot: int = 0) -> None:
+            np.copyto(target, source)
+            ctypes.memset(region.ctypes.data + 50_000, 2, 40_000)
+            os.preadv(file, [received], 0)
+
+    runtime = Runtime()
+    address, shown = region.ctypes.data, target.ctypes.data
+    library = ctypes.CDLL(None)
+
+    def run(count: int, after: Callable[[], None]) -> None:
+        for _ in range(count):
+            ctypes.memset(address + 100, 3, PART)
+            ctypes.memset(address + 100, 3, 8)
+            runtime.invoke()
+            ctypes.memmove(shown, source.ctypes.data, COPIED)
+            library.pread(file, ctypes.c_char_p(bytes(READ)), ctypes.c_size_t(READ), ctypes.c_long(0))
+            after()
+
+    return MeasuredLoop(run, {"region": (address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime)  # type: ignore[arg-type]
+
+
+def breaks() -> MeasuredLoop:
+    raise RuntimeError("no such camera")

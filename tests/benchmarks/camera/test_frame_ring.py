@@ -1,0 +1,74 @@
+"""The frames of the benchmark, and the ring that hands them out."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from arenite.errors import ToolError
+from benchmarks.camera.frame_ring import FrameRing
+from benchmarks.camera.pictures import HEIGHT, LARGE_RING, RING, WIDTH, pictures, ring, to_yuyv
+
+
+def test_yuyv_and_rgb_are_the_same_picture() -> None:
+    cv2 = pytest.importorskip("cv2")
+    rng = np.random.default_rng(3)
+    # Chroma is shared by two pixels: pairs of equal ones lose nothing of it.
+    rgb = rng.integers(0, 256, (8, 6, 3), np.uint8).repeat(2, axis=1)
+    back = cv2.cvtColor(to_yuyv(rgb).reshape(8, 12, 2), cv2.COLOR_YUV2RGB_YUYV)
+    assert np.abs(back.astype(int) - rgb).max() <= 4
+    assert to_yuyv(np.zeros((2, 2, 3), np.uint8)).tolist() == [[16, 128, 16, 128]] * 2
+
+
+def test_pictures_lie_as_a_camera_leaves_them() -> None:
+    shown = pictures()
+    assert {picture.face for picture in shown} == {True, False}
+    assert len({picture.name for picture in shown}) == len(shown) == 12
+    for picture in shown:
+        assert picture.yuyv.shape == (HEIGHT, 2 * WIDTH) and picture.rgb.shape == (HEIGHT, WIDTH, 3)
+        assert picture.yuyv.ctypes.data % 4096 == 0 and picture.rgb.std() > 20
+    few, many = ring(), ring(LARGE_RING)
+    assert [len(few), len(many)] == [RING, LARGE_RING] and {each.face for each in few} == {True, False}
+    assert len({each.yuyv.ctypes.data for each in (*few, *many)}) == RING + LARGE_RING
+    for each in (*few, *many):
+        (same,) = (picture for picture in shown if picture.name == each.name)
+        assert np.array_equal(each.yuyv, same.yuyv)
+
+
+def test_the_ring_hands_out_every_buffer_in_turn_without_a_copy() -> None:
+    source = FrameRing()
+    source.open()
+    seen = []
+    for number in range(2 * len(ring())):
+        frame = source.read(0.1)
+        assert frame is not None and frame.sequence == number
+        assert np.array_equal(frame.rows()[::90], ring()[number % len(ring())].yuyv[::90])
+        seen.append(frame.planes[0])
+        frame.release()
+    assert seen[: len(ring())] == [each.yuyv.ctypes.data for each in ring()] == seen[len(ring()) :]
+
+
+def test_a_buffer_that_is_not_given_back_is_told() -> None:
+    source = FrameRing()
+    source.open()
+    for _ in ring():
+        assert source.read(0.1) is not None
+    with pytest.raises(ToolError, match="not released"):
+        source.read(0.1)
+
+
+def test_a_paced_ring_counts_what_nobody_read() -> None:
+    source = FrameRing(200.0)
+    assert source.open().fps == 200.0
+    first = source.read(1.0)
+    assert first is not None and first.missed == 0
+    time.sleep(0.03)
+    late = source.read(1.0)
+    assert late is not None and late.missed >= 5
+    assert late.sequence == first.sequence + 1 + late.missed
+    assert source.counters.dropped == late.missed and source.counters.captured == late.sequence + 1
+    assert late.time_ns <= time.monotonic_ns()
+    assert source.set_rate(0.1) == 0.1 and source.read(0.05) is not None  # the one that was due already
+    assert source.read(0.001) is None

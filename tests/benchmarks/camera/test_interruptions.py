@@ -1,0 +1,43 @@
+"""What takes the processor away is seen."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from benchmarks.camera.interruptions import Interruptions
+
+
+def test_a_sleep_is_no_interruption() -> None:
+    interruptions = Interruptions()
+    # Something else may interrupt this process: one clean try is enough.
+    for _ in range(50):
+        interruptions.begin()
+        time.sleep(0.001)
+        if not interruptions.happened():
+            return
+    pytest.fail("Every sleep counted as an interruption.")
+
+
+def test_two_threads_on_one_processor_interrupt_each_other() -> None:
+    allowed = os.sched_getaffinity(0)
+    interruptions = Interruptions(whole=True)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        child = os.fork()
+        if child == 0:
+            end = time.monotonic() + 20
+            while time.monotonic() < end:
+                pass
+            os._exit(0)
+        interruptions.begin()
+        end = time.monotonic() + 20
+        while not interruptions.happened() and time.monotonic() < end:
+            pass
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        os.sched_setaffinity(0, allowed)
+    assert interruptions.count == 1

@@ -1,0 +1,103 @@
+"""The counter of written bytes; and with it that the loop writes each byte once, where the model reads it."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.converters.graph.model import Model
+from arenite.converters.processing.native import library as native
+from arenite.errors import ToolError
+from benchmarks.camera import store_counter
+from benchmarks.camera.store_counter import count_stores, median_counts
+from tests.benchmarks.camera.known_stores import COPIED, PART, READ
+from tests.converters.small_models import Net
+from tests.host.camera.runtimes.small_models import saved
+
+MISSING = shutil.which(f"qemu-{platform.machine()}") is None
+
+INPUT, OUTPUT = 96 * 96 * 3 * 4, 40
+
+
+def classifier() -> Model:
+    """float32 [1, 96, 96, 3] to [1, 10]: light, with an input of the usual size."""
+    net = Net(3)
+    x = net.input((1, 96, 96, 3), "float32")
+    mean = net.op("MEAN", [x, net.ints([1, 2])], (1, 3), "float32", options="ReducerOptions")
+    w = net.tensor((10, 3), "float32", data=net.rng.standard_normal((10, 3)))
+    b = net.tensor((10,), "float32", data=np.zeros(10))
+    return net.model(
+        [net.op("FULLY_CONNECTED", [mean, w, b], (1, 10), "float32", options="FullyConnectedOptions")]
+    )
+
+
+@pytest.mark.qemu
+@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+def test_known_writes_are_counted_to_the_byte() -> None:
+    frames = count_stores("tests.benchmarks.camera.known_stores:known", frames=2, warm=1)
+    assert len(frames) == 2
+    for frame in frames:
+        assert frame.regions == {"region": PART, "never": 0}
+        copied = frame.runs[0]
+        assert copied.bytes == COPIED
+        assert copied.by.startswith("libc")
+        assert frame.received == READ
+        # Beside these there is only a small buffer for what is read.
+        assert COPIED <= frame.buffers < COPIED + READ + 4096
+        assert frame.objects < 20_000
+        assert frame.stored > COPIED + PART + 8
+
+
+@pytest.mark.qemu
+@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
+def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
+    path = saved(classifier(), tmp_path)
+    frames = count_stores("benchmarks.camera.store_subjects:loop", str(path), frames=5)
+    assert all(frame.regions["input 0.0"] == INPUT for frame in frames)  # every byte, once or more
+    frame = median_counts(frames)
+    assert frame.total <= INPUT + OUTPUT + 4096, frame.runs[:5]
+    # Nor does anything hide in small pieces: Python's own objects are all there is.
+    assert frame.objects < 20_000
+
+
+@pytest.mark.qemu
+@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
+def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
+    path = saved(classifier(), tmp_path)
+    for frame in count_stores("benchmarks.camera.store_subjects:copying_loop", str(path), frames=1):
+        assert frame.total >= 2 * INPUT
+        assert frame.runs[0].bytes >= INPUT
+
+
+@pytest.mark.qemu
+@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+def test_what_fails_inside_is_told() -> None:
+    with pytest.raises(ToolError, match="RuntimeError: no such camera"):
+        count_stores("tests.benchmarks.camera.known_stores:breaks")
+
+
+def test_without_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_counter.shutil, "which", lambda _: None)
+    with pytest.raises(ToolError, match="is not installed") as error:
+        count_stores("tests.benchmarks.camera.known_stores:known")
+    assert "qemu-user" in error.value.hint
+
+
+@given(st.lists(st.tuples(st.integers(0, 5 * 4096), st.integers(1, 3000)), max_size=6))
+def test_runs_over_the_borders_of_pages(pieces: list[tuple[int, int]]) -> None:
+    memory = np.zeros(7 * 4096, np.uint8)
+    for start, size in pieces:
+        memory[start : start + size] = 1
+    pages = {k: (0, page.copy()) for k, page in enumerate(memory.reshape(7, 4096)) if page.any()}
+    text = "".join(map(str, memory.tolist()))
+    expected = [(found.start(), len(found[0])) for found in re.finditer("1+", text)]
+    assert store_counter._runs(pages) == expected

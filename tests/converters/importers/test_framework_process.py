@@ -1,0 +1,33 @@
+"""What the importer says of an agreement, without a framework."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from arenite.converters.importers.agreement import Agreement
+from arenite.converters.importers.framework_process import _verdict
+from arenite.errors import ModelError
+
+
+def _agreement(sqnr_db: float) -> Agreement:
+    return Agreement(8, 0.5, 0.1, sqnr_db, "nature 1")
+
+
+def test_rounding_needs_no_word() -> None:
+    for sqnr in (math.inf, 120.0, 61.0):
+        assert _verdict("m", _agreement(sqnr), True, {"quantised": False}) == []
+    assert _verdict("m", None, True, {"quantised": False}) == []
+
+
+def test_a_poor_agreement_is_noted_and_none_is_an_error() -> None:
+    (note,) = _verdict("m", _agreement(40.0), True, {"quantised": False})
+    assert "40.0 dB" in note
+    for sqnr in (3.0, -math.inf):
+        with pytest.raises(ModelError, match="something else"):
+            _verdict("m", _agreement(sqnr), True, {"quantised": False})
+
+
+def test_trained_quantisation_may_differ_by_steps() -> None:
+    assert _verdict("m", _agreement(5.0), True, {"quantised": True}) == []

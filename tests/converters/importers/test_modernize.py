@@ -1,0 +1,122 @@
+"""Old flatbuffers written anew; float16 and int8 weights back as float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import flatbuffers
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.importers.litert_runs import random_inputs, run_litert
+from arenite.converters.importers.modernize import (
+    has_float16,
+    has_quantized_operators,
+    has_stored_weights,
+    modernize,
+    to_float32,
+)
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from tests.converters.small_models import Net, conv_net
+
+
+def float_net(stored: str = "float32") -> Model:
+    """A fully connected layer whose weights are float32, float16 behind a DEQUANTIZE, or int8 ("dynamic range")."""
+    n = Net(4)
+    x = n.tensor((1, 6), "float32", quant=None)
+    n.inputs.append(x)
+    values = n.rng.standard_normal((3, 6)).astype(np.float32)
+    if stored == "int8":
+        scale = tuple(float(np.float32(s)) for s in np.abs(values).max(1) / 127)
+        q = np.round(values / np.array(scale)[:, None])
+        w = n.tensor((3, 6), "int8", data=q, quant=Quantization(scale, (0, 0, 0), 0))
+    elif stored == "float16":
+        half = n.tensor((3, 6), "float16", data=values, quant=None)
+        w = n.op("DEQUANTIZE", [half], (3, 6), "float32", quant=None)
+    else:
+        w = n.tensor((3, 6), "float32", data=values, quant=None)
+    b = n.tensor((3,), "float32", data=[0.1, -0.2, 0.3], quant=None)
+    y = n.op("FULLY_CONNECTED", [x, w, b], (1, 3), "float32", options="FullyConnectedOptions", quant=None)
+    return n.model([y])
+
+
+def as_old_converters_wrote(model: Model) -> bytes:
+    """Only ``deprecated_builtin_code``, and no signature."""
+    table = schema.ModelT.InitFromObj(schema.Model.GetRootAs(to_flatbuffer(model), 0))
+    for code in table.operatorCodes:
+        code.builtinCode = 0
+    table.signatureDefs = None
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(table.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def test_an_old_file_gets_codes_and_a_signature_and_keeps_its_values() -> None:
+    old = as_old_converters_wrote(conv_net())
+    new = modernize(old)
+    table = schema.Model.GetRootAs(new, 0)
+    codes = [table.OperatorCodes(i) for i in range(table.OperatorCodesLength())]
+    assert all(c.BuiltinCode() == c.DeprecatedBuiltinCode() for c in codes)
+    assert sum(c.BuiltinCode() != 0 for c in codes) == len(codes) - 1  # ADD is code 0
+    assert table.SignatureDefsLength() == 1
+    samples = random_inputs(parse(old))
+    for a, b in zip(run_litert(old, samples), run_litert(new, samples), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_modernising_twice_changes_nothing() -> None:
+    new = modernize(as_old_converters_wrote(conv_net()))
+    assert modernize(new) == new
+
+
+@pytest.mark.parametrize(
+    ("stored", "known"),
+    [("float32", (False, False)), ("float16", (True, False)), ("int8", (False, True))],
+)
+def test_what_is_stored_is_recognised(stored: str, known: tuple[bool, bool]) -> None:
+    model = float_net(stored)
+    assert (has_float16(model), has_stored_weights(model)) == known
+    assert not has_quantized_operators(model)
+
+
+def test_an_int8_model_is_quantised() -> None:
+    assert has_quantized_operators(conv_net())
+    assert not has_stored_weights(conv_net())
+
+
+def test_float16_becomes_float32_without_a_change_of_value() -> None:
+    model = float_net("float16")
+    floats, notes = to_float32(model)
+    assert [op.name for op in floats.main.ops] == ["FULLY_CONNECTED"]
+    assert not has_float16(floats)
+    assert notes == ("1 float16 constant became float32.",)
+    samples = random_inputs(model)
+    before, after = run_litert(to_flatbuffer(model), samples), run_litert(to_flatbuffer(floats), samples)
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+
+
+def test_int8_weights_become_scale_times_value() -> None:
+    floats, notes = to_float32(float_net("int8"))
+    weights = floats.main.tensors[floats.main.ops[0].inputs[1]]
+    assert weights.dtype == "float32" and weights.data is not None
+    exact = float_net().main.tensors[1].data
+    assert exact is not None
+    # Half a step of each row, which spans 127 steps to its largest value.
+    assert np.all(np.abs(weights.data - exact) <= np.abs(exact).max(1, keepdims=True) / 127 * 0.501)
+    assert notes == ("1 stored int8 weight tensor became float32.",)
+    parse(to_flatbuffer(floats))
+
+
+def test_a_float_model_stays_as_it_is() -> None:
+    model = float_net()
+    same, notes = to_float32(model)
+    assert same == model and not notes
+
+
+def test_repairs_do_not_stand_in_the_way() -> None:
+    model = replace(conv_net(), repairs=("Something was mended.",))
+    assert modernize(to_flatbuffer(model)) == to_flatbuffer(conv_net())

@@ -1,0 +1,50 @@
+"""Names that recipes and reports can use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.importers.tensor_names import shorten_tensor_names
+from tests.converters.small_models import conv_net
+
+
+def named(model: Model, names: dict[int, str]) -> Model:
+    g = model.main
+    tensors = tuple(replace(t, name=names.get(t.index, t.name)) for t in g.tensors)
+    return replace(model, subgraphs=(replace(g, tensors=tensors),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("StatefulPartitionedCall/StatefulPartitionedCall/net/dense_1/MatMul", "net/dense_1/MatMul"),
+        ("StatefulPartitionedCall:0;net/relu/Relu;net/bn/Add", "net/relu/Relu"),
+        ("__main__._ChannelsLast/m.Net_module/torch.nn.modules.conv.Conv2d_3;", "Conv2d_3"),
+        ("__main__._ChannelsLast;1", "conv_2d_0"),
+        ("", "conv_2d_0"),
+        ("stem", "stem"),
+    ],
+)
+def test_a_layer_is_called_as_its_author_did_or_after_its_operator(before: str, after: str) -> None:
+    model = conv_net()
+    made = model.main.ops[0].outputs[0]
+    assert shorten_tensor_names(named(model, {made: before})).main.tensors[made].name == after
+
+
+def test_every_name_is_unique_and_layers_come_before_constants() -> None:
+    model = conv_net()
+    g = model.main
+    first, weights = g.ops[0].outputs[0], g.ops[0].inputs[1]
+    same = shorten_tensor_names(
+        named(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs})
+    )
+    names = [t.name for t in same.main.tensors]
+    assert len(set(names)) == len(names)
+    assert names[g.outputs[0]] == "block/x"  # outputs keep theirs
+    shared = shorten_tensor_names(named(model, {first: "block/conv", weights: "block/conv"}))
+    assert shared.main.tensors[first].name == "block/conv"
+    assert shared.main.tensors[weights].name == f"block/conv_{weights}"
+    assert shorten_tensor_names(shared) == shared

@@ -1,0 +1,136 @@
+"""Bounds hold for everything that LiteRT computes, and are reached where a layer can be tried out in full."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from arenite.converters.graph.model import Model
+from arenite.converters.passes.intervals import analyze_intervals
+from arenite.converters.tflite.image import to_flatbuffer
+from tests.converters.passes.constant_channel_models import planted_model
+from tests.converters.passes.layer_models import add, conv, dense, quant
+from tests.fuzz.campaign import random_model
+from tests.fuzz.comparison import random_input
+from tests.fuzz.graph_builder import GraphBuilder
+
+
+class Watched:
+    """LiteRT with every tensor kept; ``run`` gives the values of all int8 tensors by index."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._interpreter = Interpreter(
+            model_content=to_flatbuffer(model),
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+            num_threads=1,
+        )
+        self._interpreter.allocate_tensors()
+
+    def run(self, inputs: list[np.ndarray]) -> dict[int, np.ndarray]:
+        graph = self.model.main
+        for index, value in zip(graph.inputs, inputs, strict=True):
+            self._interpreter.set_tensor(index, value)
+        self._interpreter.invoke()
+        made = {*graph.inputs, *(i for op in graph.ops for i in op.outputs)}
+        return {
+            i: self._interpreter.get_tensor(i)
+            for i in made
+            if graph.tensors[i].dtype == "int8" and graph.tensors[i].shape
+        }
+
+
+def assert_contained(model: Model, seed: int, runs: int = 5) -> None:
+    rng = np.random.default_rng(seed)
+    known, watched = analyze_intervals(model.main), Watched(model)
+    tensors = [model.main.tensors[i] for i in model.main.inputs]
+    feeds = [[random_input(t, rng) for t in tensors] for _ in range(runs)]
+    feeds += [[np.full(t.shape, v).astype(t.dtype) for t in tensors] for v in (-128, 127)]
+    for feed in feeds:
+        for index, value in watched.run(feed).items():
+            rows = value.reshape(-1, value.shape[-1])
+            assert (rows >= known[index].low).all() and (rows <= known[index].high).all(), index
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_hold_in_networks(seed: int) -> None:
+    assert_contained(planted_model([41, seed]), seed)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ADD",
+        "AVERAGE_POOL_2D",
+        "CONCATENATION",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "FULLY_CONNECTED",
+        "MAXIMUM",
+        "MAX_POOL_2D",
+        "MEAN",
+        "MINIMUM",
+        "MUL",
+        "PAD",
+        "QUANTIZE",
+        "RELU",
+        "RELU6",
+        "RELU_0_TO_1",
+        "RELU_N1_TO_1",
+        "RESHAPE",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "SUB",
+    ],
+)
+def test_bounds_hold_for_each_operator(name: str) -> None:
+    """Random parameters of one operator, fed by others that narrow its inputs."""
+    for case in range(12):
+        model = random_model(42, case, [name, "CONV_2D", "ADD", name], 4)
+        assert_contained(model, case, runs=2)
+
+
+@pytest.mark.parametrize("zero", [-128, -7, 127])
+def test_bounds_of_a_small_layer_are_reached(zero: int) -> None:
+    """One input channel of one pixel: all 256 inputs are tried."""
+    b = GraphBuilder()
+    x = b.input((256, 1, 1, 1), "int8", quant(zero))
+    conv(b, x, [[[[3]]], [[[-2]]], [[[0]]], [[[1]]]], [0, 9, 4, -30], zero=-100, activation=3)
+    model = b.build()
+    feed = np.arange(-128, 128, dtype=np.int8).reshape(256, 1, 1, 1)
+    (y,) = model.main.outputs
+    values = Watched(model).run([feed])[y].reshape(256, 4)
+    assert analyze_intervals(model.main)[y].low.tolist() == values.min(axis=0).tolist()
+    assert analyze_intervals(model.main)[y].high.tolist() == values.max(axis=0).tolist()
+
+
+def test_padding_counts_only_where_it_is() -> None:
+    """A constant input: the border sees fewer taps, in the combinations that exist and no others."""
+    b = GraphBuilder()
+    x = b.input((1, 5, 5, 1), "int8", quant(0))
+    y = conv(b, x, [[[[0]]]], [10])  # always 10 above the zero point
+    taps = np.zeros((1, 3, 3, 1), int)
+    taps[0, 0, 0], taps[0, 2, 2] = 4, -4  # both inside, or one of them, or (in two corners) none
+    z = conv(b, y, taps, [0], zero=0, activation=0)
+    known = analyze_intervals(b.build().main)[z]
+    assert (known.low.tolist(), known.high.tolist()) == ([-40], [40])
+
+
+def test_sums_follow_both_inputs() -> None:
+    b = GraphBuilder()
+    x = b.input((1, 1, 1, 2), "int8", quant(0))
+    narrow = conv(b, x, [[[[0, 0]]], [[[0, 0]]]], [10, 20])
+    z = add(b, narrow, narrow)
+    known = analyze_intervals(b.build().main)[z]
+    assert known.low.tolist() == known.high.tolist() == [10, 20]  # at twice the scale
+
+
+def test_a_fully_connected_layer_holds_under_both_roundings() -> None:
+    """0.5 rounds once to 1, and so it does twice; -0.5 rounds once to -1, twice to 0 or -1: both are allowed for."""
+    b = GraphBuilder()
+    x = b.input((1, 2), "int8", quant(0))
+    y = dense(b, x, [[0, 0], [0, 0]], [1, -1])
+    b.tensors[y] = b.tensors[y].__class__(**{**vars(b.tensors[y]), "quant": quant(0, 1 / 8)})
+    known = analyze_intervals(b.build().main)[y]
+    assert known.high.tolist() == [1, 0] and known.low.tolist()[1] == -1

@@ -1,0 +1,80 @@
+"""Layers with given weights, for graphs made by hand; every scale is such that nothing but the clamp is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.graph.quantized_arithmetic import SAME, conv_padding
+from tests.fuzz.graph_builder import GraphBuilder, f32
+
+#: One accumulator step is one output step: input scale 1/16, weights 1, output 1/16.
+STEP = 1 / 16
+
+
+def quant(zero: int = -128, scale: float = STEP) -> Quantization:
+    return Quantization((f32(scale),), (zero,))
+
+
+def conv(
+    b: GraphBuilder,
+    x: int,
+    weights: Any,
+    bias: Any,
+    *,
+    zero: int = -128,
+    padding: int = SAME,
+    activation: int = 1,
+    per_channel: bool = False,
+    name: str = "CONV_2D",
+    stride: int = 1,
+) -> int:
+    """CONV_2D (weights [out, k_h, k_w, in]) or DEPTHWISE_CONV_2D ([1, k_h, k_w, out]) of weight scale 1."""
+    weights = np.asarray(weights, np.int8)
+    axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
+    units = weights.shape[axis]
+    count = units if per_channel else 1
+    w = b.const(weights, "int8", Quantization((1.0,) * count, (0,) * count, axis if count > 1 else 0))
+    c = b.const(bias, "int32", Quantization((f32(b[x].scale),) * count, (0,) * count))
+    sizes = [
+        conv_padding(padding, n, k, stride, 1)[0]
+        for n, k in zip(b[x].shape[1:3], weights.shape[1:3], strict=True)
+    ]
+    y = b.tensor((b[x].shape[0], *sizes, units), "int8", quant(zero))
+    options: dict[str, Any] = {
+        "padding": padding,
+        "stride_h": stride,
+        "stride_w": stride,
+        "dilation_h_factor": 1,
+        "dilation_w_factor": 1,
+        "fused_activation_function": activation,
+    }
+    if axis == 3:
+        options["depth_multiplier"] = units // b[x].shape[3]
+    kind = "DepthwiseConv2DOptions" if axis == 3 else "Conv2DOptions"
+    b.op(name, [x, w, c], [y], kind, version=3, **options)
+    return y
+
+
+def dense(b: GraphBuilder, x: int, weights: Any, bias: Any | None) -> int:
+    """FULLY_CONNECTED (weights [units, depth]) of weight scale 1."""
+    weights = np.asarray(weights, np.int8)
+    w = b.const(weights, "int8", quant(0, 1.0))
+    c = -1 if bias is None else b.const(bias, "int32", quant(0, b[x].scale))
+    y = b.tensor((b[x].elements // weights.shape[1], len(weights)), "int8", quant(0))
+    b.op("FULLY_CONNECTED", [x, w, c], [y], "FullyConnectedOptions", version=4)
+    return y
+
+
+def add(b: GraphBuilder, x: int, y: int) -> int:
+    z = b.tensor(b[x].shape, "int8", quant(0, 2 * STEP))
+    b.op("ADD", [x, y], [z], "AddOptions", version=2)
+    return z
+
+
+def shapes(model: Model, name: str) -> list[tuple[int, ...]]:
+    """The output shape of every operator called ``name``."""
+    graph = model.main
+    return [graph.tensors[op.outputs[0]].shape for op in graph.ops if op.name == name]

@@ -1,0 +1,84 @@
+"""All passes together, on graphs of every kind of operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from arenite.converters.passes.constant_channels import constant_channels
+from arenite.converters.passes.optimize import run_passes
+from arenite.firmware.generator.operator_needs import check_supported
+from tests.converters.passes.constant_channel_models import assert_same, planted_model
+from tests.converters.passes.layer_models import conv, quant
+from tests.fuzz.campaign import random_model
+from tests.fuzz.cases import load_all
+from tests.fuzz.comparison import compare
+from tests.fuzz.graph_builder import GraphBuilder
+
+
+def test_passes_build_on_each_other() -> None:
+    """The channel that a RELU of its own closes is found because the RELU is fused first."""
+    b = GraphBuilder()
+    x = b.input((1, 4, 4, 1), "int8", quant(0))
+    y = conv(b, x, [[[[1]]], [[[2]]]], [0, -(1 << 20)], zero=-128, activation=0)
+    z = b.tensor(b[y].shape, "int8", b[y].quant)
+    b.op("RELU", [y], [z], version=2)
+    conv(b, z, [[[[1, 3]]]], [4])
+    model = b.build()
+    small, reports = run_passes(model)
+    assert [r.name for r in reports] == ["fused activations", "constant channels"]
+    assert [small.main.tensors[op.outputs[0]].shape[3] for op in small.main.ops] == [1, 1]
+    assert reports[1].to_json() == {
+        "pass": "constant channels",
+        "notes": [
+            "Constant channels: layer 0 CONV_2D 1 of 2, MACs 32 -> 16.",
+            "Constant channels: layer 1 CONV_2D 0 of 1, MACs 32 -> 16.",
+        ],
+        "layers": [
+            {
+                "index": 0,
+                "op": "CONV_2D",
+                "channels": 2,
+                "channels_removed": 1,
+                "macs_before": 32,
+                "macs_after": 16,
+            },
+            {
+                "index": 1,
+                "op": "CONV_2D",
+                "channels": 1,
+                "channels_removed": 0,
+                "macs_before": 32,
+                "macs_after": 16,
+            },
+        ],
+    }
+    assert_same(model, small)
+
+
+def test_a_model_with_nothing_to_do_is_returned_itself() -> None:
+    b = GraphBuilder()
+    conv(b, b.input((1, 4, 4, 1), "int8", quant(0)), [[[[1]]]], [0])
+    model = b.build()
+    assert run_passes(model) == (model, ())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
+    """Whatever stands around them; state and float models included."""
+    model = random_model(43, seed, sorted(load_all()), 10)
+    small, reports = run_passes(model)
+    if reports:
+        check_supported(small)
+        assert_same(model, small, seed, runs=2)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_optimising_twice_changes_nothing_more(seed: int) -> None:
+    small, _ = run_passes(planted_model([44, seed]))
+    assert run_passes(small) == (small, ())
+
+
+def test_the_engine_runs_what_passes_leave() -> None:
+    """Any number of channels: odd ones, and one alone."""
+    models = [constant_channels(planted_model([45, seed]), multiple=1)[0] for seed in range(10)]
+    assert compare(models, runs=2) == []

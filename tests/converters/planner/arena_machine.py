@@ -1,0 +1,155 @@
+"""A machine that executes a plan on real bytes, with kernels as nasty as the rules allow.
+
+Each kernel scribbles over its scratch and its outputs before it reads its inputs, and over its scratch once more at the
+end; only an input that the plan lets an output overwrite in place, as the operator's needs allow, is read before that.
+Outputs are digests of everything read, so a single wrong byte spreads to all that follows.
+"""
+
+from __future__ import annotations
+
+from hashlib import shake_128
+
+from arenite.converters.graph.model import Op
+from arenite.converters.planner import Plan
+from tests.converters.planner.random_graphs import Case
+
+_RUNS = 2
+
+
+def apart(case: Case) -> Plan:
+    """The plan that shares nothing and keeps the order; what it computes is right by construction."""
+    top = 0
+    offsets, scratch, variables = {}, {}, {}
+    used = {*case.graph.inputs, *case.graph.outputs}
+    used.update(t for op in case.graph.ops for t in (*op.inputs, *op.outputs))
+    for tensor in case.graph.tensors:
+        if tensor.index in used and tensor.data is None and tensor.itemsize:
+            offsets[tensor.index] = top
+            top += tensor.nbytes
+    for k, need in enumerate(case.needs):
+        if need.scratch:
+            scratch[k] = top
+            top += need.scratch
+    for name, size in case.persistent.items():
+        if size:
+            variables[name] = top
+            top += size
+    order = tuple(range(len(case.graph.ops)))
+    return Plan(order, offsets, scratch, variables, top, top, "optimal", alignment=1)
+
+
+def outcome(case: Case, plan: Plan) -> list[bytes]:
+    """The bytes of all graph outputs after each of two inferences, and of the variables after the second."""
+    machine = _Machine(case, plan)
+    seen: list[bytes] = []
+    for run in range(_RUNS):
+        for t in case.graph.inputs:
+            machine.write(plan.offsets[t], _digest(f"input {t} run {run}", [], case.graph.tensors[t].nbytes))
+        for k in plan.order:
+            machine.step(case.graph.ops[k])
+        seen += [machine.tensor(t) for t in case.graph.outputs]
+    seen += [machine.variable(name) for name in sorted(case.persistent) if case.persistent[name]]
+    return seen
+
+
+def _digest(name: str, parts: list[bytes], size: int) -> bytes:
+    whole = shake_128(name.encode())
+    for part in parts:
+        whole.update(len(part).to_bytes(4, "little") + part)
+    return whole.digest(size)
+
+
+class _Machine:
+    def __init__(self, case: Case, plan: Plan) -> None:
+        self.case, self.plan = case, plan
+        self.arena = bytearray(_digest("garbage", [], plan.arena_bytes))
+        self.names = {
+            op.outputs[0]: f"/{op.options['shared_name']}" for op in case.graph.ops if op.name == "VAR_HANDLE"
+        }
+        for name, offset in plan.variable_offsets.items():
+            self.write(offset, bytes(case.persistent[name]))
+        for tensor in case.graph.tensors:
+            if tensor.is_variable and tensor.index in plan.offsets:
+                self.write(plan.offsets[tensor.index], bytes(tensor.nbytes))
+
+    def write(self, offset: int, data: bytes) -> None:
+        if offset < 0 or offset + len(data) > len(self.arena):
+            raise IndexError(
+                f"[{offset}, {offset + len(data)}) is outside the arena of {len(self.arena)} bytes"
+            )
+        self.arena[offset : offset + len(data)] = data
+
+    def read(self, offset: int, size: int) -> bytes:
+        return bytes(self.arena[offset : offset + size])
+
+    def tensor(self, t: int) -> bytes:
+        tensor = self.case.graph.tensors[t]
+        if tensor.data is not None:
+            return tensor.data.tobytes()
+        return self.read(self.plan.offsets[t], tensor.nbytes)
+
+    def variable(self, name: str) -> bytes:
+        return self.read(self.plan.variable_offsets[name], self.case.persistent[name])
+
+    def scribble(self, op: Op, note: str) -> None:
+        if op.index in self.plan.scratch_offsets:
+            size = self.case.needs[op.index].scratch
+            self.write(self.plan.scratch_offsets[op.index], _digest(note, [], size))
+
+    def step(self, op: Op) -> None:
+        tensors = self.case.graph.tensors
+        if op.name == "VAR_HANDLE":
+            return
+        if op.name == "ASSIGN_VARIABLE":
+            name = self.names[op.inputs[0]]
+            if self.case.persistent[name]:
+                value = _digest("assign", [self.tensor(op.inputs[1])], self.case.persistent[name])
+                self.write(self.plan.variable_offsets[name], value)
+            return
+        outputs = [(o, t) for o, t in enumerate(op.outputs) if tensors[t].itemsize]
+        if self._view(op):
+            return
+        inputs = [(p, t) for p, t in enumerate(op.inputs) if t >= 0 and tensors[t].itemsize]
+        early = {p: self.tensor(t) for p, t in inputs if self._consumed(op, p, t)}
+        self.scribble(op, "before")
+        for o, t in outputs:
+            self.write(self.plan.offsets[t], _digest(f"scribble {o}", [], tensors[t].nbytes))
+        parts = [early[p] if p in early else self.tensor(t) for p, t in inputs]
+        if op.name == "READ_VARIABLE" and self.case.persistent[self.names[op.inputs[0]]]:
+            parts.append(self.variable(self.names[op.inputs[0]]))
+        for o, t in outputs:
+            value = _digest(f"op {op.index} output {o}", parts, tensors[t].nbytes)
+            if op.name in ("RESHAPE", "READ_VARIABLE"):
+                value = parts[0] if parts else b""
+            self.write(self.plan.offsets[t], value)
+        for _, t in inputs:
+            if tensors[t].is_variable:
+                self.write(self.plan.offsets[t], _digest(f"state {op.index}", parts, tensors[t].nbytes))
+        self.scribble(op, "after")
+
+    def _view(self, op: Op) -> bool:
+        """Whether input and output are the same bytes at one address, so that there is nothing to do."""
+        plan = self.plan
+        if op.name == "READ_VARIABLE":
+            place = plan.variable_offsets.get(self.names[op.inputs[0]])
+            return bool(self.case.needs[op.index].alias) and place == plan.offsets[op.outputs[0]]
+        return any(
+            plan.offsets.get(op.inputs[p], -1) == plan.offsets[op.outputs[o]]
+            and not self.case.graph.tensors[op.inputs[p]].is_variable
+            for p, o in self.case.needs[op.index].alias
+        )
+
+    def _consumed(self, op: Op, p: int, t: int) -> bool:
+        """Whether the kernel works in place on this input and so has read each element before it is overwritten."""
+        tensors, offsets = self.case.graph.tensors, self.plan.offsets
+        return any(
+            i == p
+            and offsets.get(t) == offsets[op.outputs[o]]
+            and tensors[op.outputs[o]].nbytes <= tensors[t].nbytes
+            for i, o in self.case.needs[op.index].in_place
+        )
+
+
+def reference(case: Case) -> list[bytes]:
+    """What every right plan computes."""
+    return outcome(case, apart(case))

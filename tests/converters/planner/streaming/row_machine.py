@@ -1,0 +1,160 @@
+"""A machine that executes streaming plans on real bytes, as the firmware's executor does.
+
+What a row becomes is a digest of the rows that it is made from, whichever way they come, so a plan is right when it
+leaves the outputs that whole tensors in separate memory give. Scratch, and each output row, are scribbled over before
+anything is read.
+"""
+
+from __future__ import annotations
+
+from hashlib import shake_128
+
+from arenite.converters.planner.plan import Plan, Segment
+from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from tests.converters.planner.random_graphs import Case
+
+
+def digest(name: str, parts: list[bytes], size: int) -> bytes:
+    whole = shake_128(name.encode())
+    for part in parts:
+        whole.update(len(part).to_bytes(4, "little") + part)
+    return whole.digest(size)
+
+
+def made_from(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list[bytes]:
+    """The input rows of output row ``y``: empty outside the image."""
+    if rows.accumulates:
+        return images[0]
+    parts = []
+    for i, image in zip(rows.inputs, images, strict=True):
+        for k in range(i.taps):
+            r = y * i.stride - i.pad_top + k * i.dilation
+            parts.append(image[r] if 0 <= r < len(image) else b"")
+    return parts
+
+
+class Machine:
+    def __init__(self, case: Case, plan: Plan) -> None:
+        self.case, self.plan = case, plan
+        self.arena = bytearray(digest("garbage", [], plan.arena_bytes))
+
+    def shape(self, t: int) -> tuple[int, int]:
+        """(rows, bytes of a row)."""
+        tensor = self.case.graph.tensors[t]
+        rows = tensor.shape[1] if len(tensor.shape) == 4 else 1
+        return rows, tensor.nbytes // rows
+
+    def write(self, at: int, data: bytes) -> None:
+        if at < 0 or at + len(data) > len(self.arena):
+            raise IndexError("outside the arena")
+        self.arena[at : at + len(data)] = data
+
+    def tensor(self, t: int) -> bytes:
+        at = self.plan.offsets[t]
+        return bytes(self.arena[at : at + self.case.graph.tensors[t].nbytes])
+
+    def image(self, t: int) -> list[bytes]:
+        data, (rows, size) = self.tensor(t), self.shape(t)
+        return [data[r * size : (r + 1) * size] for r in range(rows)]
+
+    def given(self, t: int) -> list[bytes]:
+        rows, size = self.shape(t)
+        return [digest(f"input {t} row {r}", [], size) for r in range(rows)]
+
+    def run(self) -> list[bytes]:
+        graph = self.case.graph
+        pushed = {s.pushed for s in self.plan.segments}
+        for t in graph.inputs:
+            if t not in pushed:
+                self.write(self.plan.offsets[t], b"".join(self.given(t)))
+        segments = {k: s for s in self.plan.segments for k in s.stages}
+        for k in self.plan.order:
+            if k not in segments:
+                self.whole(k)
+            elif segments[k].stages[0] == k:
+                self.segment(segments[k])
+        return [self.tensor(t) for t in graph.outputs]
+
+    def whole(self, k: int) -> None:
+        op, needs = self.case.graph.ops[k], self.case.needs[k]
+        out = op.outputs[0]
+        at = self.plan.offsets[out]
+        if needs.alias and at == self.plan.offsets[op.inputs[0]]:
+            return
+        early = {t: self.image(t) for t in op.inputs if needs.in_place and at == self.plan.offsets[t]}
+        if k in self.plan.scratch_offsets:
+            self.write(self.plan.scratch_offsets[k], digest("scribble", [], needs.scratch))
+        if not needs.alias:
+            self.write(at, digest("scribble", [], self.case.graph.tensors[out].nbytes))
+        images = [early.get(t) or self.image(t) for t in op.inputs]
+        self.write(at, b"".join(result(self.case, k, images)))
+
+    def segment(self, segment: Segment) -> None:
+        graph = self.case.graph
+        count: dict[int, int] = {t: 0 if t == segment.pushed else self.shape(t)[0] for t in segment.sources}
+        done = [0] * len(segment.stages)
+        sums: dict[int, list[bytes]] = {}
+        arrived = 0
+        self.write(segment.state_offset, digest("state", [], segment.state_bytes))
+
+        def place(t: int, r: int) -> int:
+            return self.plan.offsets[t] + r % segment.slots[t] * self.shape(t)[1]
+
+        for entry in segment.schedule:
+            if entry >= len(segment.stages):
+                t = segment.sources[entry - len(segment.stages)]
+                self.write(place(t, arrived), self.given(t)[arrived])
+                arrived += 1
+                continue
+            k = segment.stages[entry]
+            op, rows = graph.ops[k], self.case.needs[k].rows
+            assert rows is not None
+            out, y = op.outputs[0], done[entry]
+            done[entry] += 1
+            last = not rows.accumulates or done[entry] == self.shape(op.inputs[0])[0]
+            if k in self.plan.scratch_offsets:
+                self.write(self.plan.scratch_offsets[k], digest("scribble", [], rows.scratch))
+            if last:
+                self.write(
+                    place(out, 0 if rows.accumulates else y), digest("scribble", [], self.shape(out)[1])
+                )
+            parts = []
+            for i in rows.inputs:
+                t = op.inputs[i.position]
+                for tap in range(i.taps):
+                    r = y * i.stride - i.pad_top + tap * i.dilation
+                    there = 0 <= r < self.shape(t)[0]
+                    at = place(t, r)
+                    parts.append(bytes(self.arena[at : at + self.shape(t)[1]]) if there else b"")
+            if rows.accumulates:
+                parts = sums.setdefault(k, []) + parts
+                sums[k] = parts
+            if last:
+                row = 0 if rows.accumulates else y
+                self.write(place(out, row), digest(f"op {k} row {row}", parts, self.shape(out)[1]))
+        state = bytes(self.arena[segment.state_offset : segment.state_offset + segment.state_bytes])
+        assert state == digest("state", [], segment.state_bytes), "the state was overwritten"
+        count.clear()
+
+
+def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:
+    """The rows of an operator's output."""
+    graph, needs = case.graph, case.needs[k]
+    tensor = graph.tensors[graph.ops[k].outputs[0]]
+    if needs.alias:
+        return [b"".join(images[0])]
+    if needs.rows is None:
+        return [digest(f"op {k}", [row for image in images for row in image], tensor.nbytes)]
+    height = tensor.shape[1]
+    size = tensor.nbytes // height
+    return [digest(f"op {k} row {y}", made_from(needs.rows, y, images), size) for y in range(height)]
+
+
+def reference(case: Case) -> list[bytes]:
+    """What every right plan computes."""
+    empty = Plan((), {}, {}, {}, 0, 0, "optimal")
+    machine = Machine(case, empty)
+    images = {t: machine.given(t) for t in case.graph.inputs}
+    for op in case.graph.ops:
+        images[op.outputs[0]] = result(case, op.index, [images[t] for t in op.inputs])
+    return [b"".join(images[t]) for t in case.graph.outputs]

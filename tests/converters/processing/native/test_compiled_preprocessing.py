@@ -1,0 +1,68 @@
+"""The compiled C code gives the bytes of the NumPy code."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.processing.audio.plan import plan_audio
+from arenite.converters.processing.audio.reference import preprocess_audio
+from arenite.converters.processing.image.pixel_formats import order_of, unpack
+from arenite.converters.processing.image.plan import plan_image
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.image.resample import OPENCV_BITS, WEIGHT_BITS, axis
+from arenite.converters.processing.image.steps import PAIRS
+from arenite.converters.processing.native import library as native
+from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
+from arenite.converters.processing.preprocessing import Preprocessing
+from tests.converters.processing.specs import audio_cases, image_cases
+
+
+@pytest.fixture(scope="module")
+def library() -> ctypes.CDLL:
+    found = native.library()
+    return pytest.skip(native.unavailable_reason()) if found is None else found
+
+
+@settings(max_examples=300, deadline=None)
+@given(image_cases())
+def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
+    spec, format, width, height, data = case
+    want = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+    plan = plan_image(spec, format, width, height)
+    for plain in (False, True):
+        got = CompiledImage(library, plan, plain=plain).run(data)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        assert got.tobytes() == want.tobytes()
+    planes = CompiledImage(library, plan, planar=True).run(data)
+    assert planes.tobytes() == want.transpose(2, 0, 1).tobytes()
+
+
+@settings(max_examples=200, deadline=None)
+@given(audio_cases())
+def test_sounds(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:
+    spec, samples = case
+    want = preprocess_audio(spec, samples)
+    got = CompiledAudio(library, plan_audio(spec)).run(samples)
+    assert (got.shape, got.dtype) == (want.shape, want.dtype)
+    assert got.tobytes() == want.tobytes()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(sorted(PAIRS)), st.data())
+def test_axes_keep_their_promises(size: int, outputs: int, convention: str, data: st.DataObject) -> None:
+    """What the C code relies on: inside the source, never falling, weights that sum to one and below 2^30."""
+    method = data.draw(st.sampled_from(PAIRS[convention]))
+    if (convention, method) == ("opencv", "area") and outputs > size:
+        return
+    side = axis(size, outputs, method, convention)
+    assert side.start.min() >= 0 and int(side.start.max()) + side.taps <= size
+    assert (np.diff(side.start) >= 0).all()
+    bits = OPENCV_BITS if (convention, method) == ("opencv", "bilinear") else WEIGHT_BITS
+    totals = side.weights.astype(np.int64).sum(axis=1)
+    assert side.weights.min() >= 0 and (np.abs(totals - (1 << bits)) <= side.taps).all()
+    assert 255 * int(totals.max()) + (1 << (bits - 1)) < 1 << (bits + 8)

@@ -1,0 +1,125 @@
+"""The host's library: built, found, and replaced by NumPy where it is not there."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.processing.c_sources import PROCESSING
+from arenite.converters.processing.native import library as native
+from arenite.firmware.library.processing_writer import source_files
+from arenite.firmware.sources import ENGINE
+
+ROOT = Path(__file__).resolve().parents[4]
+
+PROGRAM = """
+import numpy as np
+from arenite.converters.processing import native
+from arenite.converters.processing.preprocess import preprocess_pixels
+from arenite.converters.processing.preprocessing import Preprocessing
+steps = [{"do": "resize", "width": 5, "height": 4, "convention": "tf"}]
+spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
+pixels = np.arange(9 * 7 * 3, dtype=np.uint8)
+print(native.library() is not None, native.unavailable_reason() != "", preprocess_pixels(spec, pixels, "rgb", 7,
+9).tobytes().hex())
+"""
+
+
+def run(folder: Path, **variables: str) -> list[str]:
+    """What a fresh Python says that finds no installed library of these sources."""
+    environment = {**os.environ, "ARENITE_CACHE": str(folder), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout.split()
+
+
+def test_with_and_without_a_compiler_the_bytes_are_the_same(tmp_path: Path) -> None:
+    if native.library() is None:
+        pytest.skip(native.unavailable_reason())
+    compiled, plain = run(tmp_path), run(tmp_path, ARENITE_PROCESSING="numpy")
+    assert compiled[:2] == ["True", "False"] and plain[:2] == ["False", "True"]
+    assert compiled[2] == plain[2]
+
+
+@pytest.mark.skipif(bool(native.installed()), reason="the installed library serves without a compiler")
+def test_a_missing_compiler_is_no_error(tmp_path: Path) -> None:
+    assert run(tmp_path, CC="/nowhere/cc")[:2] == ["False", "True"]
+
+
+def test_setup_names_the_same_sources() -> None:
+    """setup.py cannot import Arenite, and has the digest of its own."""
+    pytest.importorskip("setuptools")
+    text = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
+    assert eval("digest()", {**_executed(text)}) == native.digest()
+
+
+def _executed(text: str) -> dict[str, object]:
+    path = ROOT / ".cache" / "setup_digest.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text.replace("Path(__file__).parent", f"Path({str(ROOT)!r})"))
+    return runpy.run_path(str(path))
+
+
+def test_a_library_of_other_sources_is_not_taken(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    target = tmp_path / "other.so"
+    source = tmp_path / "library.c"
+    source.write_text('const char *ar_processing_sources(void) { return "other"; }')
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(target)], check=True)
+    assert isinstance(ctypes.CDLL(str(target)), ctypes.CDLL)
+    assert native._load(target) is None
+    native.compile_library(tmp_path / "own.so")
+    assert native._load(tmp_path / "own.so") is not None
+
+
+def test_no_file_has_the_name_of_one_of_the_engine() -> None:
+    """In a generated library both lie in one folder."""
+    ours, engine = ({p.name for p in tree.paths(".c", ".h")} for tree in (PROCESSING, ENGINE))
+    assert not ours & engine
+
+
+def test_the_firmware_gets_nothing_of_the_hosts() -> None:
+    """A kernel that a generated library takes brings none of the vector code."""
+    hosts = ("vector", "image_host")
+    kernels = [p.name for p in PROCESSING.paths(".c") if not p.name.startswith(hosts)]
+    assert not [name for name in source_files(kernels) if name.startswith(hosts)]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_sources_pass_the_strictest_warnings(compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-pedantic"]
+    sources = [str(path) for path in PROCESSING.paths(".c")]
+    subprocess.run([compiler, *strict, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path)
+
+
+def test_nothing_but_the_sources_is_needed(tmp_path: Path) -> None:
+    """No heap, no C library, no floating-point library: what stays undefined are routines of the compiler."""
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("no cross compiler")
+    sources = [str(path) for path in PROCESSING.paths(".c")]
+    flags = ["-std=c99", "-O2", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding"]
+    subprocess.run(
+        ["arm-none-eabi-gcc", *flags, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path
+    )
+    objects = sorted(map(str, tmp_path.glob("*.o")))
+    subprocess.run(["arm-none-eabi-ld", "-r", *objects, "-o", "all.o"], check=True, cwd=tmp_path)
+    listed = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "all.o"], check=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    names = {line.split()[-1] for line in listed.stdout.splitlines()}
+    assert names
+    assert not {n for n in names if not n.startswith(("__aeabi_", "__gnu_thumb1_", "__clz"))} - {
+        "memcpy",
+        "memset",
+    }

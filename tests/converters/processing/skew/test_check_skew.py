@@ -1,0 +1,178 @@
+"""The skew check: our steps against the libraries' own code, and that it finds what is planted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.processing.image import reference
+from arenite.converters.processing.image.steps import PAIRS
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.skew import image_libraries
+from arenite.converters.processing.skew.check_skew import check_skew
+from arenite.converters.processing.skew.framework_processes import Frameworks
+from arenite.errors import UsageError
+
+pytest.importorskip("PIL.Image")
+pytest.importorskip("scipy")
+cv2 = pytest.importorskip("cv2")
+
+NETWORK: list[dict[str, Any]] = [
+    {"do": "normalise", "divide": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
+    {"do": "quantise", "dtype": "int8", "scale": 0.0187, "zero_point": -14},
+]
+KEYWORDS: list[dict[str, Any]] = [
+    {"do": "peak", "signed": True},
+    {"do": "frame", "length": 480, "step": 320},
+    {"do": "window"},
+    {"do": "fft", "length": 512},
+    {"do": "mel", "bins": 40, "low": 20, "high": 4000},
+    {"do": "log", "offset": 1e-6},
+    {"do": "mfcc", "coefficients": 10},
+]
+MACHINES: list[dict[str, Any]] = [
+    {"do": "frame", "length": 1024, "step": 512, "centre": "reflect"},
+    {"do": "window"},
+    {"do": "fft", "length": 1024, "power": 2, "padding": "both"},
+    {"do": "mel", "bins": 128, "convention": "librosa"},
+    {"do": "log", "base": "10", "factor": 10, "offset": 2.2e-16},
+]
+
+
+def pictures(count: int = 2, height: int = 60, width: int = 80) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 256, (height, width, 3), np.uint8) for _ in range(count)]
+
+
+def sound() -> np.ndarray:
+    t = np.arange(16000) / 16000
+    noise = np.random.default_rng(1).normal(0, 30, len(t))
+    return (8000 * np.sin(2 * np.pi * 440 * t) * np.exp(-3 * t) + noise).astype(np.int16)
+
+
+def image_spec(*steps: dict[str, Any]) -> Preprocessing:
+    return Preprocessing.from_json({"source": {"kind": "image"}, "steps": list(steps)})
+
+
+def audio_spec(steps: list[dict[str, Any]]) -> Preprocessing:
+    return Preprocessing.from_json(
+        {"source": {"kind": "audio", "rate": 16000, "samples": 16000}, "steps": steps}
+    )
+
+
+NEEDS_FRAMEWORK = {("torch", m) for m in PAIRS["torch"]} | {("tf", "area")}
+HERE = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in NEEDS_FRAMEWORK]
+
+
+@pytest.mark.parametrize(("convention", "method"), HERE)
+@pytest.mark.parametrize("size", [(33, 21), (40, 30), (77, 59), (100, 90)])
+def test_every_resize_agrees_with_its_library(convention: str, method: str, size: tuple[int, int]) -> None:
+    """Pillow's and OpenCV's to the byte, but for ties of OpenCV's area; TensorFlow's up to single precision."""
+    if (convention, method) == ("opencv", "area") and size > (80, 60):
+        pytest.skip("OpenCV enlarges by another rule, and so the steps are refused")
+    step = {"do": "letterbox", "width": size[0], "height": size[1], "fill": [9, 99, 199]}
+    found = check_skew(image_spec(step | {"convention": convention, "method": method}, *NETWORK), pictures())
+    assert found.agrees, found.sentence()
+    resized = found.steps[0]
+    assert resized.library and resized.values
+    if method == "nearest" or (convention, method) in (
+        ("pil", "bilinear"),
+        ("pil", "area"),
+        ("opencv", "bilinear"),
+    ):
+        assert resized.differing == 0
+    elif method == "area":
+        assert resized.differing < 0.01 * resized.values
+    else:
+        assert resized.max_abs < 1e-4
+    assert [s.step for s in found.steps[1:]] == ["normalise", "quantise"]
+    assert found.steps[2].library.startswith("LiteRT") and found.steps[2].differing == 0
+
+
+@pytest.mark.parametrize("convention", ["pil", "opencv"])
+def test_colours_and_crops(convention: str) -> None:
+    grey = {"do": "colour", "to": "grey", "convention": convention}
+    found = check_skew(image_spec({"do": "crop", "width": 31, "height": 30}, grey), pictures())
+    assert found.agrees and [s.differing for s in found.steps] == [0, 0]
+
+
+def test_a_step_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own resize made wrong: the check says that step, and by how much."""
+    right = reference.resample
+
+    def wrong(*arguments: Any) -> np.ndarray:
+        return np.maximum(right(*arguments), 7) - 5
+
+    monkeypatch.setattr(reference, "resample", wrong)
+    crop, resize = {"do": "crop", "fraction": 0.8}, {"do": "resize", "width": 9, "height": 9}
+    found = check_skew(image_spec(crop, resize, *NETWORK), pictures())
+    assert not found.agrees and found.first is not None
+    assert found.first.step == "2 resize" and found.first.max_abs == 5
+    assert "The step '2 resize' differs from Pillow" in found.sentence()
+    assert json.loads(json.dumps(found.to_json()))["first"] == "2 resize"
+
+
+def test_a_pipeline_of_ones_own_and_what_to_change() -> None:
+    from PIL import Image
+
+    def pipeline(pixels: np.ndarray) -> np.ndarray:
+        return np.asarray(Image.fromarray(pixels).resize((24, 24), Image.Resampling.BILINEAR)) / 127.5 - 1
+
+    resize = {"do": "resize", "width": 24, "height": 24}
+    normalise = {"do": "normalise", "divide": 127.5, "mean": 1.0}
+    assert check_skew(image_spec(resize, normalise), pictures(), pipeline=pipeline).agrees
+    other = check_skew(
+        image_spec(resize | {"convention": "opencv"}, normalise), pictures(), pipeline=pipeline
+    )
+    assert not other.agrees
+    assert "step 1 (resize) with method bilinear, convention pil" in other.sentence()
+    swapped = image_spec({"do": "colour", "to": "bgr"}, resize, normalise)
+    assert "step 1 (colour) with to rgb" in check_skew(swapped, pictures(), pipeline=pipeline).sentence()
+    unscaled = check_skew(image_spec(resize), pictures(), pipeline=lambda p: pipeline(p))
+    assert not unscaled.agrees
+
+
+def test_a_pipeline_that_fails() -> None:
+    spec = image_spec({"do": "resize", "width": 4, "height": 4})
+    with pytest.raises(UsageError, match="The pipeline fails: ZeroDivisionError"):
+        check_skew(spec, pictures(), pipeline=lambda _: 1 / 0)
+    with pytest.raises(UsageError, match="the pipeline makes"):
+        check_skew(spec, pictures(), pipeline=lambda _: np.zeros(3))
+    with pytest.raises(UsageError, match="Cannot import 'nowhere:f'"):
+        check_skew(spec, pictures(), pipeline="nowhere:f")
+    with pytest.raises(UsageError, match="nothing to compare"):
+        check_skew(spec, [])
+
+
+@pytest.mark.parametrize("steps", [KEYWORDS, MACHINES])
+def test_sound_agrees_with_scipy_and_what_else_is_there(steps: list[dict[str, Any]]) -> None:
+    quantise: dict[str, Any] = NETWORK[1]
+    found = check_skew(audio_spec([*steps, quantise]), [sound(), sound()[:9000]])
+    assert found.agrees, found.sentence()
+    by_name = {s.step: s for s in found.steps}
+    assert by_name["spectrum"].values and by_name["log"].values
+    assert by_name["quantise"].differing == 0
+
+
+def test_librosa_itself() -> None:
+    pytest.importorskip("librosa")
+    found = check_skew(audio_spec(MACHINES), [sound()])
+    assert found.agrees and all(s.library for s in found.steps), found.sentence()
+
+
+@pytest.mark.parametrize(("convention", "method"), sorted(NEEDS_FRAMEWORK))
+def test_a_framework_where_one_is_installed(convention: str, method: str) -> None:
+    framework = "torch" if convention == "torch" else "tensorflow"
+    step = {"do": "resize", "width": 33, "height": 21, "convention": convention, "method": method}
+    with Frameworks() as frameworks:
+        there = frameworks.available(framework)
+    found = check_skew(image_spec(step), pictures(1))
+    assert found.agrees
+    if there:
+        assert found.steps[0].library.startswith(framework)
+        assert found.steps[0].max_abs < image_libraries.FRACTION
+    else:
+        assert framework in found.steps[0].why and "Not compared: 1 resize" in found.sentence()

@@ -1,0 +1,297 @@
+"""Samples are read as what they are, and everything that cannot be used is a sentence."""
+
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.graph.model import Quantization, Tensor
+from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
+from arenite.errors import UsageError
+
+PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
+QUANTISED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))
+RNG = np.random.default_rng(0)
+X = RNG.random((20, 4, 5, 3)).astype(np.float32)
+
+
+def saved(tmp_path: Path, **arrays: object) -> Path:
+    path = tmp_path / "data.npz"
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def error(path: Path, *tensors: Tensor, **options: object) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_dataset(path, tensors or (PLAIN,), **options)  # type: ignore[arg-type]
+    assert caught.value.problem and caught.value.hint
+    return str(caught.value)
+
+
+def test_samples_labels_and_slices(tmp_path: Path) -> None:
+    room = np.array(["kitchen", "hall"] * 10)
+    made = load_dataset(saved(tmp_path, x=X, y=np.arange(20) % 3, slice_room=room), [PLAIN])
+    assert (
+        len(made) == 20 and made.inputs[3][0].shape == (1, 4, 5, 3) and made.inputs[3][0].dtype == np.float32
+    )
+    assert np.array_equal(made.inputs[3][0][0], X[3])
+    assert made.labels is not None and made.labels[4] == 1
+    assert made.slices["room"][1] == "hall"
+    assert any("20 samples are few" in n for n in made.notes)
+
+
+def test_the_batch_may_be_there_already_and_doubles_are_real_values(tmp_path: Path) -> None:
+    made = load_dataset(saved(tmp_path, x=X[:, None].astype(np.float64)), [PLAIN])
+    assert np.array_equal(made.inputs[7][0][0], X[7])
+
+
+def test_several_inputs(tmp_path: Path) -> None:
+    ids = Tensor(1, "ids", (1, 6), "int32")
+    words = RNG.integers(0, 100, (20, 6))
+    made = load_dataset(saved(tmp_path, x0=X, x1=words), [PLAIN, ids])
+    assert made.inputs[2][1].dtype == np.int32 and np.array_equal(made.inputs[2][1][0], words[2])
+    assert "no array 'x1'" in error(saved(tmp_path, x0=X), PLAIN, ids)
+    assert "int32" in error(saved(tmp_path, x0=X, x1=words + 0.5), PLAIN, ids)
+    assert "int32" in error(saved(tmp_path, x0=X, x1=words + 2**40), PLAIN, ids)
+
+
+def test_names_of_classes_become_numbers(tmp_path: Path) -> None:
+    made = load_dataset(saved(tmp_path, x=X, y=np.array(["yes", "no"] * 10)), [PLAIN])
+    assert made.classes == ("no", "yes") and made.labels is not None and made.labels[:2].tolist() == [1, 0]
+
+
+def test_what_integers_mean(tmp_path: Path) -> None:
+    whole = RNG.integers(-128, 128, X.shape)
+    small = whole.astype(np.int8)
+    assert "are these quantised?" in error(saved(tmp_path, x=small))
+    assert "are these quantised?" in error(saved(tmp_path, x=small.astype(np.int16)))
+    real = np.float32(0.5) * (whole - 3).astype(np.float32)
+    stated = load_dataset(saved(tmp_path, x=small, scale=0.5, zero_point=3), [PLAIN])
+    beside = load_dataset(saved(tmp_path, x=small), [PLAIN], quantised=(0.5, 3))
+    assert np.array_equal(stated.inputs[1][0][0], real[1]) and np.array_equal(beside.inputs[1][0][0], real[1])
+    as_input = load_dataset(saved(tmp_path, x=small), [QUANTISED])
+    assert np.array_equal(as_input.inputs[1][0][0], whole[1].astype(np.float32) * np.float32(0.0078125))
+    pixels = load_dataset(saved(tmp_path, x=(whole + 128).astype(np.uint8)), [PLAIN])
+    assert np.array_equal(pixels.inputs[1][0][0], (whole[1] + 128).astype(np.float32))
+    assert any("uint8 and taken as pixels" in n for n in pixels.notes)
+    wide = load_dataset(saved(tmp_path, x=whole.astype(np.int64)), [PLAIN])
+    assert np.array_equal(wide.inputs[1][0][0], whole[1].astype(np.float32))
+
+
+def test_bad_scales(tmp_path: Path) -> None:
+    small = RNG.integers(-128, 128, X.shape).astype(np.int8)
+    assert "positive" in error(saved(tmp_path, x=small, scale=0.0))
+    assert "positive" in error(saved(tmp_path, x=small), quantised=(-1.0, 0))
+    assert "one number per input" in error(saved(tmp_path, x=small, scale=np.ones(3)))
+    assert "whole number" in error(saved(tmp_path, x=small, scale=1.0, zero_point=0.5))
+    assert "without 'scale'" in error(saved(tmp_path, x=small, zero_point=1))
+    assert "need no scale" in error(saved(tmp_path, x=X, scale=1.0))
+
+
+def test_values_that_do_not_suit_a_quantised_input_are_told_with_figures(tmp_path: Path) -> None:
+    notes = load_dataset(saved(tmp_path, x=X * 255), [QUANTISED]).notes
+    said = next(n for n in notes if "will clip" in n)
+    assert "-1 to 0.992188" in said and "99." in said and "divided by 255" in said
+    notes = load_dataset(saved(tmp_path, x=X / 255), [QUANTISED]).notes
+    assert any("less than 2%" in n for n in notes)
+    assert not any("clip" in n for n in load_dataset(saved(tmp_path, x=X * 0.99), [QUANTISED]).notes)
+
+
+def test_what_cannot_calibrate(tmp_path: Path) -> None:
+    assert "at least 10" in error(saved(tmp_path, x=X[:3]))
+    assert len(load_dataset(saved(tmp_path, x=X[:3]), [PLAIN], calibration=False)) == 3
+    assert "at least 10" in error(saved(tmp_path, x=X), limit=5)
+    assert "are the same" in error(saved(tmp_path, x=np.repeat(X[:1], 20, axis=0)))
+    constant = np.ones_like(X) * np.arange(20, dtype=np.float32)[:, None, None, None]
+    assert "one value throughout" in error(saved(tmp_path, x=constant))
+    bad = X.copy()
+    bad[7, 1, 1, 1] = np.nan
+    assert "NaN" in error(saved(tmp_path, x=bad)) and "sample 7" in error(saved(tmp_path, x=bad))
+    bad[7, 1, 1, 1] = -np.inf
+    assert "infinite" in error(saved(tmp_path, x=bad))
+    assert "infinite" in error(saved(tmp_path, x=X.astype(np.float64) * 1e300))
+    mixed = X.copy()
+    mixed[4] = 0.5
+    mixed[10:] = X[10]
+    notes = load_dataset(saved(tmp_path, x=mixed), [PLAIN]).notes
+    assert any("1 of 20 samples of 'x' are one value throughout, the first is sample 4" in n for n in notes)
+    assert any("only 11 of 20 samples" in n for n in notes)
+
+
+def test_one_of_several_inputs_may_be_the_same_everywhere(tmp_path: Path) -> None:
+    mode = Tensor(1, "mode", (1, 2), "float32")
+    made = load_dataset(saved(tmp_path, x0=X, x1=np.ones((20, 2))), [PLAIN, mode])
+    assert any("'x1' is the same in all 20 samples" in n for n in made.notes)
+    assert "are the same" in error(saved(tmp_path, x0=X[:1].repeat(20, 0), x1=np.ones((20, 2))), PLAIN, mode)
+
+
+def test_wrong_shapes_get_the_hint_that_mends_them(tmp_path: Path) -> None:
+    assert "transpose(0, 2, 3, 1)" in error(saved(tmp_path, x=X.transpose(0, 3, 1, 2)))
+    assert "transpose(0, 2, 1, 3)" in error(saved(tmp_path, x=X.transpose(0, 2, 1, 3)))
+    first = Tensor(0, "x", (1, 3, 4, 5), "float32")
+    assert "has them first: transpose with x.transpose(0, 3, 1, 2)" in error(saved(tmp_path, x=X), first)
+    assert "reshape((-1, 4, 5, 3))" in error(saved(tmp_path, x=X.reshape(20, 60)))
+    assert "one sample without a count" in error(saved(tmp_path, x=X[0]))
+    assert "Give 'x' as (samples, 4, 5, 3)" in error(saved(tmp_path, x=X[:, :3]))
+    assert "single number" in error(saved(tmp_path, x=np.float32(1)))
+    assert "type <U1" in error(
+        saved(tmp_path, x=np.array(["a"] * 20)[:, None, None, None].repeat(60).reshape(X.shape))
+    )
+
+
+def test_files_that_are_no_data(tmp_path: Path) -> None:
+    assert "does not exist" in error(tmp_path / "none.npz")
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK\x03\x04 not a zip")
+    assert "Cannot read" in error(broken)
+    whole = saved(tmp_path, x=X).read_bytes()
+    broken.write_bytes(whole[: len(whole) // 2])
+    assert "Cannot read" in error(broken)
+    pickled = tmp_path / "pickled.npz"
+    pickled.write_bytes(pickle.dumps({"x": X}))
+    error(pickled)
+    ragged = np.empty(2, object)
+    ragged[:] = [X[0], X[1, :2]]
+    assert "pickled Python objects" in error(saved(tmp_path, x=ragged))
+    np.save(tmp_path / "ragged.npy", ragged)
+    assert "pickled Python objects" in error(tmp_path / "ragged.npy")
+    assert "no array 'x'" in error(saved(tmp_path, images=X)) and "'images'" in error(
+        saved(tmp_path, images=X)
+    )
+    assert "no samples" in error(saved(tmp_path, x=X[:0]))
+    picture = tmp_path / "one.png"
+    picture.write_bytes(b"")
+    assert "single file" in error(picture)
+
+
+def test_counts_and_labels(tmp_path: Path) -> None:
+    assert "'y' has 19 samples" in error(saved(tmp_path, x=X, y=np.zeros(19)))
+    assert "'slice_a' has 3 samples" in error(saved(tmp_path, x=X, slice_a=np.zeros(3)))
+    assert "no labels" in error(saved(tmp_path, x=X), labels=True)
+    assert "'y' has NaN" in error(saved(tmp_path, x=X, y=np.full(20, np.nan)))
+    assert "slice_a" in error(saved(tmp_path, x=X, slice_a=np.zeros((20, 2), int)))
+
+
+def test_a_limit_is_spread_evenly_and_part_of_the_hash(tmp_path: Path) -> None:
+    path = saved(tmp_path, x=X, y=np.repeat([0, 1], 10))
+    whole, some = load_dataset(path, [PLAIN]), load_dataset(path, [PLAIN], limit=10)
+    assert some.labels is not None and some.labels.tolist() == [0] * 5 + [1] * 5
+    assert np.array_equal(some.inputs[1][0][0], X[2])
+    assert some.sha256 != whole.sha256 and some.sha256 == whole.limited(10).sha256
+    assert any("10 of 20 samples are used" in n for n in some.notes)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 60), st.data())
+def test_a_split_is_a_partition(count: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, count - 1))
+    whole = Dataset([[np.array([k])] for k in range(count)], np.arange(count), {}, "00" * 32, Path("x"))
+    a, b = whole.split(first)
+    assert a.labels is not None and b.labels is not None
+    assert len(a) == first and sorted([*a.labels, *b.labels]) == list(range(count))
+    assert [int(s[0][0]) for s in a.inputs] == a.labels.tolist()
+
+
+def test_folders_of_arrays(tmp_path: Path) -> None:
+    for k, name in enumerate(["cat", "dog"]):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for j in range(6):
+            np.save(tmp_path / "data" / name / f"{j}.npy", X[6 * k + j])
+    made = load_dataset(tmp_path / "data", [PLAIN])
+    assert (
+        made.labels is not None
+        and made.labels.tolist() == [0] * 6 + [1] * 6
+        and made.classes == ("cat", "dog")
+    )
+    assert np.array_equal(made.inputs[8][0][0], X[8])
+    (tmp_path / "data" / "labels.txt").write_text("dog\ncat\n")
+    swapped = load_dataset(tmp_path / "data", [PLAIN])
+    assert swapped.labels is not None and swapped.labels[0] == 1
+    (tmp_path / "data" / "labels.txt").write_text("dog\n")
+    assert "does not list the folder 'cat'" in error(tmp_path / "data")
+    np.save(tmp_path / "data" / "stray.npy", X[0])
+    (tmp_path / "data" / "labels.txt").unlink()
+    assert "beside sub-folders" in error(tmp_path / "data")
+    (tmp_path / "empty").mkdir()
+    assert "has no samples" in error(tmp_path / "empty")
+
+
+def test_a_folder_of_npz_files_is_one_data_set(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    np.savez(folder / "a.npz", x=X[:12], y=np.arange(12))
+    np.savez(folder / "b.npz", x=X[12:], y=np.arange(12, 20))
+    made = load_dataset(folder, [PLAIN])
+    assert made.labels is not None and made.labels.tolist() == list(range(20))
+    np.savez(folder / "b.npz", x=X[12:])
+    assert "other labels" in error(folder)
+    np.savez(folder / "b.npz", x=X[12:, :2], y=np.arange(12, 20))
+    assert "one shape" in error(folder)
+
+
+def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for name, shade in (("3", 0), ("7", 100)):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for j in range(6):
+            pixels = RNG.integers(shade, shade + 100, (4, 5, 3)).astype(np.uint8)
+            image.fromarray(pixels).save(tmp_path / "pictures" / name / f"{j}.png")
+    assert "nothing says how" in error(tmp_path / "pictures")
+
+    def read(path: Path) -> list[np.ndarray]:
+        return [np.asarray(image.open(path), np.float32)[None] / 255]
+
+    made = load_dataset(tmp_path / "pictures", [PLAIN], preprocessing=read)
+    assert made.labels is not None and made.labels.tolist() == [3] * 6 + [7] * 6
+    assert made.inputs[0][0].shape == (1, 4, 5, 3) and made.inputs[11][0].mean() > made.inputs[0][0].mean()
+    (tmp_path / "pictures" / "3" / "sound.wav").write_bytes(b"")
+    assert "mixes pictures and recordings" in error(tmp_path / "pictures", preprocessing=read)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_an_archive_holds_is_samples_or_a_sentence(data: st.DataObject) -> None:
+    """Arrays of any type and nearly any shape, some with values that no model wants."""
+    kind = data.draw(
+        st.sampled_from(["f4", "f8", "f2", "i1", "i2", "i8", "u1", "u8", "?", "U3", "S2", "c8", "M8[s]", "O"])
+    )
+    shape = data.draw(
+        st.sampled_from(
+            [(20, 4, 5, 3), (20, 1, 4, 5, 3), (20, 3, 4, 5), (4, 5, 3), (0, 4, 5, 3), (), (20,), (20, 60)]
+        )
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = (rng.normal(size=shape) * 50).astype("f8")
+    array = x.astype(kind) if kind not in ("M8[s]",) else x.astype("i8").astype(kind)
+    if kind.startswith("f") and array.size and data.draw(st.booleans()):
+        array.flat[0] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf, 6e4]))
+    more = (
+        {"y": rng.integers(0, 3, data.draw(st.sampled_from([20, 19, 0])))} if data.draw(st.booleans()) else {}
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "any.npz"
+        np.savez(path, x=array, **more)  # type: ignore[arg-type]
+        try:
+            made = load_dataset(path, [data.draw(st.sampled_from([PLAIN, QUANTISED]))])
+        except UsageError as caught:
+            assert caught.hint
+        else:
+            assert len(made) == 20 and made.inputs[0][0].shape == (1, 4, 5, 3)
+            assert all(np.isfinite(s[0]).all() for s in made.inputs)
+
+
+def test_pixels_in_a_file_are_not_what_preprocessing_makes(tmp_path: Path) -> None:
+    pixels = RNG.integers(0, 256, (20, 4, 5, 3), dtype=np.uint8)
+
+    def never(path: Path) -> list[np.ndarray]:
+        raise AssertionError("arrays are not put through preprocessing")
+
+    path = saved(tmp_path, x=pixels)
+    assert "preprocessing" in error(path, preprocessing=never)
+    assert len(load_dataset(path, [PLAIN])) == 20
+    stated = saved(tmp_path, x=pixels, scale=0.5, zero_point=3)
+    assert len(load_dataset(stated, [PLAIN], preprocessing=never)) == 20

@@ -1,0 +1,91 @@
+"""LSTM layers: simulated like LiteRT computes them, quantised near the float model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.quantize.calibration.observations import observe
+from arenite.converters.quantize.graph.lstm import cell_quantization, is_supported_lstm, simulate
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.weights.integer_weights import sqnr_db
+from arenite.converters.tflite.litert.interpreter import run_tensor_values
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.operator_needs import check_supported
+from tests.converters.quantize.float_models import FloatNet, samples_for
+from tests.converters.quantize.test_quantize import quality, run
+
+STEPS, FEATURES, UNITS = 10, 6, 8
+
+
+def recurrent(*, clip: float = 10.0, peephole: bool = False, scale: float = 0.4) -> Model:
+    n = FloatNet(21)
+    x = n.input((1, STEPS, FEATURES), "float32")
+    inputs = [-1] * 24
+    inputs[0] = x
+    for k in range(4):
+        inputs[1 + k] = n.random(UNITS, FEATURES, scale=scale)
+        inputs[5 + k] = n.random(UNITS, UNITS, scale=scale)
+        inputs[12 + k] = n.random(UNITS, scale=0.2)
+    if peephole:
+        inputs[9], inputs[10], inputs[11] = (n.random(UNITS) for _ in range(3))
+    inputs[18] = n.tensor((1, UNITS), "float32", variable=True)
+    inputs[19] = n.tensor((1, UNITS), "float32", variable=True)
+    y = n.layer(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, (1, STEPS, UNITS), "UnidirectionalSequenceLSTMOptions",
+        fused_activation_function=4, cell_clip=clip, time_major=False,
+    )  # fmt: skip
+    return n.model([n.dense(n.flat(y), 4)])
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.3])
+def test_the_simulation_is_what_litert_computes(clip: float) -> None:
+    model = recurrent(clip=clip)
+    op = model.main.ops[0]
+    watched = [op.inputs[0], op.outputs[0]]
+    for found in run_tensor_values(to_flatbuffer(model), samples_for(model, 5).inputs, watched):
+        cells, outputs = simulate(model.main, op, found[watched[0]])
+        assert np.allclose(outputs, found[watched[1]][0], atol=1e-5)
+        assert clip == 0 or np.abs(cells).max() <= clip
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.5])
+def test_an_lstm_becomes_integers(scale: float) -> None:
+    model = recurrent(scale=scale)
+    flatbuffer, data = to_flatbuffer(model), samples_for(model)
+    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
+    assert made.notes == ()
+    found = parse(made.flatbuffer)
+    check_supported(found)
+    assert sqnr_db(run(flatbuffer, data.inputs), run(made.flatbuffer, data.inputs)) > 24
+    cell = found.main.tensors[found.main.ops[0].inputs[19]]
+    largest = max(
+        np.abs(simulate(model.main, model.main.ops[0], sample[0])[0]).max() for sample in data.inputs
+    )
+    assert cell.scale * 32768 / 2 < max(largest, 1.0) <= cell.scale * 32768
+
+
+def test_beside_other_types_it_runs_in_int8() -> None:
+    assert quality(recurrent(), load_recipe("int16x8")) > 24
+    assert quality(recurrent(), load_recipe("int8"), only=[0]) > 24
+    assert quality(recurrent(), load_recipe("int8"), only=[2]) > 24
+
+
+def test_other_forms_stay_float_and_are_named() -> None:
+    model = recurrent(peephole=True)
+    assert not is_supported_lstm(model.main, model.main.ops[0])
+    flatbuffer = to_flatbuffer(model)
+    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples_for(model)))
+    assert "Layer 0 UNIDIRECTIONAL_SEQUENCE_LSTM has peepholes" in made.notes[0]
+    wide = replace(model.main.ops[0], name="CONV_2D")
+    assert not is_supported_lstm(model.main, wide)
+
+
+def test_cell_scales_are_powers_of_two_that_the_kernel_has() -> None:
+    scales = [cell_quantization(x).scale[0] * 32768 for x in (0.0, 0.3, 1.0, 1.1, 3.9, 10.0, 1e9)]
+    assert scales == [1, 1, 1, 2, 4, 16, 64]

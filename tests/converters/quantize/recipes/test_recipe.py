@@ -1,0 +1,109 @@
+"""Recipes: shipped ones, rules for layers, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe, load_recipe, shipped_recipes
+from arenite.errors import UsageError
+from tests.converters.quantize.float_models import classifier
+
+
+def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
+    found = shipped_recipes()
+    assert {"int8", "int8_per_tensor", "int16x8", "w4", "float16", "dynamic", "weight_only"} <= set(found)
+    for name, recipe in found.items():
+        assert recipe.name == name
+        assert recipe.description
+        assert load_recipe(name) == recipe
+    assert {n for n, r in found.items() if not r.needs_observations} == {"float16", "dynamic", "weight_only"}
+
+
+def test_edges_follow_the_activations_unless_given(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('activations = "int16"\noutputs = "float"\n')
+    recipe = load_recipe(path)
+    assert (recipe.name, recipe.inputs, recipe.outputs) == ("mine", "int16", "float")
+
+
+@pytest.mark.parametrize(
+    ("match", "layers"),
+    [
+        ("CONV_2D", {0, 2}),
+        ("#1", {1}),
+        ("#2-4", {2, 3, 4}),
+        ("^t3$", {0}),
+        ("^t1", {3, 4, 5, 6, 7}),
+    ],
+)
+def test_rules_match_operators_indices_and_output_names(match: str, layers: set[int]) -> None:
+    graph = classifier().main
+    recipe = Recipe().with_layers(LayerRule(match, {"weights": "int4"}))
+    found = {op.index for op in graph.ops if recipe.for_layer(graph, op).weights == "int4"}
+    assert found == layers
+
+
+def test_later_rules_win() -> None:
+    graph = classifier().main
+    recipe = Recipe().with_layers(
+        LayerRule("CONV_2D", {"weights": "int4", "per_channel": False}), LayerRule("#0", {"weights": "int8"})
+    )
+    assert recipe.for_layer(graph, graph.ops[0]).weights == "int8"
+    assert not recipe.for_layer(graph, graph.ops[0]).per_channel
+    assert recipe.for_layer(graph, graph.ops[2]).weights == "int4"
+
+
+def test_another_calibrator_starts_without_the_parameters_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "calibrator = 'percentile'\ncalibrator_parameters = { percentile = 99.0 }\n"
+        "[[layers]]\nmatch = '#0'\ncalibrator = 'mse'\n"
+        "[[layers]]\nmatch = '#1'\ncalibrator_parameters = { percentile = 98.0 }\n"
+    )
+    graph = classifier().main
+    recipe = load_recipe(path)
+    assert recipe.for_layer(graph, graph.ops[0]).calibrator_parameters == {}
+    assert recipe.for_layer(graph, graph.ops[1]).calibrator_parameters == {"percentile": 98.0}
+    path.write_text("[[layers]]\nmatch = '#1'\ncalibrator_parameters = { percentile = 98.0 }\n")
+    with pytest.raises(UsageError, match="'minmax' has no parameter"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "hint"),
+    [
+        ("activation = 'int8'", "unknown key 'activation'", "activations"),
+        ("weights = 'int3'", "weights is 'int3'", "int4"),
+        ("per_channel = 1", "per_channel is 1", "true or false"),
+        ("calibrator = 'best'", "calibrator is 'best'", "entropy"),
+        ("calibrator_parameters = { percentile = 99 }", "no parameter 'percentile'", "none"),
+        ("[[layers]]\nweights = 'int4'", "no 'match'", "CONV_2D"),
+        ("[[layers]]\nmatch = '('", "not a regular expression", "re module"),
+        ("[[layers]]\nmatch = 'a'\nequalisation = true", "unknown key 'equalisation'", "whole model"),
+        ("layers = 3", "not a list", "[[layers]]"),
+        ("weights = ", "is not TOML", "recipes.md"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str, hint: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_recipe(path)
+    assert problem in caught.value.problem
+    assert hint in caught.value.hint
+
+
+def test_an_unknown_name_lists_the_shipped_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_recipe("int7")
+    assert "int8_per_tensor" in caught.value.hint
+
+
+def test_json_holds_every_setting() -> None:
+    recipe = load_recipe("w4_mixed")
+    data = recipe.to_json()
+    layers = data.pop("layers")
+    again = Recipe.from_table({**data, "layers": layers, "description": recipe.description}, "json")
+    assert again == recipe

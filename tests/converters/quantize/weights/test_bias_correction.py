@@ -1,0 +1,43 @@
+"""Corrected biases: channels keep the mean that they have in the float model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.tflite.writer import to_flatbuffer
+from tests.converters.quantize.float_models import classifier, samples_for
+from tests.converters.quantize.test_quantize import quality, quantised, run
+
+
+def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
+    recipe = replace(load_recipe("w4"), bias_correction=False)
+    without = with_it = 0.0
+    for seed in range(4):
+        model = classifier(seed)
+        # Without the SOFTMAX: its outputs have one mean in all.
+        g = model.main
+        model = replace(
+            model, subgraphs=(replace(g, ops=g.ops[:-1], outputs=g.ops[-2].outputs),), signatures=()
+        )
+        data = samples_for(model).inputs
+        exact = run(to_flatbuffer(model), data).mean(axis=(0, 1))
+        for on in (False, True):
+            made, _ = quantised(model, replace(recipe, bias_correction=on))
+            error = float(np.abs(run(made.flatbuffer, data).mean(axis=(0, 1)) - exact).mean())
+            if on:
+                with_it += error
+            else:
+                without += error
+    assert with_it < 0.3 * without
+
+
+def test_int4_weights_gain() -> None:
+    recipe = load_recipe("w4")
+    gains = [
+        quality(classifier(seed), recipe) - quality(classifier(seed), replace(recipe, bias_correction=False))
+        for seed in range(4)
+    ]
+    assert sum(gains) > 0

@@ -1,0 +1,108 @@
+"""EqualizedModel models: the same outputs, with more even weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.weights.equalize import (
+    EqualizedModel,
+    LayerPair,
+    equalize_layers,
+    find_layer_pairs,
+)
+from arenite.converters.tflite.litert.interpreter import run_outputs, run_tensor_values
+from arenite.converters.tflite.reader import parse
+from arenite.converters.tflite.writer import to_flatbuffer
+from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
+from tests.converters.quantize.test_quantize import quality, quantised
+
+
+def uneven(seed: int = 0) -> Model:
+    """A chain of convolutions whose channels have very different ranges."""
+    n = FloatNet(seed)
+    x = n.input((1, 8, 8, 3), "float32")
+    a = n.conv(x, 8)
+    b = n.depthwise(a)
+    c = n.conv(b, 6, kernel=1)
+    d = n.layer(
+        "MAX_POOL_2D", [c], (1, 4, 4, 6), "Pool2DOptions",
+        stride_w=2, stride_h=2, filter_width=2, filter_height=2, padding=1,
+    )  # fmt: skip
+    y = n.conv(d, 5, relu=False)
+    factors = np.logspace(-1.5, 1.5, 8)
+    for index, axis in ((n.ops[0].inputs[1], 0), (n.ops[0].inputs[2], 0), (n.ops[1].inputs[1], 3)):
+        data = n.tensors[index].data
+        assert data is not None
+        shape = [-1 if i == axis else 1 for i in range(data.ndim)]
+        data *= (factors if index != n.ops[1].inputs[1] else 1 / factors).reshape(shape).astype(np.float32)
+    return n.model([y])
+
+
+def test_the_model_computes_the_same() -> None:
+    model = uneven()
+    flatbuffer = to_flatbuffer(model)
+    found = equalize_layers(flatbuffer)
+    made = found.flatbuffer
+    assert made != flatbuffer
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalised: channels scaled by ")
+    data = samples_for(model).inputs
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
+        assert np.allclose(before, after, rtol=1e-4, atol=1e-4 * np.abs(before).max())
+
+
+def test_ranges_of_channels_meet() -> None:
+    made = equalize_layers(to_flatbuffer(uneven())).flatbuffer
+    graph = parse(made).main
+    for pair in find_layer_pairs(graph):
+        first, second = (graph.tensors[graph.ops[k].inputs[1]].data for k in (pair.first, pair.second))
+        assert first is not None
+        assert second is not None
+        axis = 3 if graph.ops[pair.first].name == "DEPTHWISE_CONV_2D" else 0
+        r1 = np.abs(first).max(axis=tuple(i for i in range(4) if i != axis))
+        r2 = np.abs(second).max(axis=(0, 1, 2))
+        assert np.allclose(r1, r2, rtol=0.02)
+
+
+def test_per_tensor_weights_gain() -> None:
+    model = uneven()
+    recipe = load_recipe("int8_per_tensor")
+    assert recipe.equalisation
+    assert quality(model, recipe) > quality(model, replace(recipe, equalisation=False)) + 3
+
+
+def test_tensors_that_are_not_named_keep_their_values() -> None:
+    model = uneven()
+    flatbuffer = to_flatbuffer(model)
+    found = equalize_layers(flatbuffer)
+    watched = [op.outputs[0] for op in model.main.ops]
+    data = samples_for(model, 3).inputs
+    kept = set()
+    for before, after in zip(
+        run_tensor_values(flatbuffer, data, watched),
+        run_tensor_values(found.flatbuffer, data, watched),
+        strict=True,
+    ):
+        kept = {i for i in watched if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
+    assert kept == set(watched) - found.scaled == {watched[-1]}
+    made, _ = quantised(model, load_recipe("int8_per_tensor"))
+    assert not found.scaled & set(made.tensors)
+
+
+def test_pairs_stop_at_branches_and_other_activations() -> None:
+    graph = classifier().main  # the first convolution feeds a branch; an ADD follows the pointwise one
+    assert find_layer_pairs(graph) == (LayerPair(1, 2, (6,)),)
+    n = FloatNet()
+    x = n.input((1, 8, 8, 3), "float32")
+    a = n.layer(
+        "CONV_2D", [x, n.random(4, 3, 3, 3), n.random(4)], (1, 8, 8, 4), "Conv2DOptions",
+        stride_h=1, stride_w=1, fused_activation_function=3,
+    )  # fmt: skip
+    model = n.model([n.conv(a, 4)])
+    assert find_layer_pairs(model.main) == ()
+    flatbuffer = to_flatbuffer(model)
+    assert equalize_layers(flatbuffer) == EqualizedModel(flatbuffer, frozenset(), ())

@@ -1,0 +1,279 @@
+"""The image: loads in stock runtimes, gives their bytes, comes back as written, and refuses what was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from arenite.converters.graph.model import Model
+from arenite.converters.importers.load import load_any, load_any_image
+from arenite.converters.planner import OpRequirements, Plan, plan
+from arenite.converters.tflite import offline_plan
+from arenite.converters.tflite.image import (
+    METADATA,
+    image_bytes,
+    load_image,
+    parse_image,
+    save_image,
+    to_flatbuffer,
+)
+from arenite.errors import ModelError, PlanError
+from arenite.host.bench.reference import Reference
+from arenite.host.bench.tflm.check import random_runs
+from tests.converters import small_models
+from tests.development_models import shared_model
+
+_ALIASES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+_IN_PLACE = ("ADD", "MUL", "SUB", "RELU", "LOGISTIC")
+SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
+
+
+def planned(model: Model, alignment: int = 16) -> Plan:
+    """A plan with everything that the planner may do: another order, shared addresses, scratch."""
+    needs = [
+        OpRequirements(
+            scratch=64 if op.name == "CONV_2D" else 0,
+            in_place=((0, 0),) if op.name in _IN_PLACE else (),
+            alias=((0, 0),) if op.name in _ALIASES else (),
+        )
+        for op in model.main.ops
+    ]
+    stateful = any(op.name == "VAR_HANDLE" for op in model.main.ops)
+    return plan(model.main, needs, alignment=alignment, persistent={"/state": 4} if stateful else {})
+
+
+def branches() -> Model:
+    """Two branches of which the planner runs the second first: the wide one ends small."""
+    n = small_models.Net(11)
+    x = n.input((1, 8, 8, 2))
+    q = n.tensors[x].quant
+    pool: dict[str, Any] = {"stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
+    a = n.op("CONCATENATION", [x, x, x], (1, 8, 8, 6), options="ConcatenationOptions", axis=3, quant=q)
+    b = n.op("CONCATENATION", [x, x, x, x], (1, 8, 8, 8), options="ConcatenationOptions", axis=3, quant=q)
+    c = n.op("MAX_POOL_2D", [b], (1, 4, 4, 8), options="Pool2DOptions", quant=q, **pool)
+    d = n.op("MAX_POOL_2D", [a], (1, 4, 4, 6), options="Pool2DOptions", quant=q, **pool)
+    y = n.op("CONCATENATION", [c, d], (1, 4, 4, 14), options="ConcatenationOptions", axis=3, quant=q)
+    return n.model([y])
+
+
+ALL = {**small_models.ALL, "branches": branches}
+
+
+def _same_in_litert(model: Model, image: bytes) -> None:
+    before, after = Reference(to_flatbuffer(model)), Reference(image)
+    for inputs in random_runs(model, 3):
+        for a, b in zip(before.run(inputs), after.run(inputs), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_same_bytes_in_litert(name: str) -> None:
+    model = ALL[name]()
+    _same_in_litert(model, image_bytes(model, planned(model)))
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_same_bytes_in_litert_for_real_models(name: str) -> None:
+    model = load_any(shared_model(name))
+    _same_in_litert(model, image_bytes(model, planned(model)))
+
+
+def test_litert_refuses_person_detect_before_the_repair_and_runs_it_after() -> None:
+    path = shared_model("person_detect_int8")
+    with pytest.raises(ModelError, match="LiteRT refuses"):
+        Reference(path.read_bytes())
+    model = load_any(path)
+    assert any("quantized_dimension 3 of 14 tensors" in r for r in model.repairs)
+    Reference(image_bytes(model, planned(model))).run(random_runs(model, 1)[0])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_comes_back_as_written(name: str, tmp_path: Path) -> None:
+    model = ALL[name]()
+    made = planned(model)
+    path = tmp_path / "deep" / "model.tflite"
+    written = save_image(model, made, path, source_sha256="ab" * 32, extra={"labels": ["yes", "no"]})
+    read = load_image(path)
+    assert read.sha256 == written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (read.source_sha256, read.extra) == ("ab" * 32, {"labels": ["yes", "no"]})
+    assert read.plan == written.plan and read.plan is not None
+    assert read.plan.offsets == made.offsets and read.plan.arena_bytes == made.arena_bytes
+    assert read.plan.order == tuple(range(len(model.main.ops)))
+    assert [op.outputs for op in read.model.main.ops] == [model.main.ops[i].outputs for i in made.order]
+    assert read.model.metadata == {} and read.model.repairs == ()
+    # Planning and writing what was read gives the same file: nothing is lost, nothing added.
+    again = image_bytes(read.model, read.plan, source_sha256=read.source_sha256, extra=read.extra)
+    assert again == path.read_bytes()
+
+
+def test_the_plan_changes_the_order_and_everything_follows() -> None:
+    model = branches()
+    made = planned(model)
+    swapped = replace(made, order=(1, 2, 0, 3, 4), scratch_offsets={2: 32}, sharing=((3, 0, 0),))
+    read = parse_image(image_bytes(model, swapped))
+    assert [op.name for op in read.model.main.ops] == [
+        "CONCATENATION", "MAX_POOL_2D", "CONCATENATION", "MAX_POOL_2D", "CONCATENATION",
+    ]  # fmt: skip
+    assert read.plan is not None
+    assert (read.plan.scratch_offsets, read.plan.sharing) == ({1: 32}, ((3, 0, 0),))
+    _same_in_litert(model, image_bytes(model, swapped))
+
+
+def test_operators_without_a_step_still_stand_in_the_image() -> None:
+    """A plan may leave out operators whose results are constants; stock runtimes still need them, and in time."""
+    model = small_models.conv_net()
+    made = planned(model)
+    image = image_bytes(model, replace(made, order=tuple(i for i in made.order if i != 5)))
+    read = parse_image(image)
+    assert [op.name for op in read.model.main.ops] == [op.name for op in model.main.ops]
+    assert read.plan is not None and read.plan.order == (0, 1, 2, 3, 4, 6, 7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_writing_is_deterministic_and_constants_are_aligned(name: str) -> None:
+    model = ALL[name]()
+    data = image_bytes(model, planned(model))
+    assert data == image_bytes(ALL[name](), planned(ALL[name]()))
+    table = schema.Model.GetRootAs(data, 0)
+    start = np.frombuffer(data, np.uint8).ctypes.data
+    for k in range(table.BuffersLength()):
+        values = table.Buffers(k).DataAsNumpy()
+        if isinstance(values, np.ndarray) and values.size:
+            assert (values.ctypes.data - start) % 16 == 0
+
+
+def test_equal_constants_share_a_buffer() -> None:
+    n = small_models.Net()
+    x = n.input((1, 4))
+    a = n.op("RESHAPE", [x, n.ints([4, 1])], (4, 1), options="ReshapeOptions", quant=n.tensors[x].quant)
+    y = n.op("RESHAPE", [a, n.ints([4, 1])], (4, 1), options="ReshapeOptions", quant=n.tensors[x].quant)
+    root = schema.ModelT.InitFromPackedBuf(to_flatbuffer(n.model([y])), 0)
+    assert len(root.buffers) == 2
+    assert len({t.buffer for t in root.subgraphs[0].tensors if t.buffer}) == 1
+
+
+def test_plain_model_is_an_image_without_a_plan(tmp_path: Path) -> None:
+    path = tmp_path / "plain.tflite"
+    path.write_bytes(to_flatbuffer(small_models.conv_net()))
+    image = load_any_image(path)
+    assert (image.plan, image.tool, image.source_sha256) == (None, "", "")
+
+
+def test_repairs_are_remembered() -> None:
+    model = replace(small_models.conv_net(), repairs=("Something was mended.",))
+    assert parse_image(image_bytes(model, None)).model.repairs == ("Something was mended.",)
+
+
+def test_plan_of_another_model_is_refused() -> None:
+    model = small_models.conv_net()
+    made = planned(model)
+    with pytest.raises(PlanError, match="the model has 8"):
+        image_bytes(model, replace(made, order=(*made.order, 8)))
+    with pytest.raises(PlanError, match="runs an operator twice"):
+        image_bytes(model, replace(made, order=(0, *made.order)))
+    with pytest.raises(PlanError, match="places tensor 99"):
+        image_bytes(model, replace(made, offsets={**made.offsets, 99: 0}))
+    with pytest.raises(PlanError, match="past the end of its arena"):
+        image_bytes(model, replace(made, arena_bytes=16))
+    with pytest.raises(PlanError, match="runs operator 1 before one that makes its input"):
+        image_bytes(model, replace(made, order=(1, 0, *made.order[2:])))
+
+
+def _edited(data: bytes, change: Any) -> bytes:
+    """The image with its JSON changed by another tool."""
+    model = parse_image(data).model
+    raw = schema.ModelT.InitFromPackedBuf(data, 0)
+    entries = {m.name.decode(): bytes(np.asarray(raw.buffers[m.buffer].data, np.uint8)) for m in raw.metadata}
+    entries[METADATA] = change(entries[METADATA])
+    return to_flatbuffer(replace(model, metadata=entries))
+
+
+def _set(path: str, value: Any) -> Any:
+    def change(blob: bytes) -> bytes:
+        header = json.loads(blob)
+        at = header
+        *outer, last = path.split(".")
+        for key in outer:
+            at = at[key]
+        at[last] = value
+        return json.dumps(header).encode()
+
+    return change
+
+
+BAD_HEADERS: list[tuple[Any, str]] = [
+    (lambda blob: blob[:-1], r"Metadata 'arenite': is not JSON"),
+    (lambda blob: b"[" * 100_000, r"Metadata 'arenite': is not JSON"),
+    (lambda blob: b"\xff\xfe", r"Metadata 'arenite': is not JSON"),
+    (lambda blob: b"[]", r"Metadata 'arenite', field schema: is '\[\]', expected 'arenite.image/1'"),
+    (_set("schema", "arenite.image/9"), r"field schema: is 'arenite.image/9'"),
+    (_set("repairs", [1]), r"field repairs: holds something that is not a sentence"),
+    (_set("tool", None), r"field tool: is missing or of the wrong type"),
+    (_set("plan", 3), r"field plan: is missing or of the wrong type"),
+    (_set("plan.order", "x"), r"field plan: The stored plan is malformed"),
+    (_set("plan.order", [0, 1, 99]), r"field plan: The plan speaks of operator 99, but the model has 8"),
+    (_set("plan.offsets", {"0": -1}), r"field plan: The stored plan is malformed"),
+    (_set("plan.offsets", {"0": 10**30}), r"field plan: The plan places tensor 0 at .* past the end"),
+    (_set("plan.arena_bytes", 10**30), r"field plan: The plan has an arena of .* 2 GiB or more"),
+    (_set("plan.arena_bytes", 1), r"field plan: The plan places tensor"),
+    (_set("plan.statistics", []), r"field plan: The stored plan is malformed"),
+    (_set("plan.offsets", {}), r"Metadata 'OfflineMemoryAllocation': disagrees with the plan"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(BAD_HEADERS)))
+def test_a_changed_header_is_refused_in_words(case: int) -> None:
+    change, message = BAD_HEADERS[case]
+    model = small_models.conv_net()
+    data = _edited(image_bytes(model, planned(model)), change)
+    with pytest.raises(ModelError, match=message) as caught:
+        parse_image(data, "some.tflite")
+    assert caught.value.problem.startswith("some.tflite: ") and caught.value.hint
+
+
+# --- the plan that stock TFLM reads ----------------------------------------------------------------------------
+
+
+def test_format_of_the_tflm_plan() -> None:
+    """Version, subgraph, count of all subgraphs' tensors, offsets; -1 for constants, variables and handles."""
+    model = small_models.with_state()
+    made = planned(model)
+    values = np.frombuffer(offline_plan.metadata(model, made.offsets), "<i4").tolist()
+    tensors = [len(g.tensors) for g in model.subgraphs]
+    assert values[:3] == [1, 0, sum(tensors)]
+    assert len(values) == 3 + sum(tensors)
+    assert values[3 + tensors[0] :] == [-1] * tensors[1]
+    handle = next(t.index for t in model.main.tensors if t.dtype == "resource")
+    assert values[3 + handle] == -1
+
+
+def test_tflm_plan_leaves_out_what_is_not_safe_for_any_kernel() -> None:
+    model = small_models.conv_net()
+    (conv, depthwise, add) = (op.outputs[0] for op in model.main.ops[:3])
+    reshape = model.main.ops[5]
+    source, copy = reshape.inputs[0], reshape.outputs[0]
+    # ADD in place of its first input; RESHAPE at the address of its input; one offset that is not aligned.
+    offsets = {
+        0: 256,
+        conv: 0,
+        depthwise: 512,
+        add: 0,
+        source: 1024,
+        copy: 1024,
+        reshape.outputs[0] + 3: 1032,
+    }
+    safe = offline_plan.stock_offsets(model.main, offsets)
+    assert (safe[conv], safe[depthwise]) == (0, 512)
+    assert safe[add] == -1, "an ADD over its input is not safe in every kernel"
+    assert (safe[source], safe[copy]) == (1024, 1024), "a RESHAPE is"
+    assert safe[reshape.outputs[0] + 3] == -1
+    assert safe[0] == 256
+    overlapping = offline_plan.stock_offsets(model.main, {0: 16, conv: 128})
+    assert (overlapping[0], overlapping[conv]) == (16, -1), "a result over the input that it is made from"

@@ -1,0 +1,65 @@
+"""The schema tables agree with the LiteRT package that is installed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from arenite.converters.tflite.schema_names import snake
+from arenite.converters.tflite.schema_tables import ENUMS, UNIONS
+from arenite.converters.tflite.verifier import _DEFAULTS, _FIELDS
+
+_SOURCE = Path(schema.__file__).read_text()
+_STORAGE = {
+    "Bool": "?", "Int8": "b", "Uint8": "B", "Int16": "h", "Uint16": "H", "Int32": "i", "Uint32": "I",
+    "Int64": "q", "Uint64": "Q", "Float32": "f", "Float64": "d",
+}  # fmt: skip
+
+
+def _slots(table: str) -> dict[int, tuple[str, str, str]]:
+    """Slot number to (field name, builder's type word, default) from the generated builder functions."""
+    found = re.findall(
+        rf"^def {table}Add(\w+)\(builder, \w+\):\n\s+builder\.Prepend(\w+?)Slot\((\d+), (.*)\)$",
+        _SOURCE,
+        re.M,
+    )
+    return {int(n): (snake(name), kind, rest.split(",")[-1].strip()) for name, kind, n, rest in found}
+
+
+@pytest.mark.parametrize("table", sorted(_FIELDS))
+def test_fields_match_litert(table: str) -> None:
+    theirs = _slots(table)
+    ours = {i: f for i, f in enumerate(_FIELDS[table]) if f is not None}
+    assert sorted(theirs) == sorted(ours), f"{table}: slots differ"
+    for slot, (name, kind, default) in theirs.items():
+        field = ours[slot]
+        # The generated names lose the capitals of abbreviations (dilation_w_factor, num_dims): compare without them.
+        assert field.name.replace("_", "") == name.replace("_", ""), (table, slot)
+        if kind == "UOffsetTRelative":
+            assert field.width == 4
+        else:
+            code = field.code.format.lstrip("<")  # type: ignore[union-attr]
+            assert code == _STORAGE[kind], (table, field.name)
+            assert float(_DEFAULTS[table][field.name]) == float(
+                {"True": 1, "False": 0}.get(default, default)
+            ), (table, field.name)
+
+
+def test_every_table_of_litert_is_described() -> None:
+    theirs = set(re.findall(r"^class (\w+)T\(object\)", _SOURCE, re.M))
+    assert theirs <= set(_FIELDS)
+
+
+@pytest.mark.parametrize("name", sorted(UNIONS))
+def test_union_members_match_litert(name: str) -> None:
+    theirs = {v: k for k, v in vars(getattr(schema, name)).items() if isinstance(v, int) and v}
+    assert {i + 1: n for i, n in enumerate(UNIONS[name])} == theirs
+
+
+@pytest.mark.parametrize("name", sorted(ENUMS))
+def test_enumerations_match_litert(name: str) -> None:
+    values = sorted(v for v in vars(getattr(schema, name)).values() if isinstance(v, int))
+    assert values == list(range(ENUMS[name][1]))

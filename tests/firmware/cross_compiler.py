@@ -1,0 +1,153 @@
+"""Generated projects of real boards, compiled with the cross compiler for the board's core, warnings as errors.
+
+The frameworks themselves are not here: ``framework_headers/`` has declarations of what the ports call of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from platformio.project.config import ProjectConfig
+
+from arenite.firmware.boards.cores import nearest_core
+from arenite.profiles.boards import Board
+
+DECLARED = Path(__file__).parent / "framework_headers"
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wundef")
+#: No C library comes with some of the compilers; the sources ask for none but <stdint.h>, which is the compiler's.
+BARE = ("-ffreestanding", "-fbuiltin")
+_CMAKE_SOURCE = re.compile(r'^\s+"?((?:\.\./)*[\w/]+\.c)"?$', re.MULTILINE)
+_CMAKE_FLAGS = re.compile(r"^target_compile_(options|definitions)\(\S+ PRIVATE ([^)]*)\)$", re.MULTILINE)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_SETTING = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``sources``: relative to the project. ``flags``: of the framework and the build files, without the core's."""
+
+    framework: str
+    sources: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def compilers(board: Board) -> tuple[str, str]:
+    """For C and C++."""
+    prefix = nearest_core(board.core).prefix
+    return f"{prefix}gcc", f"{prefix}g++"
+
+
+def have_compilers(board: Board) -> bool:
+    return all(shutil.which(name) for name in compilers(board))
+
+
+def environment(project: Path, name: str) -> dict[str, object]:
+    """An environment of platformio.ini, as PlatformIO itself reads it."""
+    return dict(_configuration(str(project / "platformio.ini")).items(env=name))
+
+
+@cache
+def _configuration(path: str) -> ProjectConfig:
+    assert ProjectConfig.lint(path) == {"errors": [], "warnings": []}
+    return ProjectConfig(path)
+
+
+def arduino(project: Path, board: Board, env: str) -> Recipe:
+    """Sources and flags of an Arduino environment: PlatformIO compiles ``src`` and the libraries that it finds."""
+    options = environment(project, env)
+    flags = shlex.split(" ".join(options["build_flags"]))  # type: ignore[arg-type]
+    flags = [f"-I{project / flag[2:]}" if flag.startswith("-I") else flag for flag in flags]
+    macros = ["-DARDUINO=10819"]
+    if board.espressif is not None:
+        macros += ["-DESP32", "-DESP_PLATFORM", f"-I{DECLARED / 'espidf'}"]
+    elif board.mcu.startswith("ESP8266"):
+        macros += ["-DESP8266"]
+    folders = ("src", "lib/arenite", "lib/agent")
+    sources = [path for folder in folders for path in (project / folder).glob("*.c*")]
+    kept = [str(p.relative_to(project)) for p in sources if p.suffix in (".c", ".cpp")]
+    own = [flag for flag in flags if flag.startswith(("-D", "-I"))]
+    return Recipe("arduino", tuple(sorted(kept)), (*own, *macros, f"-I{DECLARED / 'arduino'}", "-Os"))
+
+
+def cmake(project: Path, framework: str) -> Recipe:
+    """Sources and flags that the CMake file of ESP-IDF or Zephyr gives."""
+    folder = project / ("src" if framework == "espidf" else "zephyr")
+    text = (folder / "CMakeLists.txt").read_text()
+    named = [
+        Path(folder, name).resolve().relative_to(project.resolve()) for name in _CMAKE_SOURCE.findall(text)
+    ]
+    flags = [f"-I{project / name}" for name in ("src", "lib/arenite", "lib/agent")]
+    for kind, values in _CMAKE_FLAGS.findall(text):
+        flags += [f"-D{value}" if kind == "definitions" else value for value in values.split()]
+    settings = "sdkconfig.defaults" if framework == "espidf" else "zephyr/prj.conf"
+    flags += [f"-D{name}={value}" for name, value in configuration(project / settings).items()]
+    macro = "-DESP_PLATFORM" if framework == "espidf" else "-D__ZEPHYR__"
+    return Recipe(framework, tuple(map(str, sorted(named))), (*flags, macro, f"-I{DECLARED / framework}"))
+
+
+def configuration(path: Path) -> dict[str, str]:
+    """What Kconfig makes of a file of settings: yes is 1, no is not defined at all."""
+    values = dict(_SETTING.findall(path.read_text()))
+    return {name: "1" if value == "y" else value for name, value in values.items() if value != "n"}
+
+
+def compile_project(project: Path, board: Board, recipe: Recipe, seen: Path) -> None:
+    """Compile every source that was not compiled before with the same flags and headers.
+
+    ``seen`` is a folder, which processes may share, with an empty file for each combination that passed.
+    """
+    core = nearest_core(board.core)
+    c, cpp = compilers(board)
+    found = sorted(project.glob("src/*.h")) + sorted(project.glob("lib/*/*.h"))
+    headers = _digest(str(project), found)
+    words = set().union(*(_words(path.read_bytes()) for path in (*found, *DECLARED.rglob("*.h"))))
+    waiting: dict[str, list[tuple[str, Path]]] = {".c": [], ".cpp": []}
+    shown = [flag.replace(str(project), "") for flag in recipe.flags]
+    for name in recipe.sources:
+        text = (project / name).read_bytes()
+        # A macro that nothing asks for changes nothing: most sources are the same for all boards of a core.
+        asked = words | _words(text)
+        heard = [flag for flag in shown if not flag.startswith("-D") or _macro(flag) in asked]
+        key = hashlib.sha256(repr((core.architecture, heard, headers, name)).encode() + text).hexdigest()
+        if not (seen / key).exists():
+            waiting[Path(name).suffix].append((name, seen / key))
+    common = [*core.architecture, *WARNINGS, *BARE, *recipe.flags]
+    for suffix, sources in waiting.items():
+        if sources:
+            language = [c, "-std=gnu17"] if suffix == ".c" else [cpp, "-std=gnu++17", "-fno-exceptions"]
+            objects = project / f"objects{suffix}"
+            objects.mkdir(exist_ok=True)
+            run([*language, *common, "-c", *(str(project / name) for name, _ in sources)], objects)
+            for _, mark in sources:
+                mark.touch()
+
+
+def _words(text: bytes) -> set[bytes]:
+    return set(_WORD.findall(text))
+
+
+def _macro(flag: str) -> bytes:
+    """The name that ``-DNAME=value`` defines."""
+    return flag.removeprefix("-D").partition("=")[0].encode()
+
+
+def run(command: Sequence[str], cwd: Path | None = None) -> str:
+    """Standard output; a failure shows what the program said."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def _digest(root: str, paths: Iterable[Path]) -> str:
+    made = hashlib.sha256()
+    for path in paths:
+        made.update(str(path).replace(root, "").encode() + path.read_bytes())
+    return made.hexdigest()

@@ -1,0 +1,216 @@
+"""CONV_2D and FULLY_CONNECTED for cores with the DSP extension, against LiteRT: the portable body of every kernel on
+this computer, the assembly on emulated cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.firmware.generator.lower.core.variant import variant_of
+from arenite.firmware.generator.requant.quant import conv_padding
+from arenite.firmware.generator.target import DSP, Target
+from tests.firmware.engine.litert_exact import run_natively
+from tests.fuzz.comparison import compare, lower
+from tests.fuzz.emulated import compare_emulated
+from tests.fuzz.graph_builder import GraphBuilder, f32
+
+SAME, VALID = 0, 1
+SPEED = Target("", DSP, "speed")
+RELU = Quantization((0.05,), (-128,))
+LINEAR = Quantization((0.05,), (9,))
+
+
+def conv(
+    shape: tuple[int, int, int, int],
+    weights: tuple[int, int, int, int],
+    *,
+    padding: int = SAME,
+    stride: tuple[int, int] = (1, 1),
+    dilation: tuple[int, int] = (1, 1),
+    out: Quantization = RELU,
+    activation: int = 0,
+    depthwise: bool = False,
+) -> Model:
+    """One convolution whose outputs spread over int8."""
+    b = GraphBuilder(np.random.default_rng([*shape, *weights]))
+    axis = 3 if depthwise else 0
+    out_c = weights[axis]
+    depth = weights[1] * weights[2] * (1 if depthwise else weights[3])
+    x = b.input(shape, "int8", Quantization((0.05,), (-3,)))
+    # The output scale is 0.05 as well: sums of `depth` products spread over about a hundred outputs.
+    spread = 60 / (74 * 74 * np.sqrt(depth))
+    quant = Quantization(tuple(f32(spread * s) for s in np.linspace(0.4, 1.6, out_c)), (0,) * out_c, axis)
+    w = b.const(b.rng.integers(-127, 128, weights), "int8", quant)
+    bias_quant = Quantization(tuple(f32(0.05 * s) for s in quant.scale), (0,) * out_c, 0)
+    bias = b.const(b.rng.integers(-9000, 9000, out_c), "int32", bias_quant)
+    sizes = [conv_padding(padding, shape[k], weights[k], stride[k - 1], dilation[k - 1])[0] for k in (1, 2)]
+    y = b.tensor((shape[0], *sizes, out_c), "int8", out)
+    multiplier: dict[str, Any] = {"depth_multiplier": out_c} if depthwise else {}
+    b.op(
+        "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
+        [x, w, bias],
+        [y],
+        "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions",
+        version=3,
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        fused_activation_function=activation,
+        **multiplier,
+    )
+    return b.build()
+
+
+def fully_connected(rows: int, depth: int, units: int, out: Quantization = RELU) -> Model:
+    b = GraphBuilder(np.random.default_rng([rows, depth, units]))
+    x = b.input((rows, depth), "int8", Quantization((0.05,), (-100,)))
+    quant = Quantization((f32(60 / (74 * 74 * np.sqrt(depth))),), (0,))
+    w = b.const(b.rng.integers(-127, 128, (units, depth)), "int8", quant)
+    bias = b.const(
+        b.rng.integers(-9000, 9000, units), "int32", Quantization((f32(0.05 * quant.scale[0]),), (0,))
+    )
+    y = b.tensor((rows, units), "int8", out)
+    b.op("FULLY_CONNECTED", [x, w, bias], [y], "FullyConnectedOptions", version=4, keep_num_dims=False)
+    return b.build()
+
+
+#: Convolutions that ``ar_conv_2d_s8_dsp`` runs, each for a reason.
+BLOCKS = {
+    **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 2, 8)) for w in (1, 2, 3, 4, 5, 7, 8)},
+    **{f"depth {c}": conv((1, 1, 7, c), (4, 1, 1, c)) for c in (1, 2, 3, 4, 8, 12, 16, 20, 24, 36, 68)},
+    "one tap, stride 2": conv((1, 5, 9, 6), (4, 1, 1, 6), stride=(2, 2), padding=VALID),
+    "batches": conv((3, 2, 3, 5), (2, 1, 1, 5)),
+    "batches of windows": conv((2, 4, 5, 3), (3, 3, 2, 3)),
+    "odd channels": conv((1, 3, 10, 4), (5, 3, 2, 4)),
+    "one channel": conv((1, 3, 10, 4), (1, 3, 3, 4)),
+    "two-sided": conv((1, 3, 8, 16), (6, 3, 2, 16), out=LINEAR),
+    "two-sided, odd": conv((1, 1, 11, 7), (3, 1, 1, 7), out=LINEAR),
+    "narrow activation": conv((1, 3, 8, 4), (4, 3, 2, 4), out=LINEAR, activation=2),
+    "first layer of an image": conv((1, 24, 24, 3), (8, 3, 3, 3), stride=(2, 2)),
+    "first layer of a spectrogram": conv((1, 13, 10, 1), (8, 10, 4, 1), stride=(2, 2)),
+    "one channel in": conv((1, 24, 24, 1), (1, 3, 3, 8), stride=(2, 2), depthwise=True),
+    "wide padding": conv((1, 2, 3, 4), (2, 7, 7, 4)),
+    "dilation": conv((1, 12, 13, 5), (4, 3, 3, 5), dilation=(2, 3)),
+    "wide dilation": conv((1, 5, 40, 9), (4, 1, 3, 9), dilation=(1, 5)),
+    "rests of two bytes": conv((1, 9, 12, 5), (4, 3, 2, 5), padding=VALID),
+    "large rows": conv((1, 4, 20, 24), (4, 3, 4, 24)),
+}
+#: Convolutions that ``ar_conv_2d_s8_columns_dsp`` runs.
+COLUMNS = {
+    **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 3, 8)) for w in range(2, 9)},
+    **{f"depth {c}": conv((1, 3, 7, c), (2, 3, 3, c)) for c in (4, 12, 16, 20)},
+    "no padding": conv((2, 4, 9, 8), (4, 3, 3, 8), padding=VALID),
+    "two windows without padding": conv((1, 3, 4, 8), (4, 3, 3, 8), padding=VALID),
+    "batches": conv((3, 3, 5, 4), (2, 3, 3, 4)),
+    "two-sided": conv((1, 3, 8, 16), (6, 3, 3, 16), out=LINEAR),
+    "narrow activation": conv((1, 3, 8, 4), (4, 3, 3, 4), out=LINEAR, activation=2),
+    "a tall kernel": conv((1, 6, 7, 4), (4, 5, 3, 4)),
+    "one row of taps": conv((1, 2, 7, 8), (4, 1, 3, 8)),
+    "steps between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
+    "rows apart": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
+}
+#: Layers of one row of inputs.
+ROWS = {
+    **{f"depth {d}": fully_connected(1, d, 8) for d in (1, 7, 8, 9, 16, 24, 32, 40, 100)},
+    **{f"{u} units": fully_connected(1, 16, u) for u in (1, 2, 3, 4, 5, 7)},
+    "a single pixel": conv((1, 1, 1, 24), (6, 1, 1, 24), padding=VALID),
+    "a window that is the image": conv((1, 3, 4, 5), (6, 3, 4, 5), padding=VALID),
+}
+
+
+def weights_of(model: Model) -> np.ndarray:
+    """The weights of the first operator, to be changed."""
+    w = model.main.tensors[model.main.ops[0].inputs[1]].data
+    assert w is not None
+    w.setflags(write=True)
+    return w
+
+
+def kernel(model: Model, target: Target = SPEED) -> str:
+    call = lower(model, target=target).calls[0].call
+    assert call is not None
+    return call.kernel
+
+
+@pytest.mark.parametrize("mode", ["speed", "balanced"])
+def test_blocks_of_pixels(mode: str) -> None:
+    target = Target("", DSP, mode)
+    assert {kernel(m, target) for m in BLOCKS.values()} == {"ar_conv_2d_s8_dsp"}
+    assert not compare([*BLOCKS.values()], runs=6, targets=[target])
+
+
+def test_shared_columns() -> None:
+    assert {kernel(m) for m in COLUMNS.values()} == {"ar_conv_2d_s8_columns_dsp"}
+    assert not compare([*COLUMNS.values()], runs=6, targets=[SPEED])
+
+
+def test_single_rows() -> None:
+    assert {kernel(m) for m in ROWS.values()} == {"ar_fully_connected_s8_dsp"}
+    assert not compare([*ROWS.values()], runs=6, targets=[SPEED])
+
+
+def test_several_rows_are_pixels() -> None:
+    models = [fully_connected(n, 12, 6) for n in (2, 3, 5)] + [fully_connected(1, 12, 6, LINEAR)]
+    assert [kernel(m) for m in models[:3]] == ["ar_conv_2d_s8_dsp"] * 3
+    assert not compare(models, runs=6, targets=[SPEED])
+
+
+@pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
+def test_the_assembly(board: str) -> None:
+    models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values()]
+    mismatches, kernels = compare_emulated(models, board)
+    assert not mismatches
+    assert set(kernels) == {
+        "ar_conv_2d_s8_dsp",
+        "ar_conv_2d_s8_columns_dsp",
+        "ar_fully_connected_s8_dsp",
+    }
+
+
+def test_pairs_that_leave_16_bits_run_elsewhere() -> None:
+    wild = conv((1, 3, 8, 8), (8, 3, 3, 8))
+    w = weights_of(wild)
+    w[0, 0, 0, 0], w[1, 0, 0, 0] = -128, -1
+    assert kernel(wild) != "ar_conv_2d_s8_dsp"
+    assert not compare([wild], runs=4, targets=[SPEED])
+
+
+def test_the_smallest_weight_where_it_fits() -> None:
+    """-128 in the odd channels, and in the even ones beside a weight that is not negative."""
+    model = conv((1, 1, 9, 8), (4, 1, 1, 8))
+    w = weights_of(model)
+    w[1::2] = -128
+    w[0, ..., :4], w[1, ..., :4] = -128, 0
+    assert kernel(model) == "ar_conv_2d_s8_dsp"
+    extremes = np.array([[-128] * 4 + [127] * 5] * 8, np.int8).T.reshape(1, 1, 9, 8)
+    assert not compare([model], runs=6, targets=[SPEED])
+    assert run_natively([(model, [extremes])], [SPEED])
+
+
+def test_one_tap_works_in_place() -> None:
+    """Two layers after each other, the second no wider than the first: one address for both."""
+    model = conv((1, 4, 5, 8), (6, 1, 1, 8))
+    chosen = variant_of(model.main, model.main.ops[0], SPEED)
+    assert chosen is not None and chosen.in_place(model.main, model.main.ops[0], SPEED) == ((0, 0),)
+    made = lower(model, target=SPEED)
+    graph = made.model.main
+    assert made.plan.offsets[graph.inputs[0]] == made.plan.offsets[graph.outputs[0]]
+
+
+def test_model_data_is_weights_and_biases_and_padding() -> None:
+    for name, model in BLOCKS.items():
+        made = lower(model, target=SPEED)
+        filters = sum(c.nbytes for c in made.constants if c.is_weight)
+        inputs = {t.index: t for t in made.model.main.tensors}
+        w, bias = (inputs[made.model.main.ops[0].inputs[k]] for k in (1, 2))
+        out_c = bias.elements
+        depth = w.elements // out_c
+        pairs = -(-out_c // 2)
+        # A run of taps is padded to four at most; the last of an odd number of channels to a pair.
+        most = pairs * 2 * (depth + 3 * w.shape[1] * w.shape[2] + 4)
+        assert w.nbytes + bias.nbytes <= filters <= most, name

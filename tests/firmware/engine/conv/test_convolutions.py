@@ -1,0 +1,207 @@
+"""Convolutions against LiteRT, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model, Quantization, Tensor
+from arenite.errors import UnsupportedModelError
+from arenite.firmware.generator.lower import LOWERINGS
+from arenite.firmware.generator.operator_needs import check_supported
+from arenite.firmware.generator.requant.quant import conv_padding
+from tests.fuzz.comparison import compare
+from tests.fuzz.fixed_graphs import assert_bit_exact
+from tests.fuzz.graph_builder import GraphBuilder
+
+SAME, VALID = 0, 1
+RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
+_IN, _OUT = Quantization((0.05,), (-7,)), Quantization((0.3,), (11,))
+
+
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
+def test_random_graphs(name: str) -> None:
+    assert_bit_exact(name, graphs=30)
+
+
+def test_random_chains() -> None:
+    assert_bit_exact("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", graphs=6, length=6)
+
+
+def scales(count: int, low: float = 0.001, high: float = 0.02) -> tuple[float, ...]:
+    return tuple(float(np.float32(s)) for s in np.linspace(low, high, count))
+
+
+def conv(
+    name: str,
+    shape: tuple[int, int, int, int],
+    weights: tuple[int, int, int, int],
+    *,
+    dtype: str = "int8",
+    padding: int = SAME,
+    stride: int = 1,
+    dilation: int = 1,
+    activation: int = 0,
+    in_quant: Quantization = _IN,
+    out_quant: Quantization = _OUT,
+    bias: bool = True,
+    **options: Any,
+) -> Model:
+    """One CONV_2D or DEPTHWISE_CONV_2D with weights over the whole range."""
+    b = GraphBuilder(np.random.default_rng(3))
+    if dtype == "int16":
+        in_quant, out_quant = Quantization((0.0005,), (0,)), Quantization((0.002,), (0,))
+    axis = 0 if name == "CONV_2D" else 3
+    out_c = weights[axis]
+    x = b.input(shape, dtype, in_quant)
+    quant = Quantization(scales(out_c), (0,) * out_c, axis)
+    inputs = [x, b.const(b.rng.integers(-128, 128, weights), "int8", quant)]
+    if bias:
+        bias_dtype = "int64" if dtype == "int16" else "int32"
+        inputs.append(b.const(b.rng.integers(-9000, 9000, out_c), bias_dtype, replace(quant, axis=0)))
+    sizes = [conv_padding(padding, shape[k], weights[k], stride, dilation)[0] for k in (1, 2)]
+    y = b.tensor((shape[0], *sizes, out_c), dtype, out_quant)
+    b.op(
+        name,
+        inputs,
+        [y],
+        "Conv2DOptions" if axis == 0 else "DepthwiseConv2DOptions",
+        version=5,
+        padding=padding,
+        stride_h=stride,
+        stride_w=stride,
+        dilation_h_factor=dilation,
+        dilation_w_factor=dilation,
+        fused_activation_function=activation,
+        **options,
+    )
+    return b.build()
+
+
+def test_corner_shapes() -> None:
+    models = [
+        conv("CONV_2D", (1, 5, 7, 4), (6, 1, 1, 4), stride=2),
+        conv("CONV_2D", (1, 2, 3, 2), (3, 5, 7, 2)),  # a kernel larger than the image
+        conv("CONV_2D", (3, 6, 6, 2), (4, 3, 3, 2), padding=VALID, dilation=2, activation=RELU6),
+        conv("CONV_2D", (1, 4, 4, 6), (9, 3, 3, 2)),  # three groups
+        conv("CONV_2D", (1, 1, 9, 1), (1, 1, 9, 1), padding=VALID, activation=RELU_N1_TO_1),
+        conv("CONV_2D", (1, 4, 4, 3), (2, 3, 3, 3), in_quant=Quantization((0.05,), (-128,))),
+        conv("CONV_2D", (1, 4, 4, 3), (2, 3, 3, 3), in_quant=Quantization((0.05,), (127,))),
+        # A multiplier above 1 (left shift), and one that rounds everything to the zero point.
+        conv("CONV_2D", (1, 3, 3, 2), (2, 3, 3, 2), out_quant=Quantization((1e-4,), (0,))),
+        conv("CONV_2D", (1, 3, 3, 2), (2, 3, 3, 2), out_quant=Quantization((1e9,), (5,))),
+        conv("CONV_2D", (2, 5, 5, 4), (6, 3, 3, 2), dtype="int16", activation=RELU),
+        conv("DEPTHWISE_CONV_2D", (1, 6, 6, 1), (1, 3, 3, 8)),  # one input channel
+        conv("DEPTHWISE_CONV_2D", (2, 5, 6, 3), (1, 4, 2, 6), stride=3, activation=RELU),
+        conv("DEPTHWISE_CONV_2D", (1, 9, 9, 2), (1, 3, 3, 2), dilation=4),
+        conv("DEPTHWISE_CONV_2D", (1, 5, 5, 2), (1, 3, 3, 4), dtype="int16", bias=False),
+    ]
+    assert compare(models, seed=1, runs=6) == []
+
+
+def transposed(
+    shape: tuple[int, int, int, int], out: tuple[int, int, int, int], kernel: int, stride: int, padding: int
+) -> Model:
+    b = GraphBuilder(np.random.default_rng(5))
+    x = b.input(shape, "int8", Quantization((0.05,), (9,)))
+    quant = Quantization(scales(out[3]), (0,) * out[3], 0)
+    weights = b.const(b.rng.integers(-127, 128, (out[3], kernel, kernel, shape[3])), "int8", quant)
+    bias = b.const(b.rng.integers(-9000, 9000, out[3]), "int32", quant)
+    y = b.tensor(out, "int8", Quantization((0.2,), (-3,)))
+    options: dict[str, Any] = {"padding": padding, "stride_h": stride, "stride_w": stride}
+    b.op(
+        "TRANSPOSE_CONV", [b.const(out, "int32"), weights, x, bias], [y], "TransposeConvOptions", 3, **options
+    )
+    return b.build()
+
+
+def test_transposed_corners() -> None:
+    models = [
+        transposed(
+            (1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME
+        ),  # pixels that nothing reaches
+        transposed((2, 3, 2, 3), (2, 7, 5, 1), kernel=3, stride=2, padding=VALID),
+        transposed((1, 4, 4, 1), (1, 4, 4, 5), kernel=5, stride=1, padding=SAME),
+        transposed((1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID),  # larger than needed
+    ]
+    assert compare(models, seed=1, runs=6) == []
+
+
+def changed(model: Model, position: int, **fields: object) -> Model:
+    """The model with fields of the input tensor at ``position`` of its operator replaced; -1 is the output."""
+    graph = model.main
+    op = graph.ops[0]
+    index = op.outputs[0] if position < 0 else op.inputs[position]
+    tensors = list(graph.tensors)
+    tensors[index] = replace(tensors[index], **fields)  # type: ignore[arg-type]
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)),))
+
+
+def with_options(model: Model, **options: object) -> Model:
+    op = model.main.ops[0]
+    main = replace(model.main, ops=(replace(op, options={**op.options, **options}),))
+    return replace(model, subgraphs=(main,))
+
+
+def without_input(model: Model, position: int) -> Model:
+    op = model.main.ops[0]
+    inputs = tuple(-1 if k == position else i for k, i in enumerate(op.inputs))
+    return replace(model, subgraphs=(replace(model.main, ops=(replace(op, inputs=inputs),)),))
+
+
+def refused(model: Model, *words: str) -> None:
+    op = model.main.ops[0]
+    with pytest.raises(UnsupportedModelError) as caught:
+        LOWERINGS[op.name].check(model.main, op)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_refusals(name: str) -> None:
+    weights_shape = (4, 3, 3, 4) if name == "CONV_2D" else (1, 3, 3, 4)
+    model = conv(name, (1, 5, 5, 4), weights_shape)
+    check_supported(model)
+    weights: Tensor = model.main.tensors[model.main.ops[0].inputs[1]]
+    wide = conv(name, (1, 5, 5, 4), weights_shape, dtype="int16")
+    check_supported(wide)
+    per_tensor = Quantization((0.01,), (4,))
+    wrong_axis = Quantization(scales(4), (0,) * 4, 3 if name == "CONV_2D" else 0)
+    refused(changed(model, 0, dtype="float32"), f"operator 0 {name}", "tensor 0", "float32")
+    refused(changed(model, 0, dtype="uint8"), "uint8")
+    refused(changed(model, 0, quant=None), "quantised")
+    refused(changed(model, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
+    refused(changed(model, 1, data=None), "constant")
+    refused(changed(model, 1, dtype="float32"), "float32")
+    refused(changed(model, 1, quant=per_tensor), "zero point 0")
+    refused(changed(model, 1, quant=wrong_axis), "axis")
+    refused(changed(model, 2, data=None), "bias must be constant")
+    refused(changed(model, 2, dtype="int64"), "int64")
+    refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
+    refused(with_options(model, stride_w=300), "stride")
+    refused(with_options(model, dilation_h_factor=0), "dilation")
+    refused(changed(wide, 0, quant=Quantization((0.1,), (3,))), "zero point")
+    refused(changed(wide, 2, dtype="int32"), "int32")
+    refused(changed(wide, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
+    refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert weights.data is not None
+    refused(changed(model, 1, data=np.broadcast_to(weights.data, weights.shape), dtype="int16"), "int16")
+
+
+def test_convolution_without_bias_is_refused() -> None:
+    model = conv("CONV_2D", (1, 5, 5, 4), (4, 3, 3, 4))
+    refused(without_input(model, 2), "no bias", "int32")
+
+
+def test_32_bit_accumulator_for_int16_is_refused() -> None:
+    model = conv("CONV_2D", (1, 5, 5, 4), (4, 3, 3, 4), dtype="int16", quantized_bias_type=2)
+    refused(model, "32-bit accumulator")
+
+
+def test_computed_output_shape_is_refused() -> None:
+    model = transposed((1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME)
+    check_supported(model)
+    refused(changed(model, 0, data=None), "TRANSPOSE_CONV", "output shape")

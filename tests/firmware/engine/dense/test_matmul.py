@@ -1,0 +1,166 @@
+"""FULLY_CONNECTED and BATCH_MATMUL against LiteRT, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.firmware.generator.lower.dense import fully_connected as lowering
+from arenite.firmware.generator.operator_needs import check_supported
+from tests.firmware.engine.conv.test_convolutions import changed, refused, scales, with_options
+from tests.fuzz.comparison import compare, lower
+from tests.fuzz.fixed_graphs import assert_bit_exact
+from tests.fuzz.graph_builder import GraphBuilder
+
+_OUT = Quantization((0.4,), (-9,))
+
+
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED", "BATCH_MATMUL"])
+def test_random_graphs(name: str) -> None:
+    assert_bit_exact(name, graphs=40)
+
+
+def test_every_int8_layer_with_the_scale_as_a_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way for scales without a proven multiplier, taken for all of them."""
+    monkeypatch.setattr(lowering, "proven_multipliers", lambda *_: None)
+    assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=7)
+
+
+def fully_connected(
+    depth: int,
+    units: int,
+    *,
+    batches: int = 1,
+    dtype: str = "int8",
+    in_scale: float = 0.05,
+    weight_scales: tuple[float, ...] = (0.01,),
+    weight_zero: int = 0,
+    out_quant: Quantization = _OUT,
+    weights: np.ndarray | None = None,
+    activation: int = 0,
+    bias: bool = True,
+    bias_dtype: str = "",
+    quantized_bias_type: int = 0,
+) -> Model:
+    b = GraphBuilder(np.random.default_rng(2))
+    if dtype == "int16":
+        out_quant = Quantization((out_quant.scale[0] / 200,), (0,))
+    x = b.input((batches, depth), dtype, Quantization((in_scale,), (0 if dtype == "int16" else -4,)))
+    if weights is None:
+        weights = b.rng.integers(-128, 128, (units, depth))
+    zeros = (weight_zero,) * len(weight_scales)
+    inputs = [x, b.const(weights, "int8", Quantization(weight_scales, zeros))]
+    if bias:
+        quant = Quantization(tuple(float(np.float32(in_scale * s)) for s in weight_scales), (0,) * len(zeros))
+        name = bias_dtype or ("int64" if dtype == "int16" else "int32")
+        inputs.append(b.const(b.rng.integers(-5000, 5000, units), name, quant))
+    y = b.tensor((batches, units), dtype, out_quant)
+    b.op(
+        "FULLY_CONNECTED",
+        inputs,
+        [y],
+        "FullyConnectedOptions",
+        version=11,
+        fused_activation_function=activation,
+        quantized_bias_type=quantized_bias_type,
+    )
+    return b.build()
+
+
+def test_corners() -> None:
+    half = Quantization((1.0,), (0,))
+    models = [
+        # Every sum of odd value lies halfway between two outputs, of both signs.
+        fully_connected(3, 4, in_scale=0.5, weight_scales=(1.0,), out_quant=half, weights=np.eye(4, 3)),
+        fully_connected(3, 3, in_scale=0.5, weight_scales=(1.0, 0.5, 3.0), out_quant=half, weights=np.eye(3)),
+        # 1/6 is not a double: thirds times halves round to ties.
+        fully_connected(
+            3, 3, in_scale=0.5, weight_scales=(1.0,), out_quant=Quantization((3.0,), (0,)), weights=np.eye(3)
+        ),
+        fully_connected(20, 7, batches=5, weight_zero=-128, activation=1),
+        fully_connected(20, 7, weight_zero=127, activation=3),
+        fully_connected(33, 5, weight_scales=scales(5), activation=2, bias=False),
+        fully_connected(1, 1),
+        fully_connected(9, 4, out_quant=Quantization((1e9,), (3,))),  # everything becomes the zero point
+        fully_connected(9, 4, in_scale=0.9, out_quant=Quantization((1e-3,), (0,))),  # a scale above 1
+        fully_connected(50, 6, dtype="int16", in_scale=1e-4, weight_scales=scales(6)),
+        fully_connected(50, 6, dtype="int16", in_scale=1e-4, bias_dtype="int32", quantized_bias_type=2),
+        fully_connected(50, 6, dtype="int16", in_scale=1e-4, bias=False, activation=1),
+    ]
+    assert compare(models, seed=1, runs=10) == []
+
+
+def test_sums_too_long_for_a_proof() -> None:
+    """Where the output steps lie 2^19 apart, 31 bits of multiplier place one of them wrongly."""
+    model = fully_connected(
+        4096,
+        12,
+        weights=np.full((12, 4096), 127),
+        weight_scales=scales(12, 0.008, 0.012),
+        out_quant=Quantization((267.0,), (0,)),
+    )
+    assert [layer.call.kernel for layer in lower(model).calls if layer.call] == ["ar_fully_connected_s8_real"]
+    assert compare([model], seed=1, runs=30) == []
+
+
+def test_fully_connected_refusals() -> None:
+    model = fully_connected(8, 4)
+    check_supported(model)
+    wide = fully_connected(8, 4, dtype="int16", in_scale=1e-4)
+    check_supported(wide)
+    refused(changed(model, 0, dtype="float32", quant=None), "operator 0 FULLY_CONNECTED", "float32")
+    refused(changed(model, 1, dtype="float32"), "float32")
+    refused(changed(model, 1, quant=None), "quantised")
+    refused(changed(model, 1, quant=Quantization(scales(4), (1,) * 4)), "zero point 0")
+    refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "axis 0")
+    refused(changed(model, 2, data=None), "bias must be constant")
+    refused(changed(model, 2, dtype="int64"), "int64")
+    refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
+    refused(changed(wide, 2, dtype="int32"), "int32")
+    refused(changed(wide, 2, data=np.full(4, 2**53, np.int64)), "overflow")
+    refused(changed(model, -1, quant=Quantization((1e-9,), (0,))), "scale")
+    refused(with_options(model, weights_format=1), "shuffled")
+
+
+def matmul(
+    lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...], *, dtype: str = "int8", **options: Any
+) -> Model:
+    b = GraphBuilder()
+    zero = 0 if dtype == "int16" else 5
+    scale = 0.01 if dtype == "int8" else 1e-4
+    x = b.input(lhs, dtype, Quantization((scale,), (zero,)))
+    w = b.input(rhs, dtype, Quantization((scale,), (zero,)))
+    y = b.tensor(out, dtype, Quantization((scale * (3 if dtype == "int8" else 9),), (zero,)))
+    b.op("BATCH_MATMUL", [x, w], [y], "BatchMatMulOptions", 4, **options)
+    return b.build()
+
+
+def test_matmul_corners() -> None:
+    models = [
+        matmul((2, 3), (3, 4), (2, 4)),
+        matmul((1, 2, 3, 4, 5), (3, 1, 1, 5, 2), (3, 2, 3, 4, 2)),
+        matmul((2, 3, 4), (4, 5), (2, 3, 5)),
+        matmul((4, 5), (3, 2, 5, 6), (3, 2, 4, 6)),
+        matmul((3, 5, 4), (3, 1, 5), (3, 4, 1), adj_x=True, adj_y=True),
+        matmul((2, 1, 5, 4), (1, 3, 6, 5), (2, 3, 4, 6), adj_x=True, adj_y=True),
+        matmul((2, 4, 5), (2, 6, 5), (2, 4, 6), dtype="int16", adj_y=True),
+        matmul((1, 1), (1, 1), (1, 1)),
+    ]
+    assert compare(models, seed=1, runs=6) == []
+
+
+def test_matmul_refusals() -> None:
+    model = matmul((2, 3), (3, 4), (2, 4))
+    check_supported(model)
+    wide = matmul((2, 3), (3, 4), (2, 4), dtype="int16")
+    refused(changed(model, 0, dtype="float32", quant=None), "operator 0 BATCH_MATMUL", "float32")
+    refused(changed(model, 1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
+    refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "one scale")
+    refused(changed(model, -1, dtype="int32", quant=None), "int32")
+    refused(changed(wide, 1, dtype="int8", quant=Quantization((0.1,), (3,))), "zero point 0")
+    refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    refused(matmul((2, 40000), (40000, 1), (2, 1)), "overflow")
+    refused(changed(model, 1, shape=(1, 1, 1, 1, 3, 4)), "2 to 5 dimensions")

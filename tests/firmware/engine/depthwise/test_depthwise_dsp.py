@@ -1,0 +1,132 @@
+"""The depthwise kernels for DSP give the bytes of LiteRT: on this computer, and as assembly on a Cortex-M4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.firmware.generator.lower.depthwise.depthwise_3x3_dsp import Depthwise3x3Dsp
+from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_dsp import pack_taps
+from arenite.firmware.generator.requant.fixed_shift import fix_shift
+from arenite.firmware.generator.requant.folded_layer import fold_convolution
+from arenite.firmware.generator.target import DSP, Target
+from tests.firmware.engine.conv.test_convolutions import RELU, RELU6, SAME, VALID, conv
+from tests.fuzz.comparison import compare, lower
+from tests.fuzz.emulated import compare_emulated
+
+SPEED = Target("cortex-m4f", DSP, "speed")
+_RELU_OUT = Quantization((0.3,), (-128,))
+
+
+def depthwise(
+    height: int,
+    width: int,
+    channels: int,
+    window: tuple[int, int] = (3, 3),
+    batch: int = 1,
+    **options: object,
+) -> Model:
+    """One layer of multiplier 1 whose outputs below the zero point do not exist, as in most networks."""
+    options.setdefault("out_quant", _RELU_OUT)
+    options.setdefault("activation", RELU)
+    return conv("DEPTHWISE_CONV_2D", (batch, height, width, channels), (1, *window, channels), **options)  # type: ignore[arg-type]
+
+
+def kernels(models: list[Model]) -> list[str]:
+    return [lower(m, target=SPEED).calls[0].call.kernel for m in models]  # type: ignore[union-attr]
+
+
+def windows_3x3() -> list[Model]:
+    """Every width around the blocks of 6 and 3 outputs, every number of channels around 4, edges of all kinds."""
+    return [
+        *(depthwise(3, width, 4, padding=SAME) for width in (*range(1, 15), 24, 25)),
+        *(depthwise(5, width, 4, padding=SAME, stride=2) for width in (*range(1, 15), 24, 25)),
+        *(depthwise(4, width, 5, padding=VALID) for width in (3, 4, 8, 9, 10, 20)),
+        *(depthwise(7, width, 7, padding=VALID, stride=2) for width in (3, 4, 8, 9, 10, 20)),
+        *(depthwise(6, 6, channels, padding=SAME) for channels in range(4, 10)),
+        *(depthwise(6, 6, channels, padding=SAME, stride=2) for channels in range(4, 10)),
+        depthwise(1, 7, 8, padding=SAME),
+        depthwise(2, 2, 8, padding=SAME, stride=2),
+        depthwise(5, 7, 6, batch=3, padding=SAME),
+        depthwise(6, 5, 6, batch=2, padding=SAME, stride=2),
+        depthwise(6, 7, 4, in_quant=Quantization((0.05,), (-128,)), padding=SAME),
+    ]
+
+
+def other_windows() -> list[Model]:
+    return [
+        *(depthwise(9, 1, 8, (k, 1), padding=VALID) for k in (1, 2, 3, 4, 5, 9)),
+        *(depthwise(6, 9, channels, (2, 5), padding=SAME) for channels in (4, 5, 6, 7, 8, 9)),
+        depthwise(9, 9, 8, (5, 5), padding=SAME, stride=2),
+        depthwise(9, 9, 4, (3, 3), padding=SAME, dilation=2),
+        depthwise(5, 6, 8, (3, 3), padding=SAME, stride=3),
+        depthwise(5, 6, 8, (3, 3), padding=SAME, activation=RELU6, out_quant=Quantization((0.02,), (-20,))),
+        depthwise(5, 6, 8, (3, 3), padding=SAME, activation=0, out_quant=Quantization((0.3,), (3,))),
+        depthwise(5, 6, 4, (3, 2), batch=2, padding=SAME),
+    ]
+
+
+def one_channel() -> list[Model]:
+    return [
+        conv("DEPTHWISE_CONV_2D", (1, 9, 10, 1), (1, 3, 3, 8), stride=2, padding=SAME),
+        conv("DEPTHWISE_CONV_2D", (2, 8, 7, 1), (1, 5, 4, 3), padding=VALID, activation=RELU6),
+        conv("DEPTHWISE_CONV_2D", (1, 9, 10, 1), (1, 3, 3, 4), padding=SAME, dilation=2),
+    ]
+
+
+def all_models() -> list[Model]:
+    return [*windows_3x3(), *other_windows(), *one_channel()]
+
+
+def test_which_kernel_runs() -> None:
+    three = kernels(windows_3x3())
+    # One channel is a CONV_2D; a layer may lack a proof for the fixed shift.
+    assert three.count("ar_depthwise_3x3_s8_dsp") > 0.9 * len(three)
+    assert set(kernels(other_windows())) == {"ar_depthwise_conv_2d_s8_dsp"}
+    assert set(kernels(one_channel())) == {"ar_conv_2d_s8_dsp"}
+
+
+def test_on_this_computer() -> None:
+    assert compare(all_models(), seed=5, runs=4, targets=[SPEED]) == []
+
+
+@pytest.mark.qemu
+def test_on_a_cortex_m4() -> None:
+    assert compare_emulated(all_models(), "qemu_mps2_an386", seed=6)[0] == []
+
+
+def test_an_output_row_may_lie_on_its_input_row() -> None:
+    variant = Depthwise3x3Dsp()
+    for model, expected in (
+        (depthwise(6, 6, 4, padding=SAME), ((0, 0),)),
+        (depthwise(6, 6, 4, padding=SAME, stride=2), ()),
+        (depthwise(6, 6, 4, padding=VALID), ()),
+    ):
+        assert variant.in_place(model.main, model.main.ops[0], SPEED) == expected
+
+
+def test_the_fixed_shift_changes_no_output() -> None:
+    """Both forms of the requantisation, for every accumulator of a channel."""
+    graph = depthwise(6, 6, 8, padding=SAME).main
+    folded = fold_convolution(graph, graph.ops[0], axis=3)
+    assert folded is not None
+    fixed = fix_shift(folded, 3, 8)
+    assert fixed is not None
+    reach = np.abs(folded.weights).sum(axis=(0, 1, 2)).max() * 128
+    sums = np.arange(-reach, reach + 1)[:, None]
+    requant = folded.requant
+    first = (folded.bias + sums) * 256 + requant.offset
+    want = (first * requant.multiplier + (requant.rounding << 32)) >> (32 + requant.shift)
+    second = fixed.bias.astype(np.int64) + sums * 256
+    got = (second * fixed.multiplier + (fixed.rounding << 32)) >> (32 + 8)
+    inside = np.abs(sums) <= np.abs(folded.weights).sum(axis=(0, 1, 2)) * 127
+    assert np.array_equal(np.clip(got, -128, 127)[inside], np.clip(want, -128, 127)[inside])
+
+
+def test_no_weight_is_stored_twice() -> None:
+    for channels, taps in ((4, 5), (8, 4), (6, 3), (7, 9)):
+        filters = np.arange(channels * taps).reshape(channels, taps) % 251 - 125
+        packed = pack_taps(filters).view(np.int8)
+        assert len(packed) == -(-channels * taps // 4) * 4
+        assert sorted(packed[: channels * taps]) == sorted(filters.reshape(-1))

@@ -1,0 +1,58 @@
+"""Compare chosen inputs, not random ones, with LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.firmware.generator.target import PORTABLE, Target
+from arenite.host.bench.native_model import build
+from arenite.host.bench.reference import Reference
+from tests.fuzz.comparison import CACHE, HOST_TARGETS, lower
+from tests.fuzz.graph_builder import GraphBuilder
+
+Case = tuple[Model, list[np.ndarray]]
+
+
+def run_natively(cases: Sequence[Case], targets: Sequence[Target] = (PORTABLE,)) -> list[list[np.ndarray]]:
+    """The outputs of every model for its inputs, all compiled at once, target by target; the arena is dirty."""
+    models = [
+        lower(model, f"m{k}t{t}_", target)
+        for t, target in enumerate(targets)
+        for k, (model, _) in enumerate(cases)
+    ]
+    natives = build(models, CACHE)
+    results = []
+    for native, (_, inputs) in zip(natives, [*cases] * len(targets), strict=True):
+        native.fill_arena(0xA5)
+        results.append(native.run(inputs))
+    return results
+
+
+def assert_exact(cases: Sequence[Case]) -> None:
+    """Every output byte is LiteRT's."""
+    for (model, inputs), got in zip(
+        [*cases] * len(HOST_TARGETS), run_natively(cases, HOST_TARGETS), strict=True
+    ):
+        want = Reference(to_flatbuffer(model)).run(inputs)
+        for a, b in zip(want, got, strict=True):
+            np.testing.assert_array_equal(b.view(np.uint8), a.view(np.uint8), str(model.main.ops[0]))
+
+
+def single(
+    name: str,
+    inputs: Sequence[tuple[tuple[int, ...], str, object]],
+    output: tuple[tuple[int, ...], str, object],
+    options_type: str = "",
+    version: int = 1,
+    **options: object,
+) -> Model:
+    """A model of one operator; each input and the output as (shape, dtype, quantisation)."""
+    b = GraphBuilder()
+    indices = [b.input(*spec) for spec in inputs]  # type: ignore[arg-type]
+    out = b.tensor(*output)  # type: ignore[arg-type]
+    b.op(name, indices, [out], options_type, version, **options)  # type: ignore[arg-type]
+    return b.build()

@@ -1,0 +1,140 @@
+"""Pools and the operators along the last axis against LiteRT, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.firmware.generator.operator_needs import check_supported
+from arenite.firmware.generator.requant.quant import conv_padding
+from tests.firmware.engine.conv.test_convolutions import changed, refused
+from tests.fuzz.comparison import compare
+from tests.fuzz.fixed_graphs import assert_bit_exact
+from tests.fuzz.graph_builder import GraphBuilder
+
+POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+OUTPUT = {
+    ("SOFTMAX", "int8"): Quantization((1 / 256,), (-128,)),
+    ("SOFTMAX", "int16"): Quantization((1 / 32768,), (0,)),
+    ("LOG_SOFTMAX", "int8"): Quantization((1 / 16,), (127,)),
+    ("L2_NORMALIZATION", "int8"): Quantization((1 / 128,), (0,)),
+}
+OPTIONS = {
+    "SOFTMAX": "SoftmaxOptions",
+    "LOG_SOFTMAX": "LogSoftmaxOptions",
+    "L2_NORMALIZATION": "L2NormOptions",
+}
+
+
+@pytest.mark.parametrize("name", [*POOLS, "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"])
+def test_random_graphs(name: str) -> None:
+    assert_bit_exact(name, graphs=30)
+
+
+def pool(
+    name: str, shape: tuple[int, int, int, int], window: int, stride: int, padding: int, dtype: str = "int8"
+) -> Model:
+    b = GraphBuilder()
+    quant = Quantization((0.05,), (0 if dtype == "int16" else 100,))
+    x = b.input(shape, dtype, quant)
+    sizes = [conv_padding(padding, shape[k], window, stride, 1)[0] for k in (1, 2)]
+    y = b.tensor((shape[0], *sizes, shape[3]), dtype, quant)
+    b.op(
+        name,
+        [x],
+        [y],
+        "Pool2DOptions",
+        3,
+        padding=padding,
+        stride_h=stride,
+        stride_w=stride,
+        filter_height=window,
+        filter_width=window,
+    )
+    return b.build()
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pool_corners(name: str) -> None:
+    models = [
+        pool(name, (1, 3, 3, 2), 7, 1, padding=0),  # a window larger than the image
+        pool(name, (1, 25, 5, 64), 5, 5, padding=1),
+        pool(name, (2, 6, 6, 1), 2, 3, padding=1),  # gaps between windows
+        pool(name, (1, 96, 96, 1), 96, 1, padding=1),
+        pool(name, (1, 40, 40, 1), 40, 1, padding=1, dtype="int16"),
+    ]
+    assert compare(models, seed=1, runs=8) == []
+
+
+def row_operator(
+    name: str,
+    shape: tuple[int, ...],
+    scale: float,
+    *,
+    dtype: str = "int8",
+    zero: int = 0,
+    out_quant: Quantization | None = None,
+    **options: Any,
+) -> Model:
+    b = GraphBuilder()
+    x = b.input(shape, dtype, Quantization((float(np.float32(scale)),), (zero,)))
+    y = b.tensor(shape, dtype, out_quant or OUTPUT[name, dtype])
+    if name == "SOFTMAX":
+        options = {"beta": 1.0, **options}
+    b.op(name, [x], [y], OPTIONS[name], 3 if dtype == "int16" else 2, **options)
+    return b.build()
+
+
+def test_softmax_corners() -> None:
+    models = [
+        row_operator("SOFTMAX", (3, 1), 0.1),
+        row_operator("SOFTMAX", (1, 511), 0.001),  # nearly alike: the largest sum that LiteRT takes
+        row_operator("SOFTMAX", (4, 2), 8.0),
+        row_operator("SOFTMAX", (4, 5), 1e-6),
+        row_operator("SOFTMAX", (2, 3, 2, 6), 0.05, zero=-128, beta=10.0),
+        row_operator("SOFTMAX", (1, 4095), 1e-5, dtype="int16"),
+        row_operator("SOFTMAX", (3, 1), 1e-3, dtype="int16"),
+        row_operator("SOFTMAX", (3, 7), 1.0, dtype="int16"),
+        row_operator("LOG_SOFTMAX", (1, 4095), 0.001),
+        row_operator("LOG_SOFTMAX", (3, 1), 0.1),
+        row_operator("LOG_SOFTMAX", (4, 12), 3.0, zero=127),
+        row_operator("LOG_SOFTMAX", (4, 12), 1e-6),
+    ]
+    assert compare(models, seed=1, runs=20) == []
+
+
+def test_l2_normalization_corners() -> None:
+    models = [
+        row_operator("L2_NORMALIZATION", (5, 1), 0.1, zero=-128),
+        row_operator("L2_NORMALIZATION", (5, 1), 0.1),
+        row_operator("L2_NORMALIZATION", (1, 30000), 0.1, zero=127),  # the largest sum of squares
+        row_operator("L2_NORMALIZATION", (2, 3, 4, 5), 0.1, zero=-3),
+    ]
+    assert compare(models, seed=1, runs=20) == []
+
+
+def test_refusals() -> None:
+    softmax = row_operator("SOFTMAX", (2, 5), 0.1)
+    check_supported(softmax)
+    refused(changed(softmax, 0, dtype="float32", quant=None), "operator 0 SOFTMAX", "float32")
+    refused(changed(softmax, -1, dtype="int16", quant=OUTPUT["SOFTMAX", "int16"]), "int16")
+    refused(changed(softmax, -1, quant=Quantization((1 / 128,), (-128,))), "1/256")
+    refused(changed(softmax, -1, quant=Quantization((1 / 256,), (0,))), "zero point -128")
+    refused(row_operator("SOFTMAX", (1, 4096), 0.1), "4095")
+    refused(row_operator("SOFTMAX", (1, 4), 1e-9), "too small")
+    refused(row_operator("SOFTMAX", (1, 4), 100.0, dtype="int16"), "out of range")
+    refused(row_operator("LOG_SOFTMAX", (1, 4), 0.1, out_quant=Quantization((0.1,), (127,))), "1/16")
+    refused(row_operator("LOG_SOFTMAX", (1, 5000), 0.1), "4095")
+    refused(row_operator("LOG_SOFTMAX", (1, 4), 1e-9), "too small")
+    refused(row_operator("LOG_SOFTMAX", (1, 4), 2.0**-26), "too small")
+    refused(row_operator("L2_NORMALIZATION", (1, 4), 0.1, out_quant=Quantization((0.1,), (0,))), "1/128")
+    refused(row_operator("L2_NORMALIZATION", (1, 40000), 0.1), "33025")
+    refused(row_operator("L2_NORMALIZATION", (1, 4), 0.1, fused_activation_function=1), "activation")
+    average = pool("AVERAGE_POOL_2D", (1, 4, 4, 2), 2, 2, padding=1)
+    check_supported(average)
+    refused(changed(average, 0, dtype="uint8"), "operator 0 AVERAGE_POOL_2D", "uint8")
+    refused(changed(average, 0, quant=None), "quantised")
+    refused(changed(average, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")

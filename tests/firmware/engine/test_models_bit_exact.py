@@ -1,0 +1,16 @@
+"""Whole trained models on this computer: generated C against LiteRT's reference kernels, every output byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from arenite.converters.tflite.reader import load
+from tests.development_models import shared_model
+from tests.fuzz.comparison import compare
+
+MODELS = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_twenty_random_inputs(name: str) -> None:
+    assert compare([load(shared_model(name))], seed=1, runs=20) == []

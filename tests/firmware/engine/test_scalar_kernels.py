@@ -1,0 +1,103 @@
+"""The kernels for cores without SIMD: packed weights at the edges of what a short sum holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Quantization
+from arenite.firmware.generator.lower.conv.conv_2d_scalar import pack_weights
+from arenite.firmware.generator.lower.core.scalar_requantization import count_runs, sums_fit
+from arenite.firmware.generator.lower.dense import fully_connected_scalar
+from arenite.firmware.generator.lower.dense.fully_connected_pairs import pack_pairs
+from arenite.firmware.generator.lower.dense.fully_connected_scalar import pack_weights as pack_units
+from arenite.firmware.generator.target import SCALAR, Target
+from tests.firmware.engine.dense.test_matmul import fully_connected
+from tests.fuzz.comparison import compare, lower
+from tests.fuzz.fixed_graphs import assert_bit_exact
+
+
+@pytest.mark.parametrize(
+    ("weights", "fit"),
+    [((127, 127), True), ((-128, 127), True), ((-128, -128), False), ((127, 128), True), ((100, 157), False)],
+)
+def test_sums_fit_is_exact(weights: tuple[int, ...], fit: bool) -> None:
+    """Against every pair of extreme inputs."""
+    w = np.array(weights, np.int64)
+    sums = [int(w @ np.array(x)) for x in ((-128, -128), (-128, 127), (127, -128), (127, 127))]
+    assert bool(sums_fit(w)) == fit == all(-32768 <= s <= 32767 for s in sums)
+
+
+def test_a_byte_counts_what_fits_and_what_does_not() -> None:
+    fits = np.array([1] * 40 + [0] + [1, 1] + [0] * 8, bool)
+    assert count_runs(fits) == [31, 9 | 1 << 5, 2 | 7 << 5, 1 << 5]
+    assert count_runs(np.array([False, False])) == [2 << 5]
+
+
+def test_convolution_weights_are_pairs_of_channels() -> None:
+    weights = np.array([[1, 2, 3], [4, 5, 6], [-127, -127, 7]], np.int64)
+    packed = pack_weights(weights, 128, 2)
+    assert packed is not None
+    values = packed[0].astype(int) - 128
+    assert values[:12].tolist() == [1, 4, 2, 5, 3, 6, -127, 0, -127, 0, 7, 0]
+    assert packed[1].tolist() == [1, 1 << 5]  # one quad at once; one that is too large
+
+
+def test_convolution_weights_of_one_channel() -> None:
+    packed = pack_weights(np.array([[1, 2, 3], [-127, -127, 7]], np.int64), 0, 1)
+    assert packed is not None
+    assert packed[0][:6].view(np.int8).tolist() == [1, 2, 3, -127, -127, 7]
+    assert packed[1].tolist() == [1, 1 << 5]
+
+
+def test_weights_that_no_short_sum_holds_are_refused() -> None:
+    assert pack_weights(np.full((2, 4), -128, np.int64), 0, 2) is None
+    assert pack_units(np.full((4, 8), -128, np.int64), 1) is None
+
+
+def test_units_share_words() -> None:
+    packed = pack_units(np.arange(4 * 8).reshape(4, 8), 2)
+    assert packed is not None
+    assert packed[0][0] == (0 + 128) | (8 + 128) << 8 | (16 + 128) << 16 | (24 + 128) << 24
+    assert packed[1].tolist() == [2]  # one short sum of two quads
+
+
+def test_short_sums_of_units_are_as_long_as_all_of_them_allow() -> None:
+    weights = np.zeros((8, 2000), np.int64)
+    weights[:, 4:8], weights[5, 8:12], weights[2, 40] = 60, 70, 100
+    packed = pack_units(weights, 2)
+    assert packed is not None
+    assert packed[1].tolist() == [2, 0, 255, 242]
+
+
+def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random graphs are too small for the kernel to be worth its place: here it runs all the same."""
+    monkeypatch.setattr(fully_connected_scalar, "MIN_MACS", 1)
+    assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=3)
+
+
+def test_pairs_of_units_share_a_word() -> None:
+    weights = np.arange(-8, 8).reshape(2, 8)
+    packed = pack_pairs(weights)
+    assert packed is not None
+    words, runs = packed
+    assert words.shape == (8 * 4,)  # eight units, six of them filled up
+    assert words.reshape(8, 4)[:, 0].tolist() == [((k - 8) + (k << 16)) & 0xFFFFFFFF for k in range(8)]
+    assert not words.reshape(8, 4)[:, 1:].any()
+    assert runs.tolist() == [2]
+    assert pack_pairs(np.zeros((2, 6), np.int64)) is None  # half a quad
+
+
+@pytest.mark.parametrize(
+    ("core", "kernel"), [("", "scalar"), ("xtensa-lx106", "scalar"), ("rv32imc", "pairs_scalar")]
+)
+def test_short_sums_of_every_length(core: str, kernel: str) -> None:
+    """Weights that grow from input to input, and from unit to unit: long and short sums in one layer."""
+    rng = np.random.default_rng(5)
+    sizes = np.linspace(1, 127, 16)[:, None] * np.linspace(0.05, 1, 200)[None, :]
+    weights = np.rint(rng.uniform(-sizes, sizes)).astype(np.int8)
+    model = fully_connected(200, 16, weights=weights, out_quant=Quantization((8.0,), (3,)))
+    target = Target(core, SCALAR, "speed")
+    calls = [layer.call.kernel for layer in lower(model, target=target).calls if layer.call]
+    assert calls == [f"ar_fully_connected_s8_{kernel}"]
+    assert not compare([model], seed=1, runs=8, targets=(target,))

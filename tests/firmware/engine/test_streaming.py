@@ -1,0 +1,104 @@
+"""Segments on this computer: what runs row by row gives the bytes of LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.planner import check
+from arenite.converters.planner.streaming.plan_streaming import plan_streaming
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.firmware.generator.generated_model import Generated, lower_model
+from arenite.firmware.generator.operator_needs import check_supported, op_needs
+from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
+from arenite.host.bench.native_model import NativeModel, build
+from arenite.host.bench.reference import Reference
+from arenite.host.build.prepare import prepare
+from tests.development_models import shared_model
+from tests.firmware.engine.random_chains import (
+    ChainBuilder,
+    chain,
+    depthwise_1x1,
+    depthwise_3x3,
+    global_mean,
+)
+from tests.fuzz.comparison import CACHE, random_input
+
+CHAINS = 40
+MODELS = ("ic01_int8", "kws01_int8", "vww01_int8", "person_detect_int8")
+
+
+def streamed(model: Model, target: Target, prefix: str) -> Generated | None:
+    """The model with all that can be streamed; None where nothing can be."""
+    check_supported(model)
+    needs = op_needs(model.main, target)
+    pushed = model.main.inputs[0] if target.stream_input else None
+    made = plan_streaming(model.main, needs, pushed=pushed)
+    if made is None or not made.segments:
+        return None
+    check(model.main, made, needs)
+    return lower_model(model, made, target=target, prefix=prefix)
+
+
+def differences(model: Model, native: NativeModel, seed: int, runs: int = 2) -> int:
+    """Output bytes that differ from LiteRT's, over inferences that follow one another on a dirty arena."""
+    rng, reference = np.random.default_rng(seed), Reference(to_flatbuffer(model))
+    native.fill_arena(0xA5)
+    found = 0
+    for _ in range(runs):
+        inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
+        for want, got in zip(reference.run(inputs), native.run(inputs), strict=True):
+            found += int((want.view(np.uint8) != got.view(np.uint8)).sum())
+    return found
+
+
+@pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
+def test_kernels_that_take_an_image_for_one_row_see_one_row(tier: str) -> None:
+    """Convolutions of one pixel run over all pixels as one row, unless they run row by row."""
+    b = ChainBuilder(np.random.default_rng(5))
+    b.input((1, 20, 7, 16), "int8", b.quant("int8"))
+    for kind in (depthwise_1x1, depthwise_3x3, depthwise_1x1, global_mean):
+        kind(b)
+    model = b.build()
+    made = streamed(model, Target("", tier, "ram", stream_input=True), f"one_{tier}_")
+    assert made is not None and all(layer.streamed for layer in made.calls)
+    assert differences(model, build([made], CACHE)[0], 0) == 0
+
+
+@pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
+@pytest.mark.parametrize("stream_input", [False, True])
+def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:
+    target = Target("", tier, "ram", stream_input)
+    models = [chain(seed) for seed in range(CHAINS)]
+    made = [streamed(model, target, f"c{k}_") for k, model in enumerate(models)]
+    kept = [(model, g) for model, g in zip(models, made, strict=True) if g is not None]
+    assert len(kept) > CHAINS // 2
+    natives = build([g for _, g in kept], CACHE)
+    wrong = {
+        g.prefix: n
+        for k, ((model, g), native) in enumerate(zip(kept, natives, strict=True))
+        if (n := differences(model, native, k))
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
+def test_trained_models_are_exact_in_little_memory(name: str, tier: str) -> None:
+    prepared = prepare(shared_model(name))
+    whole = prepared.retarget(Target("", tier, "balanced")).plan.arena_bytes
+    for stream_input in (False, True):
+        small = prepared.retarget(Target("", tier, "ram", stream_input))
+        assert small.plan.segments and small.plan.arena_bytes < 0.65 * whole
+        (native,) = build([small.generated], CACHE)
+        reference = Reference(prepared.reference)
+        rng = np.random.default_rng(1)
+        native.fill_arena(0x5A)
+        for _ in range(3):
+            inputs = [
+                random_input(t, rng)
+                for t in (prepared.model.main.tensors[i] for i in prepared.model.main.inputs)
+            ]
+            for want, got in zip(reference.run(inputs), native.run(inputs), strict=True):
+                np.testing.assert_array_equal(want, got)

@@ -1,0 +1,125 @@
+"""The affine requantisation equals the exact one for every reachable accumulator, and says so only when it does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.graph.quantized_arithmetic import round_twice
+from arenite.firmware.generator.requant.affine import (
+    OutputSteps,
+    convolution_steps,
+    freeze_constant,
+    fully_connected_steps,
+    solve,
+    twice_rounded_offset,
+)
+from arenite.firmware.generator.requant.quant import quantize_multiplier
+from arenite.firmware.generator.requant.single_rounding import reference_round
+
+
+def accumulators(lowest: int, highest: int, rng: np.random.Generator) -> np.ndarray:
+    """All of them, or when they are many a random part with both ends."""
+    if highest - lowest < 60_000:
+        return np.arange(lowest, highest + 1, dtype=np.int64)
+    return np.unique(np.concatenate([[lowest, highest], rng.integers(lowest, highest + 1, 60_000)]))
+
+
+channels = st.lists(
+    st.tuples(st.floats(1e-5, 0.4), st.integers(-200_000, 100_000), st.integers(0, 200_000)),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(channels, st.integers(-128, 127), st.booleans(), st.integers(6, 8), st.integers(0, 2**32 - 1))
+def test_convolutions_are_exact_where_solved(
+    chosen: list[tuple[float, int, int]], zero_point: int, relu: bool, scale: int, seed: int
+) -> None:
+    pairs = [quantize_multiplier(real) for real, _, _ in chosen]
+    multiplier, shift = (np.array(v, np.int64) for v in zip(*pairs, strict=True))
+    lowest = np.array([low for _, low, _ in chosen], np.int64)
+    highest = lowest + np.array([width for _, _, width in chosen], np.int64)
+    act = (max(zero_point, -128), 127) if relu else (-128, 127)
+    steps = convolution_steps(multiplier, shift, zero_point, act, lowest, highest)
+    assert steps is not None
+    real = multiplier * 2.0 ** (shift - 31)
+    found = solve(steps, real, twice_rounded_offset(multiplier), zero_point, scale)
+    if found is None:
+        return
+    rng = np.random.default_rng(seed)
+    for c in range(len(chosen)):
+        acc = accumulators(int(lowest[c]), int(highest[c]), rng)
+        want = np.clip(round_twice(acc, multiplier[c], shift[c]) + zero_point, *act)
+        one = type(found)(
+            found.multiplier[c], found.offset[c], found.rounding, found.shift, scale, found.two_sided
+        )
+        np.testing.assert_array_equal(np.clip(one.apply(acc), *act), want)
+
+
+def test_usual_layers_have_a_solution() -> None:
+    """Scales and sums like a trained network's: failing here would send layers to a slower kernel."""
+    rng = np.random.default_rng(3)
+    for zero_point, act in ((-128, (-128, 127)), (4, (-128, 127)), (-128, (-128, 90))):
+        for _ in range(20):
+            pairs = [
+                quantize_multiplier(s) for s in 2.0 ** rng.uniform(-10, -6) * 2.0 ** rng.uniform(-4, 0, 32)
+            ]
+            multiplier, shift = (np.array(v, np.int64) for v in zip(*pairs, strict=True))
+            highest = rng.integers(40_000, 400_000, 32)
+            steps = convolution_steps(multiplier, shift, zero_point, act, -highest, highest)
+            assert steps is not None
+            offset = twice_rounded_offset(multiplier)
+            found = solve(steps, multiplier * 2.0 ** (shift - 31), offset, zero_point, 8)
+            assert found is not None
+            assert found.two_sided == (zero_point != -128)
+
+
+@settings(max_examples=100, deadline=None)
+@given(channels, st.integers(-128, 127), st.integers(0, 8), st.integers(0, 2**32 - 1))
+def test_fully_connected_is_exact_where_solved(
+    chosen: list[tuple[float, int, int]], zero_point: int, scale: int, seed: int
+) -> None:
+    real = np.array([r for r, _, _ in chosen])
+    lowest = np.array([low for _, low, _ in chosen], np.int64)
+    highest = lowest + np.array([width for _, _, width in chosen], np.int64)
+    steps = fully_connected_steps(real, zero_point, (-128, 127), lowest, highest)
+    found = solve(steps, real, np.zeros(len(real)), zero_point, scale)
+    if found is None:
+        return
+    rng = np.random.default_rng(seed)
+    for c in range(len(chosen)):
+        acc = accumulators(int(lowest[c]), int(highest[c]), rng)
+        want = np.clip(reference_round(acc, real[c]) + zero_point, -128, 127).astype(np.int64)
+        one = type(found)(
+            found.multiplier[c], found.offset[c], found.rounding, found.shift, scale, found.two_sided
+        )
+        np.testing.assert_array_equal(one.apply(acc), want)
+
+
+@pytest.mark.parametrize("bias", [2**30, -(2**30), 97_720_839])
+def test_constant_channels_get_a_bias_that_can_be_scaled(bias: int) -> None:
+    pairs = [quantize_multiplier(s) for s in (1e-3, 2e-7)]
+    multiplier, shift = (np.array(v, np.int64) for v in zip(*pairs, strict=True))
+    lowest, highest = np.array([-50_000, bias]), np.array([50_000, bias + 3])
+    steps = convolution_steps(multiplier, shift, -128, (-128, 127), lowest, highest)
+    assert steps is not None
+    real = multiplier * 2.0 ** (shift - 31)
+    frozen_steps, frozen = freeze_constant(steps, real, -128)
+    assert frozen.tolist() == [False, True]
+    found = solve(frozen_steps, real, twice_rounded_offset(multiplier), -128, 8)
+    assert found is not None
+    acc = frozen_steps.lowest[1]
+    want = np.clip(round_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
+    assert found.apply(np.array([0, acc]))[1] == want
+
+
+def test_a_wrong_proof_is_not_accepted() -> None:
+    """Steps that no affine function has are refused."""
+    levels = np.arange(-127, 128, dtype=np.int64)
+    first = np.sort(np.random.default_rng(1).integers(-50_000, 50_000, (1, 255)), axis=1)
+    steps = OutputSteps(levels, first, np.array([-60_000]), np.array([60_000]))
+    assert solve(steps, np.array([255 / 100_000]), np.zeros(1), 0, 8) is None

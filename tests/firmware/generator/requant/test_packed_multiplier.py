@@ -1,0 +1,97 @@
+"""Packing a multiplier and its shift into one word: proven packs agree with the exact scaling everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.graph.quantized_arithmetic import round_twice
+from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds, pack
+from arenite.firmware.generator.requant.quant import quantize_multiplier
+
+
+def unpack(word: int) -> tuple[int, int]:
+    """Multiplier and shift to the right, as ``ar_conv_output_s8`` takes them from a word."""
+    bits = word & 0xFFFFFFFF
+    return ((bits >> 5) << 3) | 0x40000000, bits & 31
+
+
+def outputs(acc: np.ndarray, multiplier: int, right: int, zero: int) -> np.ndarray:
+    return np.clip(round_twice(acc, np.array(multiplier), -np.array(right)) + zero, -128, 127)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    scale=st.floats(2.0**-20, 0.9999),
+    zero=st.integers(-128, 127),
+    reach=st.integers(1, 60_000),
+    bias=st.integers(-9, 9),
+)
+def test_a_pack_gives_every_output_that_the_exact_multiplier_gives(
+    scale: float, zero: int, reach: int, bias: int
+) -> None:
+    multiplier, shift = quantize_multiplier(scale)
+    low, high = bias * reach - reach, bias * reach + reach
+    words = pack(
+        np.array([multiplier]),
+        np.array([shift]),
+        np.array([low]),
+        np.array([high]),
+        np.arange(-127, 128) - zero,
+    )
+    if words is None:
+        return
+    acc = np.arange(low, high + 1)
+    got_multiplier, right = unpack(int(words[0]))
+    assert right == -shift
+    assert np.array_equal(outputs(acc, multiplier, -shift, zero), outputs(acc, got_multiplier, right, zero))
+
+
+def test_most_channels_of_ordinary_layers_have_a_proof() -> None:
+    rng = np.random.default_rng(0)
+    found = 0
+    for _ in range(200):
+        multiplier, shift = quantize_multiplier(float(np.exp(rng.uniform(np.log(1e-4), np.log(0.1)))))
+        reach = np.array([int(40 / (multiplier * 2.0 ** (shift - 31)) * 8)])
+        found += (
+            pack(np.array([multiplier]), np.array([shift]), -reach, reach, np.arange(-127, 128)) is not None
+        )
+    assert found > 190
+
+
+def test_a_channel_that_is_always_zero_packs_whatever_its_bias() -> None:
+    bound = np.array([(1 << 31) - 2])
+    words = pack(np.array([0]), np.array([0]), -bound, bound, np.arange(-127, 128))
+    assert words is not None
+    multiplier, right = unpack(int(words[0]))
+    acc = np.array([-int(bound[0]), 0, int(bound[0])])
+    assert not round_twice(acc, np.array(multiplier), -np.array(right)).any()
+
+
+def test_scales_above_one_are_not_packed() -> None:
+    multiplier, shift = quantize_multiplier(1.5)
+    assert (
+        pack(np.array([multiplier]), np.array([shift]), np.array([-9]), np.array([9]), np.arange(-127, 128))
+        is None
+    )
+
+
+def test_a_lie_about_the_multiplier_is_noticed() -> None:
+    """With every bit of a long accumulator in play, dropping bits changes some output: then there is no pack."""
+    rng = np.random.default_rng(1)
+    bound = np.array([(1 << 31) - 2])
+    refused = 0
+    for _ in range(50):
+        multiplier, shift = quantize_multiplier(float(rng.uniform(3e-8, 6e-8)))
+        refused += (
+            pack(np.array([multiplier]), np.array([shift]), -bound, bound, np.arange(-127, 128)) is None
+        )
+    assert refused > 0
+
+
+def test_bounds_allow_any_input_and_any_padding() -> None:
+    weights = np.array([[1, -2, 3], [-4, 5, 6]])
+    lowest, highest = accumulator_bounds(weights, 0, np.array([10, 20]), (-5, 250))
+    assert lowest.tolist() == [10 - 5 - 500 - 15, 20 - 1000 - 25 - 30]
+    assert highest.tolist() == [10 + 250 + 10 + 750, 20 + 20 + 1250 + 1500]

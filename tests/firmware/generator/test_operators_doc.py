@@ -1,0 +1,61 @@
+"""The page of operators says what the code does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.firmware.generator.lower import LOWERINGS
+from arenite.firmware.generator.lower.core.variant import kernels_of
+from arenite.firmware.generator.operators_doc import ENGINE, PAGE, kernel_note, main, render
+from tests.fuzz.cases import load_all
+from tests.fuzz.comparison import HOST_TARGETS, lower
+from tests.fuzz.graph_builder import GraphBuilder
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == render(), "run: python -m arenite.firmware.generator.operators_doc"
+
+
+def test_check_notices_an_old_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "operators.md"
+    assert main(["--check", "-o", str(page)]) == 1 and "not up to date" in capsys.readouterr().err
+    assert main(["-o", str(page)]) == 0 and main(["--check", "-o", str(page)]) == 0
+    page.write_text(page.read_text() + "x")
+    assert main(["--check", "-o", str(page)]) == 1
+
+
+def test_every_operator_says_what_it_supports() -> None:
+    assert [name for name, lowering in LOWERINGS.items() if not lowering.supports] == []
+
+
+def test_every_kernel_belongs_to_an_operator() -> None:
+    """Other than the helpers that reset state and run segments, which the generated model calls itself."""
+    named = {
+        source for name, lowering in LOWERINGS.items() for source in (*lowering.kernels, *kernels_of(name))
+    }
+    assert {path.name for path in ENGINE.paths(".c")} - named == {"state.c", "stream.c"}
+    assert named <= {path.name for path in ENGINE.paths(".c")}
+
+
+def test_operators_use_the_kernels_that_they_name() -> None:
+    used: dict[str, set[str]] = {}
+    for case in load_all().values():
+        for seed in range(12):
+            b = GraphBuilder(np.random.default_rng([5, seed]))
+            case(b)
+            model = b.build()
+            for target in HOST_TARGETS:
+                for layer in lower(model, target=target).calls:
+                    assert layer.call is not None
+                    used.setdefault(layer.op.name, set()).update(layer.call.sources)
+    named = {name: {*LOWERINGS[name].kernels, *kernels_of(name)} for name in used}
+    assert {n: s - named[n] for n, s in used.items() if s - named[n]} == {}
+
+
+def test_notes_of_kernels() -> None:
+    assert kernel_note("conv_2d_s8.c")[1] == "rounds twice"
+    assert kernel_note("conv_2d_s16.c")[1] == "16-bit multiplier, rounds once"
+    assert kernel_note("strided_copy.c") == ("Every operator that only moves elements.", "")

@@ -1,0 +1,63 @@
+"""Libraries for tests: small models, and what LiteRT says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.bench.reference import Reference
+from arenite.host.build.library import generate_library
+from arenite.host.build.prepare import Prepared, prepare
+from tests.fuzz.comparison import random_input
+from tests.host.small_graphs import classifier, counter, save
+
+ROOT = Path(__file__).resolve().parents[3]
+BOARDS = ROOT / "firmware" / "boards"
+ARDUINO = ROOT / "tests" / "firmware" / "arduino_core"
+STAND_INS = Path(__file__).parent
+PORTABLE = Target("", SCALAR, "balanced")
+
+
+def three_models(folder: Path) -> dict[str, Prepared]:
+    """Two classifiers of different sizes, and a model with state."""
+    models: dict[str, Model] = {"small": classifier(), "large": classifier(20, 8), "sums": counter()}
+    return {name: prepare(save(model, folder / f"{name}.tflite")) for name, model in models.items()}
+
+
+def write_library_of(folder: Path, models: Mapping[str, Prepared], target: Target = PORTABLE) -> Path:
+    generate_library(folder, "models", models, target)
+    return folder
+
+
+def sources(library: Path) -> list[Path]:
+    return sorted((library / "src").rglob("*.c"))
+
+
+class ModelTurns:
+    """Inputs for models that run in turn, and the outputs that LiteRT has for them; state is carried."""
+
+    def __init__(self, models: Mapping[str, Prepared], count: int) -> None:
+        rng = np.random.default_rng(7)
+        references = {name: Reference(p.reference) for name, p in models.items()}
+        self.inputs: list[bytes] = []
+        self.outputs: list[list[int]] = []
+        for turn in range(count):
+            for name, prepared in models.items():
+                graph = prepared.model.main
+                values = [random_input(graph.tensors[i], rng) for i in graph.inputs]
+                self.inputs += [value.tobytes() for value in values]
+                wanted = references[name].run(values, reset=turn == 0)
+                self.outputs += [[int(v) for v in value.flat] for value in wanted]
+
+
+def numbers(text: str) -> list[list[int]]:
+    """The lines of numbers that an example prints."""
+    return [[int(word) for word in line.split()] for line in text.splitlines() if line.strip()]
+
+
+def flags(*folders: Path) -> Sequence[str]:
+    return [f"-I{folder}" for folder in folders]

@@ -1,0 +1,113 @@
+"""Every kind of postprocessing on an emulated device: the bytes of the NumPy code."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from tests.firmware.library.libraries import write_library_of
+from tests.firmware.library.test_processing_device import SHOW_BEST, direct_case, run
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.host.small_graphs import quant
+
+SHOW_LANDMARKS = """\
+    {{
+        static ar_box boxes[{U}BOXES];
+        static int32_t points[{U}POINTS];
+        const uint32_t count = {p}postprocess(boxes, points);
+        for (uint32_t i = 0; i < count; i++) {{
+            show_integer(boxes[i].top), show_integer(boxes[i].left), show_integer(boxes[i].bottom);
+            show_integer(boxes[i].right), show_integer(boxes[i].key), show_integer(boxes[i].index);
+            show_integer(boxes[i].anchor);
+            for (uint32_t k = 0; k < {U}POINTS / {U}BOXES; k++) {{
+                show_integer(points[i * ({U}POINTS / {U}BOXES) + k]);
+            }}
+        }}
+    }}
+"""
+SHOW_POINTS = """\
+    {{
+        static int32_t points[3 * {U}POINTS];
+        const uint32_t count = 3 * {p}postprocess(points);
+        for (uint32_t i = 0; i < count; i++) {{
+            show_integer(points[i]);
+        }}
+    }}
+"""
+SHOW_MASK = """\
+    {{
+        static uint8_t mask[{U}MASK_WIDTH * {U}MASK_HEIGHT];
+        {p}postprocess(mask);
+        for (uint32_t i = 0; i < sizeof(mask); i++) {{
+            show_integer(mask[i]);
+        }}
+    }}
+"""
+SSD = {"do": "boxes", "anchors": [[0.1 * k, 0.05 * k, 0.9, 0.8] for k in range(10)], "threshold": 0.3}
+YOLO = {"do": "yolo", "unit": "fractions", "layout": "columns", "points": 1, "threshold": 0.2}
+
+
+def through(*shapes: tuple[int, ...]) -> Model:
+    """Outputs that are a function of inputs of the same shapes."""
+    b = GraphBuilder(np.random.default_rng(6))
+    inputs = [b.input(shape, "int8", quant(0.05, 4)) for shape in shapes]
+    for x, shape in zip(inputs, shapes, strict=True):
+        b.op("RELU", [x], [b.tensor(shape, "int8", quant(0.03, -100))])
+    return b.build()
+
+
+CASES: dict[str, tuple[Model, list[dict[str, Any]], str]] = {
+    "softmax": (through((1, 40)), [{"do": "top_k", "k": 5, "softmax": True}], SHOW_BEST),
+    "average": (
+        through((1, 10, 8), (1, 10, 3)),
+        [SSD | {"logits": True, "points": 2}, {"do": "nms", "iou": 0.2, "average": True, "by_class": False}],
+        SHOW_LANDMARKS,
+    ),
+    "yolo": (through((1, 11, 30)), [YOLO | {"objectness": True}, {"do": "nms"}], SHOW_LANDMARKS),
+    "points": (through((1, 7, 3)), [{"do": "points", "score": 2, "logits": True}], SHOW_POINTS),
+    "absent": (through((1, 7, 3), (1, 1)), [{"do": "points", "presence": 1, "threshold": 900}], SHOW_POINTS),
+    "mask": (through((1, 5, 7, 4)), [{"do": "mask"}], SHOW_MASK),
+    "planes": (through((1, 4, 5, 7)), [{"do": "mask", "planes": True, "channel": 2}], SHOW_MASK),
+}
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps3_an547"])
+def test_the_device_answers_as_the_host(board: str, tmp_path: Path) -> None:
+    cases = {
+        name: direct_case(name, model, {"steps": steps}, show, tmp_path)
+        for name, (model, steps, show) in CASES.items()
+    }
+    found = run(cases, board, tmp_path)
+    for k, (name, case) in enumerate(cases.items()):
+        assert found[2 * k : 2 * k + 2] == case.lines, name
+        assert bool(case.lines[1]) == (name != "absent"), f"{name} has no answer to compare"
+
+
+def test_the_sources_pass_the_strictest_warnings(tmp_path: Path) -> None:
+    models = {
+        name: direct_case(name, model, {"steps": steps}, show, tmp_path).prepared
+        for name, (model, steps, show) in CASES.items()
+    }
+    library = write_library_of(tmp_path / "library", models)
+    strict = [
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-Wconversion",
+        "-Wshadow",
+        "-DAR_HOST",
+    ]
+    sources = list((library / "src").glob("*_processing.c"))
+    sources += [
+        library / "src/arenite" / f"{name}.c" for name in ("boxes", "points", "mask", "softmax", "post_keys")
+    ]
+    for source in sources:
+        subprocess.run(["gcc", *strict, "-c", str(source), "-o", str(tmp_path / "out.o")], check=True)

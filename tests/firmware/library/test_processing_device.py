@@ -1,0 +1,333 @@
+"""Pre- and postprocessing on an emulated device: the bytes of the NumPy code, for models with steps of their own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.processing.audio.reference import preprocess_audio
+from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.image.steps import ImageSource
+from arenite.converters.processing.post.plan import plan_post
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.reference import Box, ScoredClass, postprocess
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.tflite.image import image_bytes
+from arenite.files import write_atomic
+from arenite.firmware.generator.target import Target
+from arenite.host.bench.reference import Reference
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import load_board
+from tests.development_models import shared_model
+from tests.firmware.library.libraries import write_library_of
+from tests.firmware.library.test_bare_metal import link
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.host.small_graphs import classifier, quant
+
+RESIZED = {"do": "resize", "width": 12, "height": 12}
+BYTES = [{"do": "normalise", "divide": 127.5, "mean": 1.0}]
+
+
+def image_steps(format: str, width: int, height: int, *steps: dict[str, Any]) -> dict[str, Any]:
+    source = {"kind": "image", "format": format, "width": width, "height": height}
+    return {"source": source, "steps": list(steps)}
+
+
+#: One of each flavour, several formats, colour before and after the resize, tables for each channel.
+PICTURES = {
+    "pil": image_steps("rgb", 31, 23, RESIZED, *BYTES),
+    "opencv": image_steps("rgb565be", 32, 24, RESIZED | {"convention": "opencv"}, *BYTES),
+    "area": image_steps(
+        "bgra", 26, 40, {"do": "colour", "to": "rgb"}, RESIZED | {"convention": "opencv", "method": "area"}
+    ),
+    "tf": image_steps("yuyv", 32, 20, RESIZED | {"convention": "tf"}, *BYTES),
+    "box": image_steps(
+        "nv12",
+        16,
+        30,
+        {"do": "letterbox", "width": 20, "height": 14, "fill": [9, 99, 199]},
+        {"do": "crop", "width": 12, "height": 12},
+        {"do": "normalise", "divide": 255, "mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4]},
+    ),
+    "planes": image_steps("yv12", 18, 14, RESIZED | {"convention": "opencv"}, *BYTES),
+    "grey": image_steps(
+        "rgb", 15, 15, RESIZED, {"do": "colour", "to": "grey"}, {"do": "colour", "to": "rgb"}, *BYTES
+    ),
+}
+BEST = {"steps": [{"do": "top_k", "k": 3, "threshold": 0.1}]}
+SOUND = {
+    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
+    "steps": [
+        {"do": "peak", "signed": True},
+        {"do": "frame", "length": 480, "step": 320},
+        {"do": "window"},
+        {"do": "fft", "length": 512},
+        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
+        {"do": "log", "offset": 1e-6},
+        {"do": "mfcc", "coefficients": 10},
+    ],
+}
+
+
+def real_input(size: int = 6) -> Model:
+    """float32 picture in, int8 out."""
+    b = GraphBuilder(np.random.default_rng(5))
+    x = b.input((1, size, size, 3), "float32")
+    q = b.tensor((1, size, size, 3), "int8", quant(0.01, 2))
+    b.op("QUANTIZE", [x], [q], "QuantizeOptions")
+    return b.build()
+
+
+def detector() -> Model:
+    """Boxes and scores, each an elementwise function of an input."""
+    b = GraphBuilder(np.random.default_rng(6))
+    boxes, scores = b.input((1, 10, 4), "int8", quant(0.05, 4)), b.input((1, 10, 3), "int8", quant(0.1, 0))
+    b.op("RELU", [boxes], [b.tensor((1, 10, 4), "int8", quant(0.03, -100))])
+    b.op("LOGISTIC", [scores], [b.tensor((1, 10, 3), "int8", quant(1 / 256, -128))])
+    return b.build()
+
+
+def autoencoder() -> Model:
+    b = GraphBuilder(np.random.default_rng(7))
+    x = b.input((1, 30), "int8", quant(0.05, 4))
+    b.op("RELU", [x], [b.tensor((1, 30), "int8", quant(0.03, -100))])
+    return b.build()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the bytes that it is fed, and the lines of numbers that it has to answer: input 0, then answers."""
+
+    prepared: Prepared
+    source: bytes
+    lines: list[list[int]]
+    program: str
+
+
+def save(model: Model, extra: dict[str, Any], path: Path) -> Prepared:
+    write_atomic(path, image_bytes(model, None, extra=extra))
+    return prepare(path)
+
+
+def numbers_of(values: np.ndarray) -> list[int]:
+    return [int(v) for v in (values.view(np.int32) if values.dtype == np.float32 else values).reshape(-1)]
+
+
+def answers(prepared: Prepared, inputs: list[np.ndarray]) -> list[int]:
+    """The numbers that the program shows of what ``postprocess`` says after an inference."""
+    if "postprocessing" not in prepared.extra:
+        return []
+    graph = prepared.model.main
+    tensors = [[graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs)]
+    plan = plan_post(Postprocessing.from_json(prepared.extra["postprocessing"]), *tensors)
+    found = postprocess(plan, inputs, Reference(prepared.reference).run(inputs))
+    if isinstance(found, np.floating):
+        return numbers_of(np.array([found], np.float32))
+    if isinstance(found, np.ndarray):
+        return numbers_of(found)
+    shown = []
+    for one in found:
+        if isinstance(one, ScoredClass):
+            shown += [one.key, one.index]
+        elif isinstance(one, Box):
+            shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor, *one.points]
+    return shown
+
+
+SHOW_INPUT = """\
+    for (uint32_t i = 0; i < {U}MODEL_INPUT_0_BYTES / sizeof(*{p}model_input_0()); i++) {{
+        show_integer({shown});
+    }}
+    end_line();
+    {p}model_invoke();
+"""
+SHOW_BEST = """\
+    {{
+        ar_scored best[{U}BEST];
+        const uint32_t count = {p}postprocess(best);
+        for (uint32_t i = 0; i < count; i++) {{
+            show_integer(best[i].key);
+            show_integer(best[i].index);
+        }}
+    }}
+"""
+SHOW_BOXES = """\
+    {{
+        static ar_box boxes[{U}BOXES];
+        const uint32_t count = {p}postprocess(boxes);
+        for (uint32_t i = 0; i < count; i++) {{
+            show_integer(boxes[i].top), show_integer(boxes[i].left), show_integer(boxes[i].bottom);
+            show_integer(boxes[i].right), show_integer(boxes[i].key), show_integer(boxes[i].index);
+            show_integer(boxes[i].anchor);
+        }}
+    }}
+"""
+SHOW_ERROR = """\
+    {{
+        union {{ float real; int32_t bits; }} u = {{{p}postprocess(kept)}};
+        show_integer(u.bits);
+    }}
+"""
+MAIN = """\
+{inclusions}
+void read_input(void *to, uint32_t bytes);
+void show_integer(int64_t value);
+void end_line(void);
+static uint8_t source[{most}] __attribute__((aligned(8)));
+static int8_t kept[{most}];
+int main(void)
+{{
+{program}
+    for (;;) {{
+    }}
+}}
+"""
+
+
+def picture_case(name: str, record: dict[str, Any], model: Model, folder: Path) -> Case:
+    prepared = save(model, {"preprocessing": record, "postprocessing": BEST}, folder / f"{name}.tflite")
+    tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
+    spec = Preprocessing.from_json(record).bound(tensor)
+    source = spec.source
+    assert isinstance(source, ImageSource)
+    size = buffer_bytes(source.format, source.width, source.height)
+    data = np.random.default_rng(len(name)).integers(0, 256, size, np.uint8)
+    pixels = unpack(data, source.format, source.width, source.height)
+    filled = preprocess_image(spec, pixels, order_of(source.format))[np.newaxis]
+    shown = f"((const int32_t *)(void *){name}_model_input_0())[i]"
+    shown = shown if tensor.dtype == "float32" else f"{name}_model_input_0()[i]"
+    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": shown}
+    text = f"    read_input(source, {size});\n    {name}_preprocess(source);\n"
+    text += SHOW_INPUT.format(**p) + SHOW_BEST.format(**p)
+    return Case(prepared, data.tobytes(), [numbers_of(filled), answers(prepared, [filled])], text)
+
+
+def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder: Path) -> Case:
+    """A model whose inputs are sent as they are."""
+    prepared = save(model, {"postprocessing": post}, folder / f"{name}.tflite")
+    graph = prepared.model.main
+    rng = np.random.default_rng(9)
+    inputs = [rng.integers(-128, 128, graph.tensors[i].shape).astype(np.int8) for i in graph.inputs]
+    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
+    text = "".join(f"    read_input({name}_model_input_{k}(), {v.size});\n" for k, v in enumerate(inputs))
+    text += f"    __builtin_memcpy(kept, {name}_model_input_0(), {inputs[0].size});\n"
+    text += SHOW_INPUT.format(**p) + show.format(**p)
+    lines = [numbers_of(inputs[0]), answers(prepared, inputs)]
+    return Case(prepared, b"".join(v.tobytes() for v in inputs), lines, text)
+
+
+def sound_case(name: str, folder: Path) -> Case:
+    from arenite.converters.tflite.image import load_image
+
+    model = load_image(shared_model("kws01_int8")).model
+    prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, folder / f"{name}.tflite")
+    tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
+    spec = Preprocessing.from_json(SOUND).bound(tensor)
+    t = np.arange(15000) / 16000
+    noise = np.random.default_rng(3).normal(0, 40, len(t))
+    samples = (6000 * np.sin(2 * np.pi * (300 + 900 * t) * t) * np.exp(-2 * t) + noise).astype(np.int16)
+    filled = preprocess_audio(spec, samples).reshape(tensor.shape)
+    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
+    text = f"    read_input(source, {samples.nbytes});\n"
+    text += f"    {name}_preprocess((const int16_t *)(const void *)source, {len(samples)});\n"
+    text += SHOW_INPUT.format(**p) + SHOW_BEST.format(**p)
+    return Case(prepared, samples.tobytes(), [numbers_of(filled), answers(prepared, [filled])], text)
+
+
+def run(
+    cases: dict[str, Case], board_name: str, folder: Path, optimise: str = "speed", stream: bool = False
+) -> list[list[int]]:
+    board = load_board(board_name)
+    models = {name: case.prepared for name, case in cases.items()}
+    library = write_library_of(
+        folder / "library", models, Target.of(board.core, optimise, stream_input=stream)
+    )
+    (library / "examples/bare_metal/main.c").write_text(
+        MAIN.format(
+            inclusions="\n".join(f'#include "{name}_processing.h"' for name in cases),
+            most=max(len(case.source) for case in cases.values()),
+            program="\n".join(case.program + "    end_line();" for case in cases.values()),
+        )
+    )
+    elf = link(library, board, folder, "-Wno-unused-variable")
+    wanted = sum(case.program.count("end_line()") + 1 for case in cases.values())
+    sent = b"".join(case.source for case in cases.values())
+    with start(board, elf) as machine:
+        for k in range(0, len(sent), 1024):  # a busy computer emulates slowly
+            machine.transport.write(sent[k : k + 1024])
+        seen, end = b"", time.monotonic() + 60
+        while seen.count(b"\n") < wanted and time.monotonic() < end:
+            seen += machine.transport.read(1.0)
+    return [[int(word) for word in line.split()] for line in seen.decode().split("\n")[:wanted]]
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
+def test_the_device_makes_the_bytes_of_the_host(board: str, tmp_path: Path) -> None:
+    """M3 has no FPU, M4 one, M55 could contract a product and a sum: all give what NumPy gives."""
+    cases = {name: picture_case(name, record, classifier(), tmp_path) for name, record in PICTURES.items()}
+    halves = image_steps(
+        "uyvy", 16, 16, {"do": "resize", "width": 6, "height": 6, "convention": "torch"}, *BYTES
+    )
+    cases["real"] = picture_case("real", halves, real_input(), tmp_path)
+    levels = image_steps(
+        "grey", 9, 9, {"do": "resize", "width": 6, "height": 6}, {"do": "colour", "to": "rgb"}
+    )
+    cases["levels"] = picture_case("levels", levels, real_input(), tmp_path)
+    anchors = [[0.1 * k, 0.05 * k, 0.3, 0.2 + 0.01 * k] for k in range(10)]
+    head = {"do": "boxes", "anchors": anchors, "exponential": True, "threshold": 0.3, "candidates": 8}
+    nms = {"do": "nms", "iou": 0.2}
+    cases["boxes"] = direct_case("boxes", detector(), {"steps": [head, nms]}, SHOW_BOXES, tmp_path)
+    cases["error"] = direct_case("error", autoencoder(), {"steps": [{"do": "mse"}]}, SHOW_ERROR, tmp_path)
+    found = run(cases, board, tmp_path)
+    for k, (name, case) in enumerate(cases.items()):
+        assert found[2 * k : 2 * k + 2] == case.lines, name
+        assert case.lines[1] or name in ("pil", "real", "levels"), f"{name} has no answer to compare"
+
+
+@pytest.mark.qemu
+def test_rows_of_a_picture_go_into_a_model_that_takes_rows(tmp_path: Path) -> None:
+    """No input stands whole anywhere; the answers are those of LiteRT for what NumPy makes."""
+    cases = {
+        name: picture_case(name, PICTURES[name], classifier(), tmp_path) for name in ("opencv", "tf", "box")
+    }
+    for name, case in cases.items():
+        program = re.sub(
+            r"    for .*?model_invoke\(\);\n", f"    {name}_model_invoke();\n", case.program, flags=re.DOTALL
+        )
+        cases[name] = replace(case, program=program)
+    found = run(cases, "qemu_mps2_an386", tmp_path, "ram", stream=True)
+    assert "opencv_model_input_0(void)" not in (tmp_path / "library/src/opencv_model.h").read_text()
+    assert found == [case.lines[1] for case in cases.values()]
+
+
+@pytest.mark.qemu
+def test_keywords_from_sound(tmp_path: Path) -> None:
+    """Samples of a microphone to MFCCs to a real network's answer, all on the device."""
+    cases = {"kws": sound_case("kws", tmp_path)}
+    assert run(cases, "qemu_mps2_an386", tmp_path) == cases["kws"].lines
+
+
+def test_the_sources_of_a_library_pass_the_strictest_warnings(tmp_path: Path) -> None:
+    cases = {name: picture_case(name, PICTURES[name], classifier(), tmp_path) for name in ("pil", "tf")}
+    anchors = {"do": "boxes", "exponential": True, "threshold": 0.3}
+    boxes = direct_case("boxes", detector(), {"steps": [anchors, {"do": "nms"}]}, SHOW_BOXES, tmp_path)
+    models = {name: case.prepared for name, case in (cases | {"boxes": boxes}).items()}
+    library = write_library_of(tmp_path / "library", models)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-DAR_HOST"]
+    for source in (library / "src").glob("*_processing.c"):
+        subprocess.run(["gcc", *strict, "-c", str(source), "-o", str(tmp_path / "out.o")], check=True)
+    text = "\n".join(f'#include "{name}_processing.h"' for name in models) + "\nint main() { return 0; }\n"
+    (tmp_path / "main.cpp").write_text(text)
+    command = ["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{library / 'src'}"]
+    subprocess.run([*command, "-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "out.o")], check=True)

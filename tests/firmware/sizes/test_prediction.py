@@ -1,0 +1,285 @@
+"""What is predicted without a compiler is what the compiler and linker then make, to the byte."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.errors import DoesNotFitError, ProfileError
+from arenite.firmware.boards import cores
+from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.generator.features import DEFAULT_PIN, Features
+from arenite.firmware.generator.target import Target
+from arenite.firmware.sizes import measure
+from arenite.firmware.sizes.measure import compiler_version, digest
+from arenite.firmware.sizes.object_files import ObjectSet
+from arenite.firmware.sizes.prediction import predict, size_table
+from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, target_of
+from arenite.host.build.elf_sizes import ElfSizes, read_elf
+from arenite.host.build.fit import choose, needs
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.project import Project, generate_project
+from arenite.host.flash.build import direct_build
+from arenite.profiles.boards import Board, all_boards, load_board
+from tests.fuzz.cases import load_all
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.host.small_graphs import classifier, counter, float_edges, save
+
+#: Operators of each mix: one graph with all of them, each fed by what came before where that suits.
+MIXES = {
+    "movement": (
+        "TRANSPOSE CONCATENATION STRIDED_SLICE PACK UNPACK SPLIT_V PADV2 MIRROR_PAD TILE RESHAPE GATHER_ND "
+        "BATCH_TO_SPACE_ND REVERSE_V2 SELECT_V2 ONE_HOT CAST"
+    ),
+    "state": "VAR_HANDLE UNIDIRECTIONAL_SEQUENCE_LSTM SVDF VAR_HANDLE ADD",
+    "wide": "CONV_2D MUL SOFTMAX TANH LOGISTIC MEAN BATCH_MATMUL FULLY_CONNECTED RESIZE_BILINEAR DIV FLOOR_MOD",
+    "narrow": (
+        "CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV AVERAGE_POOL_2D PRELU LEAKY_RELU SOFTMAX LOG_SOFTMAX HARD_SWISH "
+        "L2_NORMALIZATION SQUARED_DIFFERENCE ARG_MAX TOPK_V2 CUMSUM REDUCE_MAX DEQUANTIZE"
+    ),
+}
+BOARDS = (
+    "qemu_mps2_an386",
+    "qemu_mps2_an505",
+    "qemu_mps3_an547",
+    "qemu_riscv32",
+    "qemu_xtensa_lx106",
+    "qemu_microbit",
+)
+#: Every mix on every board, by turns with each protocol and each level of optimisation.
+BUILDS = [
+    (board, name, ("arenite", "mlperf")[(j + k) % 2], ("flash", "balanced")[(j // 2 + k) % 2])
+    for k, board in enumerate(BOARDS)
+    for j, name in enumerate(MIXES)
+]
+
+
+def mix(name: str) -> Model:
+    b = GraphBuilder(np.random.default_rng(11), max_elements=256)
+    for op in MIXES[name].split():
+        load_all()[op](b)
+    return b.build()
+
+
+def prepared(model: Model, folder: Path, name: str = "m") -> Prepared:
+    return prepare(save(model, folder / f"{name}.tflite"))
+
+
+def need_the_same_compiler(board: Board) -> None:
+    """Sizes hold for one version of the compiler."""
+    if shutil.which(f"{cores.core_named(board.core).prefix}gcc") is None:
+        pytest.skip(f"no compiler for {board.core}: see `arenite doctor`")
+    stored = json.loads((SIZES / f"{target_of(board).name}.json").read_text())["compiler"]
+    here = compiler_version(board.core)
+    if stored != here:
+        pytest.skip(f"sizes were measured with {stored}, here is {here}")
+
+
+def build(
+    model: Model, board: Board, folder: Path, *, optimise: str = "balanced", protocol: str = "arenite"
+) -> tuple[Project, ElfSizes]:
+    need_the_same_compiler(board)
+    project = generate_project(
+        prepared(model, folder), board, folder / "p", optimise=optimise, protocol=protocol
+    )
+    return project, read_elf(direct_build(folder / "p"))
+
+
+def assert_as_predicted(project: Project, built: ElfSizes) -> None:
+    p = project.prediction
+    assert p.exact
+    assert (p.arena, p.static, p.weights, p.code) == (built.arena, built.static, built.weights, built.code)
+    assert p.stack <= built.stack_reserved
+
+
+@pytest.mark.parametrize("name", sorted(SIZE_TARGETS))
+def test_the_stored_sizes_are_of_these_sources(name: str) -> None:
+    assert size_table(name).digest == digest(), "C sources or flags have changed: run `make sizes`"
+
+
+def test_kernels_are_compiled_again_only_when_they_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_the_same_compiler(load_board("qemu_microbit"))
+    stored = json.loads((SIZES / "qemu_microbit.json").read_text())
+    monkeypatch.setattr(measure, "SIZES", tmp_path)
+    monkeypatch.setattr(measure, "measure_support", lambda *_: ObjectSet())
+    monkeypatch.setattr(measure, "measure_engine", lambda *_: ObjectSet())
+
+    def measured(**changed: str) -> dict:
+        (tmp_path / "qemu_microbit.json").write_text(json.dumps(stored | changed))
+        assert measure.main(["qemu_microbit"]) == 0
+        return json.loads((tmp_path / "qemu_microbit.json").read_text())["engine"]
+
+    assert measured() == stored["engine"]
+    for changed in ({"engine_digest": "of other sources"}, {"compiler": "gcc 1.0"}):
+        assert measured(**changed)["O2"] == ObjectSet().to_json()
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(("board", "name", "protocol", "optimise"), BUILDS)
+def test_prediction_is_what_the_linker_makes(
+    board: str, name: str, protocol: str, optimise: str, tmp_path: Path
+) -> None:
+    made = build(mix(name), load_board(board), tmp_path, protocol=protocol, optimise=optimise)
+    assert_as_predicted(*made)
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", ["a", "abc", "naïve [b] model?", 'quote " \\ */'])
+def test_the_models_name_is_counted_as_it_is_written(name: str, tmp_path: Path) -> None:
+    board = load_board("qemu_mps2_an386")
+    need_the_same_compiler(board)
+    ready = prepared(float_edges(), tmp_path)
+    ready = replace(ready, path=Path(name))
+    project = generate_project(ready, board, tmp_path / "p", optimise="balanced")
+    assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
+
+
+@pytest.mark.qemu
+def test_equal_layers_are_not_merged(tmp_path: Path) -> None:
+    b = GraphBuilder()
+    quant = b.quant("int8", 3, 0.05)
+    x = b.input((1, 40), "int8", quant)
+    for _ in range(4):
+        y = b.tensor((1, 40), "int8", quant)
+        b.op("RELU", [x], [y])
+        x = y
+    assert_as_predicted(*build(b.build(), load_board("qemu_mps2_an386"), tmp_path))
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("optimise", ["balanced", "flash"])
+def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Path) -> None:
+    """The real linker agrees with `fit` on both sides of the limit, for flash and for SRAM."""
+    board = load_board("qemu_mps2_an386")
+    need_the_same_compiler(board)
+    ready = prepared(classifier(), tmp_path)
+    wanted = needs(ready.retarget(Target.of(board.core, optimise)).generated, board, optimise)
+    exact = resized(board, wanted.flash, wanted.ram)
+    project = generate_project(ready, exact, tmp_path / "p", optimise=optimise)
+    assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
+    for flash, ram, what in (
+        (wanted.flash - 4, wanted.ram, "flash"),
+        (wanted.flash, wanted.ram - 16, "SRAM"),
+    ):
+        smaller = resized(board, flash, ram)
+        short = 4 if what == "flash" else 16
+        with pytest.raises(DoesNotFitError, match=f"needs {short} B more {what}"):
+            generate_project(ready, smaller, tmp_path / "never", optimise=optimise)
+        assert not (tmp_path / "never").exists()
+        (tmp_path / "p/lib/board/link.ld").write_text(linker_script(smaller, wanted.stack))
+        region = (smaller.flash if what == "flash" else smaller.ram)[0].name
+        with pytest.raises(DoesNotFitError, match=f"misses {short} bytes of {region} on"):
+            direct_build(tmp_path / "p")
+
+
+def resized(board: Board, flash: int, ram: int) -> Board:
+    return replace(
+        board,
+        flash=(replace(board.flash[0], size=flash),),
+        ram=(replace(board.ram[0], size=ram),),
+    )
+
+
+def test_every_board_has_a_table_that_answers(small: Prepared) -> None:
+    generated = small.generated
+    for board in all_boards():
+        o2, os = predict(generated, board, "balanced"), predict(generated, board, "flash")
+        assert o2.exact == board.emulated
+        assert o2.arena == os.arena == small.plan.arena_bytes and o2.weights == os.weights > 0
+        assert 2000 < os.code < 12_000 and 2000 < o2.code < 12_000, board.name
+        assert 128 < os.stack < 1024 and 128 < os.static < 1024, board.name
+        assert target_of(board).core == board.core or not board.emulated
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepared(classifier(), tmp_path_factory.mktemp("small"))
+
+
+def test_the_monitor_takes_a_copy_of_the_inputs(small: Prepared, tmp_path: Path) -> None:
+    """`fit` and the project count the same protocol: a board that has no room for the copy is refused."""
+    board, generated = load_board("qemu_mps2_an386"), small.generated
+    plain, monitor = (needs(generated, board, "balanced", p) for p in ("arenite", "mlperf"))
+    copied = generated.model.main.tensors[generated.model.main.inputs[0]].nbytes
+    assert copied / 2 < monitor.static - plain.static < copied + 512  # the protocols' own buffers differ too
+    tight = resized(board, board.flash_bytes, plain.ram)
+    assert choose(small, tight, "balanced").verdict.fits
+    with pytest.raises(DoesNotFitError, match="more SRAM"):
+        generate_project(small, tight, tmp_path / "p", optimise="balanced", protocol="mlperf")
+
+
+def test_state_needs_its_first_values(tmp_path: Path) -> None:
+    """A variable that starts with different bytes has them in flash, one that starts with one value has not."""
+    generated = prepared(counter(), tmp_path).generated
+    (variable,) = generated.variables
+    board = load_board("qemu_mps2_an386")
+    filled = replace(generated, variables=(replace(variable, fill=0),))
+    stored = replace(generated, variables=(replace(variable, fill=None),))
+    assert predict(stored, board, "flash").code - predict(filled, board, "flash").code == variable.nbytes
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"digest": "x", "engine": 3}'])
+def test_a_damaged_table_says_how_to_make_it_again(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arenite.firmware.sizes.prediction.SIZES", tmp_path)
+    if content is not None:
+        (tmp_path / "qemu_microbit.json").write_text(content)
+    size_table.cache_clear()
+    try:
+        with pytest.raises(ProfileError, match=r"qemu_microbit\.json is missing or damaged") as caught:
+            size_table("qemu_microbit")
+    finally:
+        size_table.cache_clear()
+    assert "arenite.firmware.sizes.measure" in caught.value.hint
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("board", "features", "protocol"),
+    [
+        ("qemu_mps2_an386", Features(health=True), "arenite"),
+        ("qemu_mps2_an386", Features(mark="1", health=True), "arenite"),
+        ("qemu_mps2_an386", Features(), "mlperf-energy"),
+        ("qemu_microbit", Features(mark=DEFAULT_PIN), "arenite"),
+        ("qemu_microbit", Features(health=True), "arenite"),
+        ("qemu_mps2_an505", Features(mark=DEFAULT_PIN, health=True), "arenite"),
+        ("qemu_riscv32", Features(health=True), "arenite"),
+        ("qemu_xtensa_lx106", Features(health=True), "arenite"),
+    ],
+)
+def test_what_is_chosen_beyond_serving_is_counted_too(
+    board: str, features: Features, protocol: str, tmp_path: Path
+) -> None:
+    target = load_board(board)
+    need_the_same_compiler(target)
+    project = generate_project(
+        prepared(classifier(), tmp_path),
+        target,
+        tmp_path / "p",
+        optimise="balanced",
+        protocol=protocol,
+        features=features,
+    )
+    assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
+
+
+@pytest.mark.qemu
+def test_the_monitor_of_a_model_that_gives_back_what_it_takes(tmp_path: Path) -> None:
+    """Its input may come as floats: room for them, and the code that takes them."""
+    b = GraphBuilder()
+    quant = b.quant("int8", 3, 0.05)
+    x, y = b.input((1, 40), "int8", quant), b.tensor((1, 40), "int8", quant)
+    b.op("RELU", [x], [y])
+    board = load_board("qemu_mps2_an386")
+    project, built = build(b.build(), board, tmp_path, protocol="mlperf")
+    assert_as_predicted(project, built)
+    assert "ar_score" in (tmp_path / "p/src/main.c").read_text()

@@ -1,0 +1,166 @@
+"""Build small quantised graphs by hand or at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import DTYPES, Model, Op, Quantization, Subgraph, Tensor
+
+Q_RANGE = {"int8": (-128, 127), "int16": (-32768, 32767), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
+
+
+def f32(value: float) -> float:
+    """``value`` rounded to float32, as scales are stored."""
+    return float(np.float32(value))
+
+
+class GraphBuilder:
+    """Collects tensors and operators; ``build`` makes the model. Tensor indices are plain ints."""
+
+    def __init__(self, rng: np.random.Generator | None = None, max_elements: int = 4096) -> None:
+        self.rng = rng if rng is not None else np.random.default_rng(0)
+        self.max_elements = max_elements
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.inputs: list[int] = []
+        self.extra_subgraphs: list[Subgraph] = []
+
+    # -- tensors -------------------------------------------------------------------------------------------
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        dtype: str = "int8",
+        quant: Quantization | None = None,
+        data: np.ndarray | None = None,
+        is_variable: bool = False,
+    ) -> int:
+        index = len(self.tensors)
+        shape = tuple(int(d) for d in shape)
+        self.tensors.append(Tensor(index, f"t{index}", shape, dtype, quant, data, is_variable))
+        return index
+
+    def input(self, shape: Sequence[int], dtype: str = "int8", quant: Quantization | None = None) -> int:
+        """A new graph input."""
+        index = self.tensor(shape, dtype, quant)
+        self.inputs.append(index)
+        return index
+
+    def const(self, values: Any, dtype: str, quant: Quantization | None = None) -> int:
+        np_dtype = DTYPES[dtype]
+        array = np.asarray(values, dtype=np_dtype)
+        return self.tensor(array.shape, dtype, quant, array)
+
+    def pick(
+        self,
+        dtypes: Sequence[str] = ("int8",),
+        rank: int | Sequence[int] | None = None,
+        *,
+        zero_point: int | None = None,
+        quantized: bool = True,
+    ) -> int:
+        """An input for the next operator: often a computed tensor that suits, else a new graph input.
+
+        ``rank`` is one rank or several allowed ones (default 1 to 4). ``zero_point`` demands that value (int16
+        tensors always get 0). Tensors have at most ``max_elements`` elements.
+        """
+        ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
+        produced = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
+        fitting = [
+            t.index
+            for t in self.tensors
+            if t.index in produced
+            and t.data is None
+            and not t.is_variable
+            and t.dtype in dtypes
+            and len(t.shape) in ranks
+            and 0 < t.elements <= self.max_elements
+            and (not quantized or t.quant is not None or t.dtype in ("int32", "int64", "bool", "float32"))
+            and (zero_point is None or (t.quant is not None and t.quant.zero_point == (zero_point,)))
+        ]
+        if fitting and self.rng.random() < 0.7:
+            return int(self.rng.choice(fitting))
+        dtype = str(self.rng.choice(list(dtypes)))
+        shape = self.shape(int(self.rng.choice(ranks)))
+        has_quant = dtype in ("int8", "int16", "uint8") and quantized
+        return self.input(shape, dtype, self.quant(dtype, zero_point) if has_quant else None)
+
+    def shape(self, rank: int, largest: int = 12) -> tuple[int, ...]:
+        """A random shape of that rank, batch mostly 1, within ``max_elements``."""
+        while True:
+            dims = [int(d) for d in self.rng.integers(1, largest + 1, rank)]
+            if rank == 4 and self.rng.random() < 0.8:
+                dims[0] = 1
+            if np.prod(dims, dtype=np.int64) <= self.max_elements // 4:
+                return tuple(dims)
+
+    def quant(
+        self, dtype: str = "int8", zero_point: int | None = None, scale: float | None = None
+    ) -> Quantization:
+        """Random per-tensor quantisation; int16 is symmetric, as TFLite defines it."""
+        low, high = Q_RANGE[dtype]
+        if zero_point is None:
+            zero_point = (
+                0
+                if dtype == "int16"
+                else int(self.rng.choice([low, 0, high, int(self.rng.integers(low, high + 1))]))
+            )
+        if scale is None:
+            scale = float(np.exp(self.rng.uniform(np.log(1e-3), np.log(0.5))))
+            if dtype == "int16":
+                scale /= 256
+        return Quantization((f32(scale),), (zero_point,))
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self.tensors[index]
+
+    # -- operators -----------------------------------------------------------------------------------------
+
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options_type: str = "",
+        version: int = 1,
+        intermediates: Sequence[int] = (),
+        **options: Any,
+    ) -> None:
+        """Append an operator. Options not named keep the schema's default values."""
+        self.ops.append(
+            Op(
+                len(self.ops),
+                name,
+                tuple(inputs),
+                tuple(outputs),
+                full_options(options_type, options),
+                options_type,
+                version,
+                intermediates=tuple(intermediates),
+            )
+        )
+
+    def build(self) -> Model:
+        """The model; every computed tensor that nothing reads is an output."""
+        read = {i for op in self.ops for i in op.inputs}
+        outputs = [
+            i for op in self.ops for i in op.outputs if i not in read and self.tensors[i].dtype != "resource"
+        ]
+        main = Subgraph("main", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
+        return Model((main, *self.extra_subgraphs))
+
+
+def full_options(options_type: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The schema's defaults of ``options_type`` with ``given`` on top; unknown names are a test's mistake."""
+    from arenite.converters.tflite.schema_names import options_object, snake
+
+    if not options_type:
+        return dict(given)
+    known = {snake(k): v for k, v in vars(options_object(options_type)).items()}
+    unknown = set(given) - set(known)
+    if unknown:
+        raise KeyError(f"{options_type} has no {sorted(unknown)}; it has {sorted(known)}")
+    return {**known, **given}

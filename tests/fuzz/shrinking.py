@@ -1,0 +1,65 @@
+"""Shrink a graph that shows a mismatch: drop operators while the mismatch stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.errors import AreniteError
+from arenite.firmware.generator.target import Target
+from tests.fuzz.comparison import compare
+
+
+def minimize(model: Model, target: Target) -> Model:
+    """The smallest model found by cutting operators off the end, then the start, that still mismatches."""
+    best = model
+    changed = True
+    while changed:
+        changed = False
+        for k in range(len(best.main.ops)):
+            candidate = without(best, k)
+            if candidate is not None and mismatches(candidate, target):
+                best, changed = candidate, True
+                break
+    return best
+
+
+def mismatches(model: Model, target: Target) -> bool:
+    try:
+        return bool(compare([model], runs=16, keep=False, targets=[target]))
+    except (AreniteError, AssertionError):
+        return False
+
+
+def without(model: Model, drop: int) -> Model | None:
+    """The model without operator ``drop``: what it computed and others read becomes a graph input."""
+    graph = model.main
+    kept = [op for op in graph.ops if op.index != drop]
+    if not kept:
+        return None
+    read = {i for op in kept for i in op.inputs if i >= 0}
+    produced = {i for op in kept for i in op.outputs}
+    floating = sorted(
+        i for i in read - produced if graph.tensors[i].data is None and not graph.tensors[i].is_variable
+    )
+    if any(graph.tensors[i].dtype == "resource" for i in floating):
+        return None
+    outputs = tuple(sorted(produced - read))
+    ops: list[Op] = [replace(op, index=k) for k, op in enumerate(kept)]
+    used = sorted(read | produced)
+    place = {old: new for new, old in enumerate(used)}
+    tensors = tuple(replace(graph.tensors[old], index=new) for new, old in enumerate(used))
+
+    def move(indices: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(place[i] if i >= 0 else -1 for i in indices)
+
+    ops = [
+        replace(op, inputs=move(op.inputs), outputs=move(op.outputs), intermediates=())
+        if not op.intermediates
+        else op
+        for op in ops
+    ]
+    if any(op.intermediates for op in ops):
+        return None
+    main = Subgraph(graph.name, tensors, tuple(ops), move(tuple(floating)), move(outputs))
+    return replace(model, subgraphs=(main, *model.subgraphs[1:]))

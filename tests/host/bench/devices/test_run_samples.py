@@ -1,0 +1,316 @@
+"""Many samples over lines that are bad, pulled, or shared: every answer is right or missing, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.errors import DeviceError, UsageError
+from arenite.host.bench.devices.dispatch import DeviceSlot, SessionCallbacks, dispatch_samples
+from arenite.host.bench.devices.journal import UnsavedAnswers
+from arenite.host.bench.devices.run_samples import RunConfig
+from arenite.host.bench.devices.session import FramedSession
+from arenite.host.bench.devices.slots import open_running_board
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.cli.main import main
+from arenite.host.link.transport import Transport
+from arenite.profiles.boards import load_board
+from tests.host.bench.devices.unpluggable_board import Cable, built, on_cables, samples_of
+from tests.host.link.faulty_transport import RandomFaults
+from tests.host.link.test_faults import reset
+from tests.host.mlperf.test_runner import kill_emulators
+from tests.host.small_graphs import classifier, counter, save, two_inputs
+
+BOARD = "qemu_mps2_an386"
+
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.skipif(
+        not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+        reason="no Arm compiler or no emulator: see `arenite doctor`",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(save(classifier(), tmp_path_factory.mktemp("models") / "small.tflite"))
+
+
+@pytest.fixture(scope="module")
+def elf(ready: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(ready, BOARD, tmp_path_factory.mktemp("elf") / "p")
+
+
+def run(ready: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None) -> dict[str, Any]:
+    options = BenchConfig(cycles=False, feeding=feeding)
+    return bench(ready, load_board(BOARD), samples_of(ready, count), options, progress)
+
+
+def counts(result: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(result["samples"][k] for k in ("count", "bit_exact", "missing", "resumed"))
+
+
+def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """All figures; those that a clock gave to a tick, for it may start within one."""
+    for key in ("memory", "flash", "build"):
+        assert a[key] == b[key], key
+    assert a["inference"]["instructions"] == pytest.approx(b["inference"]["instructions"], abs=2)
+    assert a["init"]["instructions"] == pytest.approx(b["init"]["instructions"], abs=2)
+    for first, second in zip(a["layers"], b["layers"], strict=True):
+        assert first["instructions"] == pytest.approx(second["instructions"], abs=2)
+
+
+@pytest.mark.parametrize(("protocol", "rate", "count"), [("arenite", 0.01, 12), ("mlperf", 0.003, 4)])
+def test_damaged_bytes_make_no_wrong_answer(
+    protocol: str, rate: float, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flips, losses, doubles, noise, and a reset in the middle: by the command itself.
+
+    The monitor's text has no checksums: through one damaged byte in a hundred hardly a sample of it gets.
+    """
+    ready = prepare(save(classifier() if protocol == "arenite" else two_inputs(), tmp_path / "m.tflite"))
+    elf = built(ready, BOARD, tmp_path / "p", protocol)
+    faults = RandomFaults(rate, 7), RandomFaults(rate, 8)
+    resets: list[int] = []
+    with on_cables(elf, BOARD, tmp_path) as ((machine, cable),):
+
+        def to_host(data: bytes) -> bytes:
+            if faults[1].count > 2 and not resets:
+                resets.append(1)
+                reset(machine)
+            return faults[1](data)
+
+        cable.faults = (faults[0], to_host)
+        cable.pull()
+        cable.plug()
+        code = main(
+            f"bench {ready.path} --board {BOARD} --port {cable.port} --samples {count} --no-cycles --no-store"
+            f" --protocol {protocol} --json".split()
+        )
+    out, said = capsys.readouterr()
+    assert out, said
+    samples = json.loads(out)["samples"]
+    assert resets and faults[0].count + faults[1].count > 4
+    # Never wrong: what is not exact has no answer.
+    assert samples["bit_exact"] + samples["missing"] == samples["count"] == count
+    assert samples["max_abs_diff"] == 0 and samples["repeated"] > 0
+    assert code == (1 if samples["missing"] else 0)
+    assert samples["missing"] <= count // 4
+
+
+def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> None:
+    feeding = RunConfig(resume=True, journals=tmp_path)
+    kills: list[int] = []
+
+    def killer(step: str, done: int, total: int) -> None:
+        if step == "run" and done == 5 and not kills:
+            kills.append(kill_emulators())
+
+    with pytest.raises(DeviceError) as caught:
+        run(ready, 12, feeding, killer)
+    assert kills == [1]
+    assert "5 of 12 samples are kept: the same command goes on from there." in caught.value.hint
+    asked: list[int] = []
+    result = run(ready, 12, feeding, lambda step, done, _: asked.append(done) if step == "run" else None)
+    assert asked[0] == 5 and asked[-1] == 12
+    assert counts(result) == (12, 12, 0, 5)
+    whole = run(ready, 12, RunConfig())
+    # What was kept has everything that a run in one piece has, the layers too.
+    assert_same(result, whole)
+    # It is complete: the next run asks for everything again.
+    assert counts(run(ready, 12, feeding)) == (12, 12, 0, 0)
+    assert list(tmp_path.glob("*.journal")) == []
+
+
+def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: Path) -> None:
+    said: list[str] = []
+    kills: list[int] = []
+
+    def killer(step: str, done: int, total: int) -> None:
+        if step == "run" and done == 3 and not kills:
+            kills.append(kill_emulators())
+
+    result = run(ready, 8, RunConfig(wait_s=5, say=said.append), killer)
+    assert kills == [1] and counts(result) == (8, 8, 0, 0)
+    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
+
+
+def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> None:
+    """Pulled in the middle, and plugged in again as another terminal under the same name."""
+    said: list[str] = []
+    with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
+
+        def puller(step: str, done: int, total: int) -> None:
+            if step == "run" and done == 4 and cable.plugged == 1:
+                cable.pull()
+                threading.Timer(1.0, cable.plug).start()
+                time.sleep(0.1)
+
+        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, say=said.append), puller)
+        assert cable.plugged == 2
+    assert counts(result) == (9, 9, 0, 0)
+    assert "went away" in said[0] and "4 samples are safe" in said[0]
+
+
+def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> None:
+    feeding = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
+    with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
+        feeding = replace(feeding, ports=(str(cable.port),))
+
+        def puller(step: str, done: int, total: int) -> None:
+            if step == "run" and done == 4:
+                cable.pull()
+
+        with pytest.raises(DeviceError, match="did not come back within 1 s") as caught:
+            run(ready, 9, feeding, puller)
+        assert "4 of 9 samples are kept" in caught.value.hint
+        cable.plug()
+        assert counts(run(ready, 9, feeding)) == (9, 9, 0, 4)
+
+
+def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    with on_cables(elf, BOARD, tmp_path, 3) as boards:
+        cables: list[Cable] = [cable for _, cable in boards]
+
+        def puller(step: str, done: int, total: int) -> None:
+            if step == "run" and done >= 9:
+                cables[1].pull()
+
+        ports = tuple(str(c.port) for c in cables)
+        result = run(ready, 40, RunConfig(ports, say=said.append), puller)
+    assert counts(result) == (40, 40, 0, 0)
+    rows = {row["board"]: row for row in result["boards"]}
+    assert set(rows) == set(ports)
+    assert (
+        sum(row["samples"] for row in rows.values()) == 40 == sum(row["bit_exact"] for row in rows.values())
+    )
+    assert "went away" in rows[ports[1]]["error"]
+    assert rows[ports[0]]["error"] is rows[ports[2]]["error"] is None
+    assert rows[ports[0]]["samples"] > 0 < rows[ports[2]]["samples"]
+    assert any("Its samples go to the others" in text for text in said)
+    alone = run(ready, 40, RunConfig())
+    assert_same(result, alone)
+    assert len(alone["boards"]) == 1 and alone["boards"][0]["samples"] == 40
+
+
+def test_copies_share_the_samples(ready: Prepared) -> None:
+    result = run(ready, 20, RunConfig(copies=3))
+    assert counts(result) == (20, 20, 0, 0)
+    assert [row["board"] for row in result["boards"]] == [f"{BOARD} {k}" for k in (1, 2, 3)]
+
+
+def test_a_port_with_another_model(ready: Prepared, tmp_path: Path) -> None:
+    other = prepare(save(classifier(16), tmp_path / "other.tflite"))
+    with (
+        on_cables(built(other, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
+        pytest.raises(DeviceError, match="runs other firmware"),
+    ):
+        run(ready, 2, RunConfig((str(cable.port),)))
+
+
+def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, tmp_path: Path) -> None:
+    """A line on which nothing arrives until the board was reset; and one on which nothing helps."""
+    samples, board = samples_of(ready, 3), load_board(BOARD)
+    ready_to_hear: list[int] = []
+    said: list[str] = []
+    with on_cables(elf, BOARD, tmp_path) as ((machine, cable),):
+        cable.faults = (lambda data: data if ready_to_hear else b"", lambda data: data)
+        cable.pull()
+        cable.plug()
+
+        def press(helps: bool) -> str:
+            reset(machine)
+            if helps:
+                ready_to_hear.append(1)
+            return "button"
+
+        def seat(helps: bool) -> DeviceSlot:
+            def line() -> AbstractContextManager[Transport]:
+                return open_running_board(str(cable.port), board.uart.baud)
+
+            return DeviceSlot("board", line, None, lambda: press(helps), line)
+
+        def how() -> SessionCallbacks:
+            return SessionCallbacks(
+                lambda line: FramedSession(line, ready.generated, timeout_s=1),
+                lambda asker, k: asker.answer(samples.inputs[k], None),
+                said.append,
+            )
+
+        (lost,) = dispatch_samples([seat(False)], range(3), UnsavedAnswers(), 3, how(), lambda *_: None)
+        assert lost.lost and lost.error is not None and "Nothing answers" in lost.error.problem
+        assert len(said) == 1 and "It was reset (button)" in said[0]
+        kept = UnsavedAnswers()
+        (served,) = dispatch_samples([seat(True)], range(3), kept, 3, how(), lambda *_: None)
+    assert served.error is None and sorted(kept.answers) == [0, 1, 2] and served.memory is not None
+
+
+def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
+    """The installed command, Ctrl-C in the middle, and the same command again."""
+    path = save(classifier(), tmp_path / "small.tflite")
+    rng = np.random.default_rng(2)
+    np.savez(tmp_path / "x.npz", x=rng.integers(-128, 128, (150, 12, 12, 3), dtype=np.int8))
+    command = [
+        sys.executable,
+        "-m",
+        "arenite.host.cli.main",
+        "bench",
+        str(path),
+        "--board",
+        BOARD,
+        "--no-cycles",
+    ]
+    command += ["--data", str(tmp_path / "x.npz"), "--no-store", "--json"]
+    environment = {"ARENITE_CACHE": str(tmp_path / "cache"), "ARENITE_PROGRESS": "lines"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("@progress run") and int(line.split()[2]) > 0:
+            process.send_signal(signal.SIGINT)
+            break
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Interrupted. " in said and "of 150 samples are kept" in said, said
+    kept = int(said.split("Interrupted. ")[1].split()[0])
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    samples = json.loads(done.stdout)["samples"]
+    assert (samples["count"], samples["bit_exact"], samples["resumed"]) == (150, 150, kept)
+    assert 0 < kept < 150
+
+
+@pytest.mark.parametrize(
+    ("feeding", "said"),
+    [
+        (RunConfig(("/dev/a", "/dev/a")), "given twice"),
+        (RunConfig(("/dev/a",), copies=2), "--copies starts emulators"),
+    ],
+)
+def test_what_does_not_go_together(ready: Prepared, feeding: RunConfig, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(ready, 1, feeding)
+
+
+def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:
+    stateful = prepare(save(counter(), tmp_path / "c.tflite"))
+    options = BenchConfig(stateful=True, cycles=False, feeding=RunConfig(copies=2))
+    with pytest.raises(UsageError, match="depends on those before it"):
+        bench(stateful, load_board(BOARD), samples_of(stateful, 2), options, lambda *_: None)

@@ -1,0 +1,80 @@
+"""A board on a cable: an emulator behind a pseudo-terminal that can be pulled and plugged in again.
+
+The name of the port is a link, as udev makes one: it goes when the cable goes, and comes back on another terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import generate_project
+from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.flash.build import direct_build
+from arenite.profiles.boards import load_board
+from tests.host.link.faulty_transport import Fault, FaultyLine, clean
+
+
+class Cable:
+    """``port``: the link; ``faults``: to the device and to the host."""
+
+    def __init__(
+        self, machine: RunningEmulator, port: Path, faults: tuple[Fault, Fault] = (clean, clean)
+    ) -> None:
+        self._machine, self.faults = machine, faults
+        self.port = port
+        self._line: FaultyLine | None = None
+        self.plugged = 0
+
+    def plug(self) -> None:
+        """Plug it in."""
+        assert self._line is None
+        self._line = FaultyLine(self._machine.transport, to_device=self.faults[0], to_host=self.faults[1])
+        self._line.__enter__()
+        self.port.symlink_to(self._line.port)
+        self.plugged += 1
+
+    def pull(self) -> None:
+        """Pull it: who has the port open gets errors."""
+        if self._line is not None:
+            self.port.unlink()
+            self._line.__exit__(None, None, None)
+            self._line = None
+
+    def __enter__(self) -> Self:
+        self.plug()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pull()
+
+
+def built(ready: Prepared, board: str, folder: Path, protocol: str = "arenite") -> Path:
+    """The ELF that a bench would build, built once."""
+    generate_project(ready, load_board(board), folder, protocol=protocol)
+    return direct_build(folder)
+
+
+@contextmanager
+def on_cables(
+    elf: Path, board: str, folder: Path, count: int = 1, faults: tuple[Fault, Fault] = (clean, clean)
+) -> Iterator[list[tuple[RunningEmulator, Cable]]]:
+    """``count`` boards that run ``elf``, each on a cable that is plugged in."""
+    with ExitStack() as stack:
+        made = []
+        for k in range(count):
+            machine = stack.enter_context(start(load_board(board), elf))
+            made.append((machine, stack.enter_context(Cable(machine, folder / f"ttyBoard{k}", faults))))
+        yield made
+
+
+def samples_of(ready: Prepared, count: int) -> Samples:
+    """Random ones."""
+    return random_samples([ready.model.main.tensors[i] for i in ready.model.main.inputs], count)

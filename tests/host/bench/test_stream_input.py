@@ -1,0 +1,155 @@
+"""A streamed input over a real serial port: rows arrive in frames, and layers run while they do."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.errors import DeviceError, UsageError
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.project import write_project
+from arenite.firmware.generator.target import Target
+from arenite.host.bench.reference import Reference
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import direct_build
+from arenite.host.link.client import INFER, OF_INPUTS, OUT_OF_ORDER, WRITE, DeviceClient, InputLostError
+from arenite.profiles.boards import load_board
+from tests.firmware.engine.random_chains import ChainBuilder, add, depthwise_3x3, global_mean, pointwise
+from tests.firmware.engine.test_streaming import streamed
+
+BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_riscv32", "qemu_microbit", "qemu_xtensa_lx106")
+
+
+@cache
+def model() -> Model:
+    """Rows of 27 bytes, so that frames and rows never end together; a residual connection; a mean."""
+    b = ChainBuilder(np.random.default_rng(2))
+    b.input((1, 24, 9, 3), "int8", b.quant("int8"))
+    for kind in (pointwise, depthwise_3x3, add, depthwise_3x3, global_mean):
+        kind(b)
+    return b.build()
+
+
+def generated(board: str, stream_input: bool) -> Generated:
+    core = load_board(board).core
+    made = streamed(model(), Target.of(core, "ram", stream_input), "")
+    assert made is not None
+    return made
+
+
+def project(folder: Path, board: str, stream_input: bool) -> Path:
+    made = generated(board, stream_input)
+    write_project(folder, made.sources(), made.engine_sources, load_board(board), stream_input=stream_input)
+    return direct_build(folder)
+
+
+def samples() -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    return [rng.integers(-128, 128, (1, 24, 9, 3)).astype(np.int8) for _ in range(3)]
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("stream_input", [False, True])
+def test_a_board_computes_by_rows_what_litert_computes(
+    board: str, stream_input: bool, tmp_path: Path
+) -> None:
+    elf = project(tmp_path / "project", board, stream_input)
+    reference = Reference(to_flatbuffer(model()))
+    with start(load_board(board), elf) as machine:
+        device = DeviceClient(machine.transport)
+        info = device.hello()
+        assert info.inputs[0].nbytes == 24 * 9 * 3
+        for sample in samples():
+            device.write_input(0, sample.tobytes())
+            ticks = device.infer()
+            (want,) = reference.run([sample])
+            assert device.read_output(0, want.nbytes) == want.tobytes()
+            layers = device.layer_ticks(info.layer_count)
+            assert len(layers) == len(model().main.ops) and min(layers) > 0 and sum(layers) == ticks.total
+        memory = device.memory()
+        assert memory.guards_damaged == 0 and not memory.stack_overflowed
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[DeviceClient]:
+    board = load_board("qemu_mps2_an386")
+    elf = project(tmp_path / "project", board.name, True)
+    with start(board, elf) as machine:
+        client = DeviceClient(machine.transport)
+        client.hello()
+        yield client
+
+
+@pytest.mark.qemu
+def test_parts_out_of_order_are_refused_and_the_input_is_sent_again(device: DeviceClient) -> None:
+    (sample, *_), reference = samples(), Reference(to_flatbuffer(model()))
+    data = sample.tobytes()
+
+    def write(offset: int, part: bytes) -> None:
+        device._exchange(WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", offset) + part)
+
+    write(0, data[:100])
+    with pytest.raises(InputLostError, match="whole input"):
+        write(200, data[200:300])
+    with pytest.raises(InputLostError):
+        device.infer()
+    write(100, data[100:200])  # goes on where it was
+    with pytest.raises(InputLostError):
+        write(100, data[100:200])
+    device.write_input(0, data)  # from the first row again
+    device.infer()
+    (want,) = reference.run([sample])
+    assert device.read_output(0, want.nbytes) == want.tobytes()
+    with pytest.raises(InputLostError):
+        device.infer()  # its rows are gone
+
+
+@pytest.mark.qemu
+def test_a_repeated_part_is_taken_once(device: DeviceClient) -> None:
+    sample = samples()[1]
+    data = sample.tobytes()
+    device.write_input(0, data[:240])
+    device._sequence -= 1  # as if the reply had been lost: the same request once more
+    device._exchange(WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", 0) + data[:240])
+    for offset in range(240, len(data), 240):
+        device._exchange(
+            WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", offset) + data[offset : offset + 240]
+        )
+    first = device.infer()
+    device._sequence -= 1
+    assert device._exchange(INFER, bytes([1, 0])) == struct.pack("<QI", first.total, first.init)
+    (want,) = Reference(to_flatbuffer(model())).run([sample])
+    assert device.read_output(0, want.nbytes) == want.tobytes()
+
+
+@pytest.mark.qemu
+def test_a_streamed_input_cannot_be_read_back(device: DeviceClient) -> None:
+    with pytest.raises(DeviceError, match="no such tensor"):
+        device._read(OF_INPUTS, 0, 10)
+
+
+def test_the_monitor_takes_no_rows(tmp_path: Path) -> None:
+    made = generated("qemu_mps2_an386", True)
+    with pytest.raises(UsageError, match="keeps the whole input"):
+        write_project(
+            tmp_path / "p",
+            made.sources(),
+            made.engine_sources,
+            load_board("qemu_mps2_an386"),
+            protocol="mlperf",
+            input_bytes=1,
+            stream_input=True,
+        )
+
+
+def test_the_codes_are_those_of_the_document() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
+    assert f"{OUT_OF_ORDER} the input is not complete" in text

@@ -1,0 +1,137 @@
+"""Two harts of an emulated machine: outputs, sizes, stacks, the counted speed-up, and faults on the second one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import DeviceError, UsageError
+from arenite.firmware.generator.features import Features
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.project import generate_project
+from arenite.host.emulator.machine import start
+from arenite.host.flash.build import build
+from arenite.host.link.client import DeviceClient
+from arenite.profiles.boards import load_board
+from tests.development_models import shared_model
+
+BOARD = load_board("qemu_riscv32_smp2")
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("qemu-system-riscv32") is None or shutil.which("riscv64-unknown-elf-gcc") is None,
+    reason="needs QEMU and a compiler for RISC-V",
+)
+
+
+def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    return bench(prepared, BOARD, random_samples(tensors, samples), options, lambda *_: None)
+
+
+@pytest.mark.parametrize(("name", "least"), [("kws01", 1.9), ("ad01", 1.9)])
+def test_exact_and_nearly_twice_as_fast(name: str, least: float) -> None:
+    prepared = prepare(shared_model(f"{name}_int8"))
+    one = run(prepared, BenchConfig("speed", features=Features(cores=1), cycles=True))
+    two = run(prepared, BenchConfig("speed", features=Features(cores=2), cycles=True))
+    for result in (one, two):
+        memory, flash = result["memory"], result["flash"]
+        assert result["samples"]["bit_exact"] == 2
+        assert (memory["arena"], memory["static"]) == (memory["predicted_arena"], memory["predicted_static"])
+        assert flash["total"] == flash["predicted_total"]
+        assert memory["stack"] <= memory["predicted_stack"]
+    assert one["two_cores"] is None
+    found = two["two_cores"]
+    critical = found["critical_path"]["instructions"]
+    assert found["critical_path"]["kind"] == found["speedup"]["kind"] == "estimated"
+    # What both cores do together is hardly more than what one does alone; the longer of both is hardly more than half.
+    whole = one["inference"]["instructions"]["p50"]
+    assert whole <= found["work"]["instructions"] <= 1.02 * whole
+    assert whole / critical >= least
+    assert found["speedup"]["value"] <= found["bound"] + 0.01
+    assert two["inference"]["cycles"]["p50"] < 0.55 * one["inference"]["cycles"]["p50"]
+
+
+def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """RESTART between inferences: the second hart is found idle, and works again."""
+    prepared = prepare(shared_model("ad01_int8"))
+    project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed")
+    samples = random_samples(
+        [project.generated.model.main.tensors[project.generated.model.main.inputs[0]]], 1
+    )
+    with start(BOARD, build(tmp_path / "p")) as machine:
+        device = DeviceClient(machine.transport)
+        answers = []
+        for _ in range(3):
+            device.hello()
+            device.write_input(0, samples.inputs[0][0].tobytes())
+            device.infer()
+            answers.append(device.read_output(0, 640))
+            device.restart()
+        assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("health", [False, True])
+def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: Path) -> None:
+    """Half of a layer that reads where nothing is: the first hart, which waits for it, starts again and says why."""
+    prepared = prepare(shared_model("ad01_int8"))
+    features = Features(health=health)
+    project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed", features=features)
+    model = tmp_path / "p" / "src" / "model.c"
+    text = model.read_text()
+    half = re.search(r"layer_2_half = \{.*?\.input = (AT\(\d+\))", text, re.S)
+    assert half is not None
+    broken = text[: half.start(1)] + "(const void *)0x200" + text[half.end(1) :]
+    model.write_text(broken)
+    with start(BOARD, build(tmp_path / "p")) as machine:
+        device = DeviceClient(machine.transport)
+        device.hello()
+        device.write_input(0, bytes(640))
+        with pytest.raises(DeviceError):
+            device.infer()
+        device.hello()
+        assert "fault" in device.memory().started_by
+        if health:
+            report = device.health()
+            assert "no memory" in (report.fault or "") and 0x200 <= report.address < 0x200 + 640
+            assert report.pc and report.starts == 2
+    assert project.prediction.second_stack % 16 == 0
+
+
+@pytest.mark.parametrize(("missing", "damaged"), [(0, False), (128, True)])
+def test_an_overflow_of_the_second_stack_is_seen(missing: int, damaged: bool, tmp_path: Path) -> None:
+    """The predicted stack is enough; with a little less the last word of paint is gone."""
+    prepared = prepare(shared_model("kws01_int8"))
+    generate_project(prepared, BOARD, tmp_path / "p", optimise="speed")
+    features = tmp_path / "p" / "lib" / "agent" / "firmware_features.h"
+    before = features.read_text()
+    size = int(re.findall(r"AR_SECOND_STACK (\d+)", before)[0])
+    features.write_text(before.replace(f"AR_SECOND_STACK {size}", f"AR_SECOND_STACK {size - missing}"))
+    with start(BOARD, build(tmp_path / "p")) as machine:
+        device = DeviceClient(machine.transport)
+        device.hello()
+        device.write_input(0, bytes(490))
+        device.infer()
+        assert (device.memory().guards_damaged > 0) == damaged
+
+
+def test_a_board_without_a_second_core_is_told_so(tmp_path: Path) -> None:
+    prepared = prepare(shared_model("ad01_int8"))
+    with pytest.raises(UsageError, match="no second core"):
+        generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "p", features=Features(cores=2))
+
+
+def test_one_core_builds_do_not_change(tmp_path: Path) -> None:
+    """What is generated for one core has no trace of a second one."""
+    prepared = prepare(shared_model("ad01_int8"))
+    plain = generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "a", optimise="speed")
+    one = generate_project(prepared, BOARD, tmp_path / "b", optimise="speed", features=Features(cores=1))
+    assert plain.generated.sources() == one.generated.sources()
+    assert "ar_fork" not in one.generated.sources()["model.c"]
+    assert not list((tmp_path / "b").glob("lib/*/parallel_*.c"))
+    assert replace(plain.prediction, code=one.prediction.code) == one.prediction

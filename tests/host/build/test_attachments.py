@@ -1,0 +1,77 @@
+"""What is recorded beside the graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.errors import UsageError
+from arenite.host.build.attachments import Attachments, recorded_preprocessing
+from tests.host.small_graphs import classifier
+
+BEFORE = Preprocessing.from_json(
+    {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 12, "height": 12}]}
+)
+
+
+def test_steps_are_recorded_and_read_back() -> None:
+    model = classifier()
+    after = Postprocessing.from_json({"steps": [{"do": "top_k", "k": 2, "threshold": 0.25}]})
+    extra = Attachments(BEFORE, after).extra(model, {"kind": "test"})
+    assert recorded_preprocessing(extra) == BEFORE.bound(model.main.tensors[model.main.inputs[0]])
+    assert Postprocessing.from_json(extra["postprocessing"]) == after
+
+
+def test_an_output_that_is_not_there_is_refused() -> None:
+    after = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
+    with pytest.raises(UsageError, match="speaks of output 4"):
+        Attachments(None, after).extra(classifier(), {})
+
+
+def test_a_damaged_record_is_refused() -> None:
+    with pytest.raises(UsageError, match="The image's preprocessing, step 1"):
+        recorded_preprocessing({"preprocessing": {"source": {"kind": "image"}, "steps": [{"do": "nothing"}]}})
+
+
+@pytest.mark.parametrize(
+    ("source", "steps", "made"),
+    [
+        ({}, [{"do": "resize", "width": 14, "height": 12}], "12x14x3"),
+        ({"format": "grey"}, [], "12x12x1"),
+        ({"width": 20, "height": 20}, [], "20x20x3"),
+        ({"width": 20, "height": 20}, [{"do": "crop", "width": 12, "height": 12}], None),
+        ({}, [{"do": "crop", "width": 20, "height": 20}, {"do": "resize", "width": 12, "height": 12}], None),
+        ({}, [{"do": "resize", "short_side": 16}, {"do": "crop", "width": 12, "height": 12}], None),
+    ],
+)
+def test_preprocessing_makes_what_the_model_takes(
+    source: dict[str, object], steps: list[dict[str, object]], made: str | None
+) -> None:
+    spec = Preprocessing.from_json({"source": {"kind": "image", **source}, "steps": steps})
+    if made is None:
+        assert "preprocessing" in Attachments(spec).extra(classifier(), {})
+        return
+    with pytest.raises(UsageError, match=f"makes {made} values, .* is 1x12x12x3"):
+        Attachments(spec).extra(classifier(), {})
+
+
+def test_sound_of_another_length_is_refused() -> None:
+    steps = [
+        {"do": "frame", "length": 16, "step": 16},
+        {"do": "fft", "length": 16},
+        {"do": "log", "offset": 1},
+    ]
+    spec = Preprocessing.from_json(
+        {"source": {"kind": "audio", "rate": 8000, "samples": 160}, "steps": steps}
+    )
+    with pytest.raises(UsageError, match="makes 10x9x1 values"):
+        Attachments(spec).extra(classifier(), {})
+
+
+def test_what_an_image_records_stands_where_nothing_else_is_given() -> None:
+    known = Attachments(BEFORE, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
+    found = Attachments().or_recorded(known)
+    assert found.labels == ("a", "b", "c", "d", "e") and found.preprocessing is not None
+    assert found.preprocessing.real == BEFORE
+    assert Attachments(labels=("v", "w", "x", "y", "z")).or_recorded(known).labels[0] == "v"

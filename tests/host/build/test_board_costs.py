@@ -1,0 +1,80 @@
+"""What a search is told of a board is what fit says, and a search finds what fits where plain int8 does not."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.quantize.calibration.observations import observe
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.search.budget import parse_budget
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions, search
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.host.bench.run import BenchConfig as BenchOptions
+from arenite.host.bench.run import bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.board_costs import BoardCosts
+from arenite.host.build.fit import choose
+from arenite.host.build.prepare import prepare
+from arenite.profiles.boards import load_board
+from tests.converters.quantize.trained_models import dataset, samples, wide_classifier
+from tests.converters.small_models import conv_net
+
+BOARD = load_board("qemu_netduinoplus2")
+
+
+def test_builds_are_those_of_fit(tmp_path: Path) -> None:
+    flatbuffer = to_flatbuffer(conv_net())
+    made = pickle.loads(pickle.dumps(BoardCosts(BOARD, stream_input=True)))(flatbuffer)
+    options = [b.options for b in made]
+    assert options[:4] == [f"--optimise {m}" for m in ("speed", "balanced", "ram", "flash")]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(flatbuffer)
+    prepared = prepare(path)
+    for build in made:
+        streamed = build.options.endswith(" --stream-input")
+        needs = choose(prepared, BOARD, build.options.split()[1], stream_input=streamed).verdict.needs
+        assert (build.ram, build.flash) == (needs.ram, needs.flash)
+        assert build.instructions == pytest.approx(needs.instructions, abs=1)
+
+
+def test_another_board_or_other_kernels_are_another_search() -> None:
+    one = BoardCosts(BOARD).identity
+    assert one == BoardCosts(load_board("qemu_netduinoplus2")).identity
+    assert one != BoardCosts(load_board("qemu_mps2_an386")).identity
+    assert one != BoardCosts(BOARD, modes=("speed",)).identity
+
+
+@pytest.mark.qemu
+def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tmp_path: Path) -> None:
+    """1.26 million weights on a board with 1 MB of flash: int4 in the largest layer, and nothing lost."""
+    pytest.importorskip("optuna")
+    model = wide_classifier()
+    seen = observe(model, dataset(*samples(40, 3)))
+    budget = parse_budget("drop=2%").within(BOARD.ram_bytes, BOARD.flash_bytes)
+    made = search(
+        model,
+        load_recipe("int8"),
+        seen,
+        dataset(*samples(80, 4)),
+        BoardCosts(BOARD, modes=("speed", "flash")),
+        budget,
+        RecipeSearchOptions(trials=2),
+    )
+    plain = made.trials[0]
+    assert made.base.value > 0.95 and plain.drop < 0.02
+    assert all(b.flash > BOARD.flash_bytes for b in plain.builds)
+    assert made.chosen is not None and made.chosen.place in made.front
+    assert made.chosen.build.flash <= BOARD.flash_bytes and made.chosen.drop <= 0.02
+    image = tmp_path / "chosen.tflite"
+    image.write_bytes(made.chosen.quantised.flatbuffer)
+    prepared = prepare(image)
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+    options = BenchOptions(made.chosen.build.options.split()[1], cycles=False)
+    result = bench(prepared, BOARD, random_samples(tensors, 3), options, lambda *_: None)
+    assert result["samples"]["bit_exact"] == 3
+    assert result["flash"]["total"] == made.chosen.build.flash
+    assert np.isfinite(made.chosen.build.instructions)

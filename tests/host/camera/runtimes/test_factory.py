@@ -1,0 +1,151 @@
+"""Runtimes by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.errors import ModelError, UsageError
+from arenite.host.camera.runtimes import litert_library, stock_interpreter
+from arenite.host.camera.runtimes.factory import NAMES, available, open_runtime
+from tests.converters.small_models import conv_net
+from tests.host.camera.runtimes.small_models import (
+    by_the_interpreter,
+    feed,
+    onnx_model,
+    outputs,
+    picture_net,
+    saved,
+)
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("auto", "litert-cpu"), ("litert-cpu", "litert-cpu"), ("litert-interpreter", "litert-interpreter")],
+)
+def test_by_name(name: str, expected: str, tmp_path: Path) -> None:
+    path = saved(conv_net(), tmp_path)
+    runtime = open_runtime(path, name, slots=2)
+    assert runtime.name == expected
+    assert len(runtime.slots) == 2
+    given = feed(runtime.slots[1], 4)
+    runtime.invoke(1)
+    np.testing.assert_array_equal(outputs(runtime.slots[1])[0], by_the_interpreter(path, given)[0])
+    runtime.close()
+
+
+def test_onnx_is_recognised(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx_model(np.ones((3, 2), np.float32)))
+    assert open_runtime(path).name == "onnx-cpu"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("litert_cpu", "There is no runtime 'litert_cpu'. Did you mean litert-cpu"),
+        ("xyz", "There is no runtime 'xyz'. There are litert-cpu"),
+        ("onnx-cpu", "Runtime onnx-cpu needs an ONNX model"),
+        ("onnx-cuda", "Runtime onnx-cuda needs an ONNX model"),
+    ],
+)
+def test_names_that_cannot_work(name: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        open_runtime(saved(conv_net(), tmp_path), name)
+    assert str(error.value).startswith(words)
+
+
+def test_files_that_cannot_work(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="There is no model file"):
+        open_runtime(tmp_path / "none.tflite")
+    text = tmp_path / "notes.txt"
+    text.write_text("no model at all")
+    with pytest.raises(UsageError, match="neither a TFLite nor an ONNX model"):
+        open_runtime(text)
+    cut = tmp_path / "cut.tflite"
+    cut.write_bytes(saved(conv_net(), tmp_path).read_bytes()[:700])
+    for name in ("auto", "litert-interpreter"):
+        with pytest.raises(ModelError, match=r"cut\.tflite"):
+            open_runtime(cut, name)
+    onnx = tmp_path / "m.onnx"
+    onnx.write_bytes(b"")
+    with pytest.raises(UsageError, match="needs a TFLite model"):
+        open_runtime(onnx, "litert-cpu")
+
+
+@pytest.mark.parametrize("wrong", [{"threads": 0}, {"slots": 0}])
+def test_counts_that_cannot_work(wrong: dict[str, int], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="make no runtime"):
+        open_runtime(saved(conv_net(), tmp_path), **wrong)  # type: ignore[arg-type]
+
+
+def test_another_library_falls_back_to_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a wheel before 2.1.6, whose C library lacks functions."""
+    monkeypatch.setattr(litert_library, "_NEEDED", (*litert_library._NEEDED, "LiteRtOfTheFuture"))
+    litert_library.library.cache_clear()
+    try:
+        path = saved(picture_net(), tmp_path)
+        runtime = open_runtime(path, "litert-cpu", slots=2)
+        assert runtime.name == "litert-interpreter"
+        assert any("LiteRtOfTheFuture" in note for note in runtime.notes)
+        given = feed(runtime.slots[0], 1)
+        runtime.invoke()
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, given)[0])
+        with pytest.raises(UsageError, match="litert-gpu needs LiteRT's C library"):
+            open_runtime(path, "litert-gpu")
+        assert not any(each.available for each in available() if each.name == "litert-cpu")
+    finally:
+        litert_library.library.cache_clear()
+
+
+def test_without_litert_the_older_interpreter_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a board of 32 bits, which has only tflite-runtime."""
+    path = saved(picture_net(), tmp_path)
+    monkeypatch.setattr(litert_library.importlib.util, "find_spec", lambda _: None)
+    litert_library.library.cache_clear()
+    litert_library.package_folder.cache_clear()
+    try:
+        runtime = open_runtime(path)  # the interpreter's own package is there
+        assert runtime.name == "litert-interpreter"
+        assert "ai-edge-litert is not installed" in runtime.notes[0]
+        monkeypatch.setattr(stock_interpreter, "_PACKAGES", ("no_such_package",))
+        with pytest.raises(UsageError, match="No TFLite interpreter is installed"):
+            open_runtime(path)
+        assert not any(each.available for each in available() if each.name.startswith("litert"))
+    finally:
+        litert_library.library.cache_clear()
+        litert_library.package_folder.cache_clear()
+
+
+def test_what_is_available() -> None:
+    rows = {each.name: each for each in available()}
+    assert tuple(rows) == NAMES
+    assert rows["litert-cpu"].available
+    assert rows["litert-interpreter"].available
+    assert all(each.reason for each in rows.values())
+
+
+def test_the_gpu_runs_or_says_why_not(tmp_path: Path) -> None:
+    """Real to the last boundary: on a computer without a GPU, LiteRT's own refusal."""
+    path = saved(picture_net(), tmp_path)
+    try:
+        runtime = open_runtime(path, "litert-gpu")
+    except (ModelError, UsageError) as error:
+        assert "litert-gpu" in error.problem
+        return
+    given = feed(runtime.slots[0], 1)
+    runtime.invoke()
+    expected = by_the_interpreter(path, given)[0]
+    np.testing.assert_allclose(outputs(runtime.slots[0])[0], expected, atol=0.05 * np.ptp(expected))

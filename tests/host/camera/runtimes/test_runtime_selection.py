@@ -1,0 +1,173 @@
+"""Choosing by measurement: real children, real runtimes, and delegates that misbehave."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import ModelError, ToolError
+from arenite.host.camera.runtimes.factory import open_runtime
+from arenite.host.camera.runtimes.probe_client import joules
+from arenite.host.camera.runtimes.runtime_selection import choose_runtime
+from arenite.host.camera.runtimes.selection_cache import remembered
+from arenite.host.energy.base import ESTIMATED, MEASURED, Power
+from tests.host.camera.runtimes.small_models import custom_operator, picture_net, saved
+
+SOURCE = Path(__file__).with_name("delegate.c")
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def misbehaving(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def build(what: str) -> str:
+        library = tmp_path / f"lib{what.lower()}.so"
+        flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_GNU_SOURCE", "-shared", "-fPIC"]
+        subprocess.run(["cc", *flags, f"-DWHAT={what}", "-o", str(library), str(SOURCE)], check=True)
+        return f"delegate:{library}"
+
+    return build
+
+
+def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    delegates = [misbehaving("CRASH"), misbehaving("IDLE")]
+    path = saved(picture_net(32), tmp_path)
+    choice = choose_runtime(path, names=["litert-cpu"], threads=[1], delegates=delegates, seconds=0.05)
+    assert (choice.name, choice.threads) == ("litert-cpu", 1)
+    good, crashed, wrong = choice.measured
+    assert good.median_ms is not None
+    assert good.median_ms > 0
+    assert good.difference == 0
+    assert crashed.problem.startswith("crashed (SIGABRT)")
+    # It does nothing at all, so it is faster than any other, and still not taken.
+    assert wrong.median_ms is not None
+    assert wrong.median_ms < good.median_ms
+    assert wrong.problem.startswith("answers wrongly")
+    assert [row[3].split(":")[0].split("(")[0].strip() for row in choice.rows()] == [
+        "taken", "crashed", "answers wrongly"
+    ]  # fmt: skip
+
+
+def test_a_delegate_that_hangs_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = saved(picture_net(), tmp_path)
+    hung = misbehaving("HANG")
+    with pytest.raises(ModelError, match=r"hung: no answer within 2 s"):
+        choose_runtime(path, names=[], delegates=[hung], threads=[1], seconds=0.05, timeout_s=2)
+    assert remembered(path) is None
+
+
+def test_where_the_graph_is_split_is_told(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = saved(picture_net(), tmp_path)
+    runtime = open_runtime(path, misbehaving("HALF"))
+    runtime.invoke()
+    assert runtime.name.startswith("delegate:")
+    assert runtime.notes == ()  # one operator, one part
+    runtime.close()
+
+
+def test_the_decision_is_kept_for_this_file_and_these_options(tmp_path: Path) -> None:
+    path = saved(picture_net(), tmp_path)
+    assert remembered(path) is None
+    assert open_runtime(path).name == "litert-cpu"
+    choice = choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
+    again = remembered(path)
+    assert again is not None
+    assert again.remembered
+    assert again.measured == choice.measured
+    assert open_runtime(path).name == "litert-interpreter"
+    assert remembered(path, options={"input": "1x8x8x3"}) is None
+    other = saved(picture_net(9), tmp_path, "other.tflite")
+    assert remembered(other) is None
+    (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
+    kept.write_text("{broken")
+    assert remembered(path) is None
+    assert open_runtime(path).name == "litert-cpu"
+
+
+def test_a_choice_that_is_gone_gives_way_to_the_processor(tmp_path: Path) -> None:
+    path = saved(picture_net(), tmp_path)
+    choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
+    (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
+    kept.write_text(kept.read_text().replace("litert-interpreter", "delegate:libunplugged.so"))
+    runtime = open_runtime(path)
+    runtime.invoke()
+    assert runtime.name == "litert-cpu"
+    assert "libunplugged.so" in runtime.notes[-1]
+    runtime.close()
+    with pytest.raises(ToolError, match=r"libunplugged"):  # who asks for it by name is told
+        open_runtime(path, "delegate:libunplugged.so")
+
+
+def test_a_delegate_is_measured_beside_the_others(
+    misbehaving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # type: ignore[no-untyped-def]
+    path = saved(picture_net(32), tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    idle = misbehaving("IDLE")
+    runtime = open_runtime(path, idle, measure=True)
+    assert not runtime.name.startswith("delegate:")
+    choice = remembered(path)
+    assert choice is not None
+    assert idle in {each.name for each in choice.measured if each.problem.startswith("answers wrongly")}
+    runtime.close()
+
+
+def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(picture_net(), tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one thread count is enough
+    runtime = open_runtime(path, "auto", measure=True)
+    choice = remembered(path)
+    assert choice is not None
+    assert runtime.name == choice.name
+    tried = {each.name for each in choice.measured}
+    assert {"litert-cpu", "litert-interpreter"} <= tried
+    # Every one that answered agrees with the processor.
+    assert all((each.difference or 0) <= 0.05 for each in choice.measured if not each.problem)
+
+
+def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
+    joules = itertools.count(0.0, 2.0)  # 2 J between the two readings of each candidate
+    path = saved(picture_net(), tmp_path)
+    choice = choose_runtime(
+        path, names=["litert-cpu"], threads=[1], seconds=0.05, meter=lambda: next(joules), by="energy"
+    )
+    (row,) = choice.measured
+    assert row.energy_mj is not None
+    assert 0 < row.energy_mj <= 2000 / 20  # of at least 20 invocations
+    assert next(joules) == 4.0
+
+
+@pytest.mark.parametrize("kind", [MEASURED, ESTIMATED])
+def test_joules_of_a_power_meter(kind: str) -> None:
+    class Fixed:
+        name = "fixed"
+        watts = 0.0
+
+        def read(self, busy: float) -> Power:
+            return Power(self.watts, kind, "a test")
+
+    power, now = Fixed(), [10.0]
+    meter = joules(power, lambda: now[0])
+    if kind == ESTIMATED:
+        assert meter is None
+        return
+    assert meter is not None
+    power.watts, now[0] = 4.0, 12.5
+    assert meter() == 10.0
+    power.watts, now[0] = 2.0, 13.5
+    assert meter() == 12.0
+
+
+def test_a_model_that_nothing_runs(tmp_path: Path) -> None:
+    path = saved(custom_operator(), tmp_path)
+    with pytest.raises(ModelError) as error:
+        choose_runtime(path, names=["litert-cpu", "litert-interpreter"], threads=[1], seconds=0.02)
+    assert error.value.problem.count("Frobnicate") >= 2
+    assert "litert-interpreter:" in error.value.problem

@@ -1,0 +1,117 @@
+"""The stock interpreter, and external delegates."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.errors import ModelError, ToolError, UsageError
+from arenite.host.camera.runtimes import stock_interpreter as module
+from arenite.host.camera.runtimes.stock_interpreter import StockInterpreter
+from tests.converters.small_models import conv_net
+from tests.host.camera.runtimes.small_models import (
+    by_the_interpreter,
+    custom_operator,
+    feed,
+    fixed_net,
+    outputs,
+    picture_net,
+    saved,
+    turned_signature,
+)
+
+
+def opened(path: Path, slots: int = 1, delegate: str = "", **options: str) -> StockInterpreter:
+    return StockInterpreter(path, "litert-interpreter", 1, slots, options, delegate)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_same_bytes(slots: int, tmp_path: Path) -> None:
+    path = saved(turned_signature(), tmp_path)
+    runtime = opened(path, slots)
+    given = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
+    for turn in range(slots):
+        runtime.invoke(turn)
+    for slot, values in zip(runtime.slots, given, strict=True):
+        for found, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert any("copied" in note for note in runtime.notes) == (slots > 1)
+
+
+def test_memory_of_one_slot_is_the_interpreters(tmp_path: Path) -> None:
+    path = saved(conv_net(), tmp_path)
+    runtime = opened(path)
+    (given,) = runtime.slots[0].inputs
+    assert given.scale == pytest.approx(0.02)
+    for value in range(0, 100, 7):
+        ctypes.memset(given.address, value, given.bytes)
+        runtime.invoke()
+        expected = by_the_interpreter(path, [np.full(given.shape, value, np.int8)])[0]
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], expected)
+
+
+def test_another_size(tmp_path: Path) -> None:
+    runtime = opened(saved(picture_net(), tmp_path), input="1x8x12x3")
+    assert runtime.slots[0].inputs[0].shape == (1, 8, 12, 3)
+    assert runtime.slots[0].outputs[0].shape == (1, 8, 12, 8)
+    with pytest.raises(ModelError, match="the interpreter said"):
+        opened(saved(fixed_net(), tmp_path), input="1x8x8x3")
+
+
+def test_an_operator_that_it_does_not_know(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="Frobnicate"):
+        opened(saved(custom_operator(), tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text", ["/no/such/libdelegate.so", "libm.so.6", "libno_such_delegate.so,device=usb"]
+)
+def test_a_delegate_that_does_not_load(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=text.split(",")[0]) as error:
+        opened(saved(conv_net(), tmp_path), delegate=text)
+    assert "litert-cpu" in error.value.hint
+
+
+def test_options_of_a_delegate_are_pairs(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'usb' is no option"):
+        opened(saved(conv_net(), tmp_path), delegate="libedgetpu.so.1,usb")
+
+
+def test_options_reach_the_delegate(tmp_path: Path) -> None:
+    """A library of the delegates' interface that refuses, and says with what it was called."""
+    source = tmp_path / "refuses.c"
+    source.write_text("""
+#include <stddef.h>
+#include <stdio.h>
+void *tflite_plugin_create_delegate(char **keys, char **values, size_t count, void (*report)(const char *))
+{
+    static char said[200];
+    int at = 0;
+    for (size_t i = 0; i < count; i++)
+        at += snprintf(said + at, sizeof said - (size_t)at, "%s is %s;", keys[i], values[i]);
+    report(said);
+    return NULL;
+}
+void tflite_plugin_destroy_delegate(void *delegate) { (void)delegate; }
+""")
+    library = tmp_path / "librefuses.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    with pytest.raises(ToolError, match="device is usb;speed is max;"):
+        opened(saved(conv_net(), tmp_path), delegate=f"{library},device=usb,speed=max")
+
+
+def test_no_interpreter_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "_PACKAGES", ("no_such_package.interpreter",))
+    with pytest.raises(UsageError, match="No TFLite interpreter"):
+        opened(saved(conv_net(), tmp_path))
+
+
+def test_closed_is_closed(tmp_path: Path) -> None:
+    runtime = opened(saved(conv_net(), tmp_path))
+    runtime.close()
+    with pytest.raises(UsageError, match="closed"):
+        runtime.invoke()

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from arenite.errors import UsageError
+from arenite.host.camera.observe.statistics import Statistics
+from arenite.host.camera.scenarios.early_stopping import max_late_queries
+from arenite.host.camera.scenarios.frame_system import FrameSystem
+from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.rate_search import find_max_rate
+from arenite.host.camera.scenarios.rules import RULES
+from arenite.host.camera.scenarios.scenario_runs import offline_run, run_scenario, server_run, stream_run
+from arenite.host.camera.serving.model_server import ModelServer
+from tests.host.camera.frames.photo_frames import frame_of, photograph
+from tests.host.camera.scenarios.simulated_systems import Timed, VirtualClock
+from tests.host.camera.serving.real_servers import server_of
+
+MS = 1_000_000
+
+
+def one_in(every: int, slow: int, fast: int = 10 * MS):
+    return lambda number: slow if number % every == every - 1 else fast
+
+
+def test_single_stream_at_full_length_is_valid() -> None:
+    clock = VirtualClock()
+    result = stream_run(RULES["single-stream"], Timed(clock, one_in(20, 30 * MS)), clock, 600.0)
+    assert result.valid
+    assert result.value == 10.0, "a twentieth is slow: the 90th percentile is fast"
+    assert 600.0 <= result.duration_s < 600.1
+    assert result.queries == len(result.latencies)
+    assert result.latency_ms()["p99"] == 30.0
+
+
+def test_one_slow_query_in_nine_is_seen() -> None:
+    clock = VirtualClock()
+    result = stream_run(RULES["single-stream"], Timed(clock, one_in(9, 30 * MS)), clock, 600.0)
+    assert result.value == 30.0
+
+
+def test_a_short_run_is_never_valid_and_says_why() -> None:
+    clock = VirtualClock()
+    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    assert not result.valid
+    assert result.reasons == ("60.0 s long, the rules ask for 600 s",)
+    assert result.to_json()["valid"] is False
+
+
+def test_what_people_are_told() -> None:
+    clock = VirtualClock()
+    short = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    assert short.sentence() == (
+        "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules ask for 600 s."
+    )
+    late = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0)
+    assert late.sentence() == "50.000 queries a second: valid."
+    rows = dict(late.rows())
+    assert rows["later than 15 ms"] == "0"
+    assert rows["p50 ms"] == "1.000"
+    none = stream_run(
+        replace(RULES["single-stream"], least_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
+    )
+    assert none.value is None
+    assert none.sentence().startswith("no figure: not valid")
+    assert "early stopping needs 64" in none.sentence()
+
+
+def test_a_slow_system_goes_on_until_there_are_queries_enough() -> None:
+    clock = VirtualClock()
+    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 20_000 * MS), clock, 600.0)
+    assert result.valid
+    assert result.queries == 64
+    assert result.duration_s == 64 * 20.0
+
+
+def test_multi_stream_takes_eight_neighbours_a_query() -> None:
+    clock = VirtualClock()
+    system = Timed(clock, one_in(8 * 50, 100 * MS), samples=30)
+    result = stream_run(RULES["multi-stream"], system, clock, 600.0)
+    assert result.valid
+    assert all(query == [(query[0] + k) % 30 for k in range(8)] for query in system.queries)
+    assert len({query[0] for query in system.queries}) == 30
+    assert result.samples == 8 * result.queries
+    assert result.value == 170.0, "a query in fifty is slow: more than one in a hundred"
+    assert result.latency_ms()["p50"] == 80.0
+
+
+def test_offline_is_one_query_of_enough_samples() -> None:
+    clock = VirtualClock()
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 600.0)
+    assert result.valid
+    assert result.value == pytest.approx(200.0)
+    assert (result.queries, result.samples) == (1, 132_000)
+    assert result.duration_s == pytest.approx(660.0)
+
+
+def test_offline_of_a_slow_system_takes_as_long_as_its_samples_need() -> None:
+    clock = VirtualClock()
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 100 * MS), clock, 600.0)
+    assert result.valid
+    assert result.samples == 24_576
+
+
+def test_a_short_offline_run_lacks_both() -> None:
+    clock = VirtualClock()
+    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 10.0)
+    assert [reason.split(",")[0] for reason in result.reasons] == ["11.0 s long", "only 2"]
+
+
+def test_server_counts_latency_from_when_a_query_was_due() -> None:
+    """A queue forms behind a slow query: those behind it are late too."""
+    clock = VirtualClock()
+    result = server_run(
+        RULES["server"], Timed(clock, one_in(1000, 500 * MS, 1 * MS)), clock, 600.0, 100.0, 15.0
+    )
+    assert not result.valid
+    assert result.late is not None and result.late > result.queries / 1000
+    assert "came after 15 ms" in result.reasons[-1]
+
+
+def test_server_within_its_bound_is_valid() -> None:
+    clock = VirtualClock()
+    result = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 100.0, 15.0)
+    assert result.valid
+    assert result.value == 100.0
+    assert result.queries == pytest.approx(60_000, rel=0.02)
+    assert 600.0 <= result.duration_s < 600.3
+
+
+def test_server_goes_on_while_a_few_more_queries_could_settle_it() -> None:
+    clock = VirtualClock()
+
+    def took(number: int) -> int:
+        return 50 * MS if number in (5, 150, 290) else 1 * MS
+
+    result = server_run(RULES["server"], Timed(clock, took), clock, 600.0, 1.5, 15.0)
+    assert result.late is not None and result.late >= 3
+    assert result.queries > 900, "1.5 a second for 600 s are too few for so many late ones"
+    assert result.valid
+    assert max_late_queries(result.queries, 99.0) >= result.late > max_late_queries(result.queries - 1, 99.0)
+
+
+def test_a_hopeless_rate_is_broken_off() -> None:
+    clock = VirtualClock()
+    result = server_run(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 100.0, 15.0)
+    assert result.duration_s < 60
+    assert "broken off" in result.reasons[-1]
+
+
+SHORT = replace(RULES["server"], least_s=60.0)
+
+
+@pytest.mark.parametrize(("served", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
+def test_the_highest_rate_is_found(served: int, limit: float) -> None:
+    clock = VirtualClock()
+    result = find_max_rate(SHORT, Timed(clock, lambda n: served), clock, 60.0, limit)
+    assert result.valid
+    assert result.value is not None
+    above = server_run(SHORT, Timed(clock, lambda n: served), clock, 60.0, result.value * 1.35, limit)
+    assert not above.valid
+    assert result.trials[-1]["run"] == "full"
+    assert any(not each["good"] for each in result.trials)
+
+
+def test_a_system_that_never_keeps_the_bound() -> None:
+    clock = VirtualClock()
+    result = find_max_rate(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
+    assert not result.valid
+    assert not any(each["good"] for each in result.trials)
+
+
+def test_arrivals_are_poisson() -> None:
+    """Mean and deviation of the gaps are equal, and gaps do not depend on each other."""
+    gaps = np.diff(list(islice(poisson_arrivals(250.0), 40_000))) / 1e9
+    assert gaps.mean() == pytest.approx(1 / 250, rel=0.02)
+    assert gaps.std() == pytest.approx(1 / 250, rel=0.03)
+    assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.02
+
+
+def test_arrivals_and_samples_are_the_same_every_time() -> None:
+    assert list(islice(poisson_arrivals(10.0), 50)) == list(islice(poisson_arrivals(10.0), 50))
+    assert list(islice(poisson_arrivals(10.0, 1), 50)) != list(islice(poisson_arrivals(10.0, 2), 50))
+    chosen = list(islice(samples(7, 3), 700))
+    assert chosen == list(islice(samples(7, 3), 700))
+    assert set(chosen) == set(range(7))
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    made = server_of("visual_wake_words", request.param)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
+    frames = [frame_of(photograph(which)) for which in range(4)]
+    statistics = Statistics()
+    result = run_scenario(
+        name, server, frames, duration_s=0.3, latency_ms=500.0, qps=50.0, served=statistics.add
+    )
+    stages = statistics.summary()["stage_ms"]
+    assert set(stages) == {"preprocess", "invoke", "postprocess", "total", "age"}
+    assert 0 < stages["invoke"]["p50"] < stages["total"]["p50"] == stages["age"]["p50"]
+    assert not result.valid
+    assert "the rules ask for 600 s" in " ".join(result.reasons)
+    assert result.samples > 0
+    described = result.to_json()
+    assert (described["scenario"], described["kind"]) == (name, "measured")
+    if name == "offline":
+        assert result.value is not None and result.value > 10
+    elif name != "server":
+        assert 0 < described["query_latency_ms"]["min"] <= described["query_latency_ms"]["p50"]
+
+
+def test_an_overlapped_query_is_answered_by_the_model(server: ModelServer) -> None:
+    """The last sample of each slot leaves its own answer there."""
+    frames = [frame_of(photograph(which)) for which in range(4)]
+    alone = [server.serve(frame).answer for frame in frames]
+    seen = []
+    inner = server.answer
+    server.answer = lambda slot=0: seen.append(inner(slot)) or seen[-1]  # type: ignore[method-assign, func-returns-value]
+    try:
+        with FrameSystem(server, frames) as system:
+            system.serve([0, 1, 2, 3, 2, 1, 0, 3])
+    finally:
+        del server.answer
+    assert sorted(map(repr, seen)) == sorted(repr(alone[k]) for k in (0, 1, 2, 3, 2, 1, 0, 3))
+
+
+def test_quick_is_never_valid() -> None:
+    server = server_of("image_classification")
+    frames = [frame_of(photograph(0))]
+
+    class Fast(VirtualClock):
+        def now(self) -> int:
+            self.time += 400 * MS
+            return self.time
+
+    clock = Fast()
+    result = run_scenario("single-stream", server, frames, duration_s=600.0, quick=True, clock=clock)
+    assert result.reasons[0] == "a quick run"
+    assert not result.valid
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"name": "burst"}, "no scenario 'burst'"),
+        ({"frames": []}, "needs frames"),
+        ({"duration_s": 0.0}, "duration of 0"),
+        ({"latency_ms": -1.0}, "latency of -1"),
+        ({"qps": 0.0}, "rate of 0"),
+    ],
+)
+def test_what_cannot_be_asked(settings: dict, problem: str) -> None:
+    asked = {"name": "server", "server": object(), "frames": [frame_of(photograph(0))]} | settings
+    with pytest.raises(UsageError, match=problem):
+        run_scenario(**asked)

@@ -1,0 +1,195 @@
+"""Requests for a steadier loop, granted or told why not."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arenite.host.camera.runtimes.factory import open_runtime
+from arenite.host.camera.serving import realtime
+from arenite.host.camera.serving.realtime import RequestOutcome
+from tests.host.camera.runtimes.small_models import heavy_net, saved
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scheduling of Linux")
+
+
+def in_child(work: Callable[[], bool]) -> None:
+    """Scheduling, locks and rights are the process's: change them in one of its own."""
+    child = os.fork()
+    if child == 0:
+        passed = False
+        try:
+            passed = work()
+        finally:
+            os._exit(0 if passed else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def as_nobody() -> None:
+    """Without any rights: what a user without limits raised has."""
+    for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE, resource.RLIMIT_MEMLOCK):
+        resource.setrlimit(limit, (0, 0))
+    if os.getuid() == 0:
+        os.setuid(65534)
+
+
+def test_pinning_is_inherited_by_later_threads() -> None:
+    def work() -> bool:
+        target = max(os.sched_getaffinity(0))
+        granted = realtime.pin([target])
+        seen: list[set[int]] = []
+        thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
+        thread.start()
+        thread.join()
+        return granted == RequestOutcome("pin", True, f"on processor {target}.") and seen == [{target}]
+
+    in_child(work)
+
+
+def test_another_thread_can_be_pinned() -> None:
+    def work() -> bool:
+        ready, done = threading.Event(), threading.Event()
+        ids: list[int] = []
+
+        def wait() -> None:
+            ids.append(threading.get_native_id())
+            ready.set()
+            done.wait()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        ready.wait()
+        before = os.sched_getaffinity(0)
+        target = min(before)
+        granted = realtime.pin([target], ids[0]).granted
+        own = os.sched_getaffinity(ids[0])
+        done.set()
+        thread.join()
+        return granted and own == {target} and os.sched_getaffinity(0) == before
+
+    in_child(work)
+
+
+@pytest.mark.parametrize("cpus", [[4000], [], [-1], [10**12]])
+def test_processors_that_are_not_there(cpus: list[int]) -> None:
+    before = os.sched_getaffinity(0)
+    granted = realtime.pin(cpus)
+    assert not granted.granted
+    assert str(sorted(before)) in granted.detail
+    assert os.sched_getaffinity(0) == before
+
+
+def test_without_rights_everything_is_refused_with_its_limit() -> None:
+    def work() -> bool:
+        as_nobody()
+        locked, raised = realtime.lock_memory(), realtime.raise_priority()
+        return (
+            not locked.granted
+            and "ulimit -l" in locked.detail
+            and "0 bytes" in locked.detail
+            and not raised.granted
+            and "ulimit -r" in raised.detail
+            and "limit 0" in raised.detail
+            and os.sched_getscheduler(0) == os.SCHED_OTHER
+        )
+
+    in_child(work)
+
+
+def _raised(limit: int) -> bool:
+    """Whether this process may raise a resource limit for its children's sake; some containers may not."""
+    try:
+        resource.setrlimit(limit, (50, 50))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def test_priority_with_the_right_to_it() -> None:
+    def work() -> bool:
+        if _raised(resource.RLIMIT_RTPRIO) and os.getuid() == 0:
+            os.setuid(65534)  # the limit alone gives the right; elsewhere it is root's
+        granted = realtime.raise_priority()
+        own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")
+        raised &= own == os.SCHED_FIFO and os.sched_getparam(0).sched_priority == 20
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if os.sched_getscheduler(0) == os.SCHED_OTHER else 1)
+        return raised and os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    if os.getuid() != 0:
+        pytest.skip("only root may raise priorities")
+    in_child(work)
+
+
+def test_nice_where_real_time_is_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    def work() -> bool:
+        monkeypatch.setattr(os, "sched_setscheduler", refuse)
+        granted = realtime.raise_priority()
+        nice = os.getpriority(os.PRIO_PROCESS, 0)
+        return granted.granted and "nice -10 instead of" in granted.detail and nice == -10
+
+    if os.getuid() != 0:
+        pytest.skip("only root may raise priorities")
+    in_child(work)
+
+
+def test_normal_again() -> None:
+    def work() -> bool:
+        before = os.getpriority(os.PRIO_PROCESS, 0)
+        realtime.raise_priority()
+        realtime.normal_priority()
+        return os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) == before
+
+    in_child(work)
+
+
+def _kilobytes(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def test_locking_keeps_what_is_used_and_loads_no_more() -> None:
+    def work() -> bool:
+        before = _kilobytes("VmRSS")
+        if not realtime.lock_memory().granted:
+            return False
+        locked = _kilobytes("VmLck")
+        grown = _kilobytes("VmRSS") - before
+        realtime.unlock_memory()
+        return locked > 1000 and grown < 4000 and _kilobytes("VmLck") == 0
+
+    if os.getuid() != 0:
+        pytest.skip("only root has no limit on locked memory")
+    in_child(work)
+
+
+def test_warming_up_runs_every_slot(tmp_path: Path) -> None:
+    runtime = open_runtime(saved(heavy_net(64), tmp_path), slots=3)
+    for slot in runtime.slots:
+        slot.inputs[0].array()[...] = 1
+    taken = realtime.warm_up(runtime, 2)
+    assert len(taken) == 6
+    assert min(taken) > 0
+    first = runtime.slots[0].outputs[0].array()
+    assert first.any()
+    assert all((slot.outputs[0].array() == first).all() for slot in runtime.slots)
+
+
+def test_settled_objects_are_not_looked_at_again() -> None:
+    try:
+        realtime.freeze_garbage_collector()
+        assert gc.get_freeze_count() > 1000
+    finally:
+        gc.unfreeze()

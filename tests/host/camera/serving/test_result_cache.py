@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.host.camera.answers.answer import Answer
+from arenite.host.camera.serving.result_cache import ResultCache
+
+SIZE = 96 * 96 * 3
+
+
+def picture(seed: int, size: int = SIZE) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
+
+
+def answer_of(prepared: np.ndarray, key: object = ()) -> Answer:
+    """Another answer for every other input and key."""
+    return Answer("values", values=(float(hash((prepared.tobytes(), key)) % 2**40),))
+
+
+def serve(cache: ResultCache, prepared: np.ndarray, key: object = ()) -> tuple[Answer, bool]:
+    found = cache.find(prepared, key)
+    if found is not None:
+        return found, True
+    made = answer_of(prepared, key)
+    cache.keep(made)
+    return made, False
+
+
+def test_an_identical_frame_is_answered_from_the_third_time_on() -> None:
+    cache = ResultCache()
+    hits = [serve(cache, picture(1).copy())[1] for _ in range(5)]
+    assert hits == [False, False, True, True, True]
+    assert (cache.looked, cache.hits) == (5, 3)
+
+
+def test_new_frames_are_never_copied() -> None:
+    cache = ResultCache()
+    for seed in range(50):
+        assert not serve(cache, picture(seed))[1]
+    assert cache.copied_bytes == cache.held_bytes == 0
+
+
+def test_one_byte_makes_another_input_wherever_it_is() -> None:
+    """The fingerprint does not see most bytes; the comparison does."""
+    cache, base = ResultCache(), picture(2)
+    for _ in range(3):
+        serve(cache, base)
+    assert serve(cache, base)[1]
+    for place in range(0, SIZE, 997):
+        other = base.copy()
+        other[place] ^= 1
+        found, _ = serve(cache, other)
+        assert found == answer_of(other)
+
+
+def test_the_key_counts() -> None:
+    cache, same = ResultCache(), picture(3)
+    for key in ("vww", "face"):
+        for _ in range(3):
+            answer, _ = serve(cache, same, key)
+            assert answer == answer_of(same, key)
+    assert cache.hits == 2
+
+
+def test_least_recently_used_goes_first() -> None:
+    cache = ResultCache(entries=2)
+    for seed in (1, 1, 2, 2):
+        serve(cache, picture(seed))
+    assert serve(cache, picture(1))[1]
+    for _ in range(2):
+        serve(cache, picture(3))
+    assert serve(cache, picture(1))[1]
+    assert not serve(cache, picture(2))[1]
+
+
+def test_bytes_are_bounded() -> None:
+    cache = ResultCache(entries=100, max_bytes=3 * SIZE + 10)
+    for seed in range(10):
+        for _ in range(2):
+            serve(cache, picture(seed))
+    assert cache.held_bytes == 3 * SIZE
+    assert len(cache._entries) == 3
+    huge = np.zeros(4 * SIZE, np.uint8)
+    for _ in range(3):
+        assert not serve(cache, huge)[1]
+
+
+def test_an_input_overwritten_while_the_model_ran() -> None:
+    """What is compared later is what the model was given, not what was left in its memory."""
+    cache, memory = ResultCache(), picture(4)
+    cache.find(memory)
+    cache.find(memory)
+    given_input = memory.copy()
+    memory[:] = 0
+    cache.keep(answer_of(given_input))
+    assert cache.find(given_input) == answer_of(given_input)
+    assert cache.find(memory) is None
+
+
+def test_an_answer_that_never_came_is_not_known() -> None:
+    cache, same = ResultCache(), picture(5)
+    for _ in range(6):
+        assert cache.find(same) is None
+    cache.keep(answer_of(same))
+    assert cache.find(same) == answer_of(same)
+
+
+def test_two_slots_in_the_works() -> None:
+    cache, first, second = ResultCache(), picture(6), picture(7)
+    for _ in range(2):
+        assert cache.find(first, slot=0) is None
+        assert cache.find(second, slot=1) is None
+        cache.keep(answer_of(second), slot=1)
+        cache.keep(answer_of(first), slot=0)
+    assert cache.find(first, slot=1) == answer_of(first)
+    assert cache.find(second, slot=0) == answer_of(second)
+
+
+def test_the_same_input_in_two_slots_at_once() -> None:
+    cache, same = ResultCache(), picture(8)
+    cache.find(same)
+    assert cache.find(same, slot=0) is None
+    assert cache.find(same, slot=1) is None
+    cache.keep(answer_of(same), slot=1)
+    cache.keep(answer_of(same), slot=0)
+    assert cache.find(same) == answer_of(same)
+
+
+def test_cleared() -> None:
+    cache, same = ResultCache(), picture(9)
+    for _ in range(3):
+        serve(cache, same)
+    cache.clear()
+    assert cache.find(same) is None
+    assert cache.held_bytes == 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.sampled_from("ab")), max_size=60),
+    st.integers(1, 4),
+    st.integers(1, 700),
+)
+@settings(max_examples=150, deadline=None)
+def test_never_a_wrong_answer(frames: list[tuple[int, int, str]], entries: int, size: int) -> None:
+    """Inputs that differ in one byte, or in nothing, in any order, under any bound."""
+    cache = ResultCache(entries, max_bytes=2 * size)
+    for seed, change, key in frames:
+        prepared = picture(seed, size)
+        prepared[(change * 331) % size] ^= change
+        assert serve(cache, prepared, key)[0] == answer_of(prepared, key)
+        assert cache.held_bytes == sum(each.bytes.nbytes for each in cache._entries.values()) <= 2 * size
+        assert len(cache._entries) <= entries

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+
+from arenite.errors import UsageError
+from arenite.host.camera.answers.answer import Answer, Box, Class
+from arenite.host.camera.several.cascade_rules import (
+    DEFAULT_CROP_MARGIN,
+    LabelRule,
+    LowConfidenceRule,
+    StageSpec,
+    parse_cascade,
+    parse_rerun,
+)
+
+PERSON = Answer("classes", classes=(Class(0, "person", 0.7), Class(1, "cat", 0.2)))
+FACES = Answer("boxes", boxes=(Box(0, 0, 0.1, 0.1, 0.6, 0, "face"), Box(0.5, 0.5, 1, 1, 0.9, 0, "face")))
+NOTHING = Answer("boxes")
+
+
+@pytest.mark.parametrize(
+    ("text", "stages"),
+    [
+        (
+            "vww01.tflite:person>=0.6 -> blazeface",
+            (StageSpec("vww01.tflite", LabelRule((("person", 0.6),))), StageSpec("blazeface")),
+        ),
+        (
+            "blazeface:face>=.5 crop 1.4->mesh.tflite",
+            (StageSpec("blazeface", LabelRule((("face", 0.5),), 1.4)), StageSpec("mesh.tflite")),
+        ),
+        (
+            "a:traffic light >= 0.5|cat>=1 crop -> b:>=0.3 -> c",
+            (
+                StageSpec("a", LabelRule((("traffic light", 0.5), ("cat", 1.0)), DEFAULT_CROP_MARGIN)),
+                StageSpec("b", LabelRule((("", 0.3),))),
+                StageSpec("c"),
+            ),
+        ),
+        (
+            "/models/v:2/vww.tflite:person>=0.6 -> blazeface",
+            (StageSpec("/models/v:2/vww.tflite", LabelRule((("person", 0.6),))), StageSpec("blazeface")),
+        ),
+    ],
+)
+def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
+    assert parse_cascade(text) == stages
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no two models"),
+        ("vww:person>=0.6", "no two models"),
+        ("vww:person>=0.6 ->", "no two models"),
+        ("vww -> blazeface", "does not say when"),
+        (":person>=0.6 -> blazeface", "does not say when"),
+        ("vww:person -> blazeface", "'person' is not LABEL>=SCORE"),
+        ("vww:person>0.6 -> blazeface", "is not LABEL>=SCORE"),
+        ("vww:person>=high -> blazeface", "is not LABEL>=SCORE"),
+        ("vww:person>=1.5 -> blazeface", "is 1.5"),
+        ("vww:person>=0 -> blazeface", "is 0,"),
+        ("vww:person>=0.5 crop 0.5 -> blazeface", "crop of 0.5"),
+        ("vww:person>=0.5 crop big -> blazeface", "is not LABEL>=SCORE"),
+        ("vww:person>=0.5 -> blazeface:face>=0.3", "no model behind"),
+    ],
+)
+def test_what_is_no_cascade(text: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem) as error:
+        parse_cascade(text)
+    assert error.value.hint
+
+
+def test_reruns_are_read() -> None:
+    assert parse_rerun("0.55:model_f16.tflite") == (0.55, "model_f16.tflite")
+    assert parse_rerun(" .5 : /a:b/model.tflite") == (0.5, "/a:b/model.tflite")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0.5", "0.5:", ":model", "model:0.5", "1.5:model", "0:model", "-1:model"]
+)
+def test_what_is_no_rerun(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_rerun(text)
+
+
+def test_seen() -> None:
+    assert LabelRule((("person", 0.7),)).look(PERSON) is not None
+    assert LabelRule((("person", 0.71),)).look(PERSON) is None
+    assert LabelRule((("cat", 0.2),)).look(PERSON) is not None
+    assert LabelRule((("", 0.6),)).look(PERSON) is not None
+    assert LabelRule((("dog", 0.1),)).look(PERSON) is None
+    assert LabelRule((("dog", 0.1), ("cat", 0.1))).look(PERSON) is not None
+    assert LabelRule((("", 0.1),)).look(NOTHING) is None
+    assert LabelRule((("", 0.5),)).look(Answer("score", score=0.6)) is not None
+
+
+def test_the_best_box_is_looked_at() -> None:
+    found = LabelRule((("face", 0.5),)).look(FACES)
+    assert found is not None
+    assert found.box is FACES.boxes[1]
+
+
+def test_unsure() -> None:
+    assert LowConfidenceRule(0.8).look(PERSON) is not None
+    assert LowConfidenceRule(0.7).look(PERSON) is None
+    assert LowConfidenceRule(0.65).look(FACES) is not None, "boxes come best first; here the first has 0.6"
+    assert LowConfidenceRule(0.9).look(NOTHING) is None
+
+
+def test_labels_are_checked() -> None:
+    with pytest.raises(UsageError, match="vww never answers 'dog': its labels are person, cat"):
+        LabelRule((("dog", 0.5),)).check(("person", "cat"), "vww")
+    with pytest.raises(UsageError, match="it has no labels"):
+        LabelRule((("dog", 0.5),)).check((), "vww")
+    LabelRule((("", 0.5),)).check((), "vww")
+    LabelRule((("cat", 0.5),)).check(("person", "cat"), "vww")

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+
+from arenite.errors import DeviceError, UsageError
+from arenite.host.camera.frames.frame import Format, Frame
+from arenite.host.camera.several.frame_set_assembler import FrameSet
+from arenite.host.camera.several.frame_sets import FrameSets
+from arenite.host.camera.sources.base import EndOfSource, SourceLost
+from arenite.host.camera.sources.paced import PacedSource
+from arenite.host.camera.sources.synthetic import SyntheticPattern
+
+FPS = 30
+PERIOD_S = 1 / FPS
+
+
+class Camera(PacedSource):
+    """A synthetic camera that counts the buffers it lent, and can be told to misbehave."""
+
+    def __init__(self, start_ns: int | None = None) -> None:
+        """``start_ns``: when its first picture was due; None: when it is first asked for one."""
+        super().__init__(SyntheticPattern("grey", 64, 48, FPS), live=True)
+        self._start_ns = start_ns
+        self.lent = 0
+        self.held: set[int] = set()
+        self.opened = 0
+        self.stall = threading.Event()
+        self.lose = threading.Event()
+        self.fail: Exception | None = None
+        self.end_after = 10**9
+
+    def open(self) -> Format:
+        self.opened += 1
+        format = super().open()
+        self._pace._start = self._start_ns
+        return format
+
+    def read(self, timeout_s: float) -> Frame | None:
+        if self.lose.is_set():
+            self.lose.clear()
+            raise SourceLost("The camera went away.")
+        if self.fail is not None:
+            raise self.fail
+        if self.stall.is_set():
+            time.sleep(0.01)
+            return None
+        if self.lent >= self.end_after:
+            raise EndOfSource
+        frame = super().read(timeout_s)
+        if frame is None:
+            return None
+        number = self.lent
+        self.lent += 1
+        self.held.add(number)
+        return Frame(
+            frame.format,
+            frame.planes,
+            frame,
+            frame.sequence,
+            frame.time_ns,
+            lambda: self.held.remove(number),
+            missed=frame.missed,
+        )
+
+
+def take(sets: FrameSets, count: int) -> list[FrameSet]:
+    """Released at once: what they say stays."""
+    made: list[FrameSet] = []
+    while len(made) < count:
+        found = sets.next(5.0)
+        assert found is not None
+        found.release()
+        made.append(found)
+    return made
+
+
+def test_six_cameras_at_30_frames_with_a_deadline_of_33_ms() -> None:
+    """The textbook case, with cameras that stall, one after the other, and come again."""
+    # 2 ms from one to the next. On a busy machine the threads begin too far apart for any set to be complete.
+    start_ns = time.monotonic_ns()
+    cameras = [Camera(start_ns + 2_000_000 * index) for index in range(6)]
+    sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
+    sets.open()
+    made = take(sets, 15)
+    for index in (2, 5):
+        cameras[index].stall.set()
+        stalled = take(sets, 12)
+        # A frame that was on its way may still come; once it is missing, sets go on without it.
+        assert not stalled[-1].fresh[index]
+        assert stalled[-1].frames[index] is not None
+        cameras[index].stall.clear()
+        made += stalled
+        again = take(sets, 25)
+        assert any(each.fresh[index] for each in again)
+        made += again
+    sets.close()
+    for earlier, later in pairwise(made):
+        assert later.time_ns > earlier.time_ns + earlier.span_ns
+    for each in made:
+        assert each.span_ns <= PERIOD_S / 2 * 1e9
+    assert any(each.complete for each in made)
+    for index, (camera, counted) in enumerate(zip(cameras, sets.to_json(), strict=True)):
+        assert not camera.held, "every buffer went back"
+        assert counted["arrived"] == camera.lent
+        assert counted["used"] == sum(each.fresh[index] for each in made)
+        if index in (2, 5):
+            assert counted["stood_in"] >= 10
+
+
+def test_a_slow_loop_is_given_the_newest_and_holds_few_buffers() -> None:
+    cameras = [Camera() for _ in range(3)]
+    sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
+    sets.open()
+    times = []
+    for _ in range(4):
+        found = sets.next(5.0)
+        assert found is not None
+        time.sleep(0.2)
+        assert all(len(camera.held) <= 4 for camera in cameras)
+        times.append(found.time_ns)
+        found.release()
+    sets.close()
+    assert all(later - earlier >= 100_000_000 for earlier, later in pairwise(times))
+    assert all(not camera.held for camera in cameras)
+
+
+def test_a_lost_camera_is_opened_again() -> None:
+    cameras = [Camera() for _ in range(2)]
+    sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
+    sets.open()
+    take(sets, 5)
+    cameras[1].lose.set()
+    during = take(sets, 60)
+    sets.close()
+    assert cameras[1].opened == 2
+    assert cameras[1].counters.reconnects == sets.to_json()[1]["reconnects"] == 1
+    assert any(not each.fresh[1] for each in during)
+    assert any(each.fresh[1] for each in during[-20:])
+
+
+def test_the_end_of_every_recording_is_the_end() -> None:
+    cameras = [Camera() for _ in range(2)]
+    for camera, frames in zip(cameras, (5, 12), strict=True):
+        camera.end_after = frames
+    sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
+    sets.open()
+    made = 0
+    with pytest.raises(EndOfSource):
+        while True:
+            found = sets.next(5.0)
+            assert found is not None
+            found.release()
+            made += 1
+    sets.close()
+    assert 0 < made <= 17
+    assert cameras[1].lent == 12
+    assert not cameras[0].held | cameras[1].held
+
+
+def test_what_reconnecting_does_not_help_is_raised() -> None:
+    cameras = [Camera() for _ in range(2)]
+    cameras[0].fail = DeviceError("The camera speaks another language.")
+    sets = FrameSets(cameras, jitter_s=0.01, timeout_s=PERIOD_S)
+    sets.open()
+    with pytest.raises(DeviceError, match="another language"):
+        for _ in range(1000):
+            found = sets.next(5.0)
+            assert found is not None
+            found.release()
+    sets.close()
+
+
+def test_nothing_came() -> None:
+    camera = Camera()
+    camera.stall.set()
+    sets = FrameSets([camera], jitter_s=0.0, timeout_s=PERIOD_S)
+    sets.open()
+    assert sets.next(0.05) is None
+    sets.close()
+
+
+def test_a_source_that_does_not_open_closes_the_others() -> None:
+    class Broken(Camera):
+        def open(self) -> Format:
+            raise UsageError("There is no such camera.")
+
+    good = Camera()
+    sets = FrameSets([good, Broken()], jitter_s=0.0, timeout_s=PERIOD_S)
+    with pytest.raises(UsageError, match="no such camera"):
+        sets.open()
+    assert good._format is None
+
+
+@pytest.mark.parametrize(("cameras", "jitter", "timeout"), [(0, 0.0, 1.0), (1, -1.0, 1.0), (1, 0.0, 0.0)])
+def test_what_cannot_be_sets(cameras: int, jitter: float, timeout: float) -> None:
+    with pytest.raises(UsageError):
+        FrameSets([Camera() for _ in range(cameras)], jitter, timeout)

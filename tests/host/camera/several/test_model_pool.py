@@ -1,0 +1,223 @@
+"""Models that share a memory budget."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.errors import UsageError
+from arenite.host.camera.runtimes.base import Runtime, TensorSlot
+from arenite.host.camera.runtimes.factory import open_runtime
+from arenite.host.camera.several.model_pool import ModelPool
+from tests.host.camera.runtimes.small_models import heavy_net, saved
+
+MB = 1_000_000
+
+
+class Sized:
+    """Holds nothing, and says that it holds so much."""
+
+    notes: tuple[str, ...] = ()
+    slots: tuple[TensorSlot, ...] = ()
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.resident_bytes, self.closed = name, size, False
+
+    def invoke(self, slot: int = 0) -> None:
+        pass
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+SIZES = {"a": 10, "b": 20, "c": 30, "d": 45}
+
+
+class Shelf:
+    def __init__(self, budget: int) -> None:
+        self.made: list[Sized] = []
+        self.pool = ModelPool(budget, self.open)
+
+    def open(self, key: str) -> Runtime:
+        self.made.append(Sized(key, SIZES[key]))
+        return self.made[-1]
+
+    @property
+    def alive(self) -> list[str]:
+        return [each.name for each in self.made if not each.closed]
+
+
+def test_least_recently_used_goes_first() -> None:
+    shelf = Shelf(60)
+    for key in "abca":
+        shelf.pool.get(key)
+    assert shelf.pool.loaded == ("b", "c", "a")
+    shelf.pool.get("d")
+    assert shelf.alive == ["a", "d"]
+    assert [(load.key, load.again, load.evicted) for load in shelf.pool.loads] == [
+        ("a", False, ()), ("b", False, ()), ("c", False, ()), ("d", False, ("b", "c")),
+    ]  # fmt: skip
+    shelf.pool.get("b")
+    assert shelf.pool.loads[-1].again
+    made = shelf.pool.to_json()
+    assert (made["evictions"], made["used"], made["budget"]) == (4, 20, 60)
+    assert made["models"]["b"]["reloads"] == 1
+    assert made["models"]["b"]["reload_ms"] >= 0
+    assert made["models"]["d"] == {
+        "bytes": 45, "loaded": False, "first_load_ms": shelf.pool.loads[3].ms, "reloads": 0, "reload_ms": None,
+    }  # fmt: skip
+
+
+def test_what_is_in_use_stays() -> None:
+    shelf = Shelf(60)
+    with shelf.pool.use("c"):
+        shelf.pool.get("b")
+        shelf.pool.get("a")
+        assert shelf.pool.loaded == ("c", "b", "a")
+        with shelf.pool.use("b"), pytest.raises(UsageError, match="Model d does not fit beside c, b, in use"):
+            shelf.pool.get("d")
+        assert set(shelf.alive) == {"b", "c"}
+    shelf.pool.get("d")
+    assert shelf.alive == ["d"]
+
+
+def test_one_that_never_fits_is_refused_and_closed() -> None:
+    shelf = Shelf(40)
+    shelf.pool.get("a")
+    for _ in range(2):  # also when its size is known before
+        with pytest.raises(UsageError, match=r"Model d needs 45 bytes, and the memory budget is 40"):
+            shelf.pool.get("d")
+    assert shelf.alive == ["a"]
+    assert len(shelf.made) == 2  # the second time it is not even loaded
+
+
+def test_a_guess_makes_room_before_and_never_refuses() -> None:
+    shelf = Shelf(60)
+    pool = ModelPool(60, shelf.open, lambda key: 1000 if key == "b" else SIZES[key])
+    with pool.use("a"):
+        pool.get("c")
+        pool.get("d")  # 45 and 10 leave no room for 30: c goes before d comes
+        assert pool.loads[-1].evicted == ("c",)
+        pool.get("b")  # needs no 1000 bytes, but everything that may go went
+        assert pool.loaded == ("a", "b")
+    assert shelf.alive == ["a", "b"]
+
+
+def test_growth_after_the_first_run_counts() -> None:
+    shelf = Shelf(60)
+    shelf.pool.get("a")
+    shelf.pool.get("c")
+    shelf.made[1].resident_bytes = 55
+    shelf.pool.get("c")
+    assert shelf.alive == ["c"]
+    shelf.made[1].resident_bytes = 61
+    with pytest.raises(UsageError, match="61 bytes"):
+        shelf.pool.get("c")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from(sorted(SIZES)), st.booleans()), max_size=30), st.integers(45, 110))
+def test_never_over_the_budget_and_never_closed_in_use(calls: list[tuple[str, bool]], budget: int) -> None:
+    shelf = Shelf(budget)
+    open_uses: list[Any] = []
+    for key, hold in calls:
+        try:
+            if hold and len(open_uses) < 2:
+                use = shelf.pool.use(key)
+                open_uses.append((use, use.__enter__()))
+            else:
+                assert shelf.pool.get(key).name == key
+        except UsageError:
+            if hold and len(open_uses) < 2:
+                pass
+        assert shelf.pool.used_bytes <= budget
+        assert sorted(shelf.alive) == sorted(shelf.pool.loaded)
+        assert all(not runtime.closed for _, runtime in open_uses)  # type: ignore[attr-defined]
+    for use, _ in open_uses:
+        use.__exit__(None, None, None)
+    shelf.pool.close()
+    assert shelf.alive == []
+
+
+def test_threads_share_a_pool() -> None:
+    shelf = Shelf(60)
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for turn in range(200):
+                with shelf.pool.use("abc"[(turn * seed) % 3]) as runtime:
+                    assert not runtime.closed  # type: ignore[attr-defined]
+        except BaseException as error:  # handed on to the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert shelf.pool.used_bytes <= 60
+
+
+_RSS = """
+import sys
+from pathlib import Path
+from typing import Any
+from arenite.host.camera.several.model_pool import ModelPool
+from arenite.host.camera.runtimes.process_memory import resident_bytes
+from arenite.host.camera.runtimes.factory import open_runtime
+
+start = resident_bytes()
+pool = ModelPool(int(sys.argv[1]), lambda key: open_runtime(Path(key)), lambda key: Path(key).stat().st_size)
+highest = 0
+for turn in range(12):
+    with pool.use(sys.argv[2 + turn % 3]) as runtime:
+        runtime.invoke()
+        highest = max(highest, resident_bytes() - start)
+print(highest, pool.evictions, sum(load.again for load in pool.loads), pool.used_bytes)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc of Linux")
+def test_real_models_and_real_memory(tmp_path: Path) -> None:
+    """Three models of 12 MB each, when packed: all of them take 36 MB and more, and under a budget of 30 never more
+    than two are held."""
+    paths = [str(saved(heavy_net(4096 + k), tmp_path, f"{k}.tflite")) for k in range(3)]
+
+    def run(budget: int) -> list[int]:
+        made = subprocess.run(
+            [sys.executable, "-c", _RSS, str(budget), *paths], check=True, capture_output=True, text=True, timeout=60
+        )  # fmt: skip
+        return [int(word) for word in made.stdout.split()]
+
+    highest, evictions, reloads, used = run(100 * MB)
+    assert highest > 36 * MB
+    assert (evictions, reloads) == (0, 0)
+    assert 36 * MB < used < 60 * MB
+    highest, evictions, reloads, used = run(30 * MB)
+    assert highest < 32 * MB
+    assert evictions >= 9
+    assert reloads >= 8
+    assert used <= 30 * MB
+
+
+def test_real_models_answer_after_a_reload(tmp_path: Path) -> None:
+    paths = {str(k): saved(heavy_net(512 + k), tmp_path, f"{k}.tflite") for k in range(2)}
+    pool = ModelPool(3 * MB, lambda key: open_runtime(paths[key]))
+    seen: dict[str, set[bytes]] = {"0": set(), "1": set()}
+    for turn in range(8):
+        with pool.use(str(turn % 2)) as runtime:
+            runtime.slots[0].inputs[0].array()[...] = 1
+            runtime.invoke()
+            seen[str(turn % 2)].add(runtime.slots[0].outputs[0].array().tobytes())
+    assert [len(answers) for answers in seen.values()] == [1, 1]
+    pool.close()

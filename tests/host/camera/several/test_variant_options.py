@@ -1,0 +1,84 @@
+"""Models of any size and with channels first as rungs of a ladder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import UsageError
+from arenite.host.camera.model.camera_model import open_model
+from arenite.host.camera.options import CameraOptions
+from arenite.host.camera.server_setup import ModelServers
+from arenite.host.camera.session import CameraSession
+from arenite.host.camera.several.variant_options import parse_variant, with_input_size
+from tests.host.camera.runtimes.small_models import onnx_mean
+
+PREPROCESSING = """
+[preprocessing.source]
+kind = "image"
+[[preprocessing.steps]]
+do = "resize"
+width = 48
+height = 40
+[[preprocessing.steps]]
+do = "normalise"
+divide = 255.0
+"""
+
+
+@pytest.fixture
+def free(tmp_path: Path) -> tuple[Path, Path]:
+    """A model of pictures of any size, and the steps that give it one."""
+    model, steps = tmp_path / "mean.onnx", tmp_path / "steps.toml"
+    model.write_bytes(onnx_mean())
+    steps.write_text(PREPROCESSING)
+    return model, steps
+
+
+def test_labels() -> None:
+    assert parse_variant("a/b.onnx@160x96@onnx-cpu").label == "b.onnx 160x96 onnx-cpu"
+
+
+def test_channels_first(tmp_path: Path) -> None:
+    path = tmp_path / "mean.onnx"
+    path.write_bytes(onnx_mean(64, 80))
+    model = open_model(str(path))
+    assert model.inputs[0].shape == (1, 3, 64, 80) and not model.free
+    assert with_input_size(model, (40, 32)).inputs[0].shape == (1, 3, 32, 40)
+    last = open_model("vww")
+    assert with_input_size(last, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
+
+
+def test_a_model_of_any_size_has_the_one_of_its_preprocessing(free: tuple[Path, Path]) -> None:
+    model = open_model(str(free[0]), preprocessing=free[1])
+    assert model.free and model.inputs[0].shape == (1, 3, 40, 48)
+    with pytest.raises(UsageError, match="any size"):
+        open_model(str(free[0]))
+
+
+@pytest.mark.parametrize("at", ["", "@64x56"])
+def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
+    pytest.importorskip("onnxruntime")
+    options = CameraOptions(
+        sources=("synthetic",), model=f"{free[0]}{at}", ladder=(f"{free[0]}@32x24",), preprocessing=free[1],
+        width=64, height=64, frames=3, overlap=True,
+    )  # fmt: skip
+    with CameraSession(options) as session:
+        ladder = session.servers.server
+        shapes = set()
+        for rung in ladder.rungs:  # type: ignore[attr-defined]
+            server = rung.open()
+            shapes.add(server.runtime.slots[0].inputs[0].shape)
+            server.close()
+        assert shapes == {(1, 3, 56, 64) if at else (1, 3, 40, 48), (1, 3, 24, 32)}
+        ladder.move(1)  # type: ignore[attr-defined]
+        assert ladder.wait(20)  # type: ignore[attr-defined]
+        made = session.run()
+    assert made["ladder"]["level"] == 1 and made["frames"]["served"] == 3
+    assert made["last_answer"]["0"]["classes"][0]["score"] > 0.2
+
+
+def test_a_size_that_the_answers_do_not_suit_is_refused_at_once() -> None:
+    with pytest.raises(UsageError):
+        ModelServers(CameraOptions(model="blazeface", ladder=("blazeface@64x64",)), 1)

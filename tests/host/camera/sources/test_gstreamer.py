@@ -1,0 +1,167 @@
+"""GStreamer pipelines by its own command, where it is installed; what a Jetson is asked for."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from arenite.converters.processing.image.pixel_formats import planes_of, unpack
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.sources.base import SourceLost
+from arenite.host.camera.sources.factory import open_source
+from arenite.host.camera.sources.gstreamer import FORMATS, csi_pipeline, format_from_caps
+
+needs_gstreamer = pytest.mark.skipif(
+    shutil.which("gst-launch-1.0") is None,
+    reason="needs gst-launch-1.0 (apt-get install gstreamer1.0-tools gstreamer1.0-plugins-base)",
+)
+
+
+def picture(frame: Frame) -> np.ndarray:
+    f = frame.format
+    rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
+    data = np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
+    made = unpack(data, f.pixels, f.width, f.height)
+    return made[:, :, ::-1] if f.pixels in ("bgr", "bgra") else made
+
+
+@needs_gstreamer
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_formats_with_rows_that_end_in_gaps(name: str) -> None:
+    """162 pixels: rows of one and of three bytes per pixel are filled up to multiples of four."""
+    source = open_source(
+        f"gst:videotestsrc pattern=red is-live=true ! video/x-raw,format={name},width=162,height=120,framerate=50/1"
+    )
+    try:
+        format = source.open()
+        assert (format.pixels, format.width, format.height, format.fps) == (FORMATS[name][0], 162, 120, 50.0)
+        for _ in range(3):  # a wrong size of a frame would shift the ones after the first
+            frame = source.read(5)
+            assert frame is not None
+            found = picture(frame).astype(int)
+            frame.release()
+        if format.pixels == "grey":
+            assert np.ptp(found) == 0 and 60 < found[0, 0, 0] < 100
+        else:
+            assert np.abs(found - (255, 0, 0)).max() <= 16
+    finally:
+        source.close()
+
+
+@needs_gstreamer
+def test_other_formats_are_converted() -> None:
+    source = open_source(
+        "gst:videotestsrc pattern=green is-live=true ! video/x-raw,format=Y444,width=64,height=64"
+    )
+    try:
+        assert source.open().pixels in {pixels for pixels, _ in FORMATS.values()}
+        frame = source.read(5)
+        assert frame is not None
+        assert np.abs(picture(frame).astype(int) - (0, 255, 0)).max() <= 16
+    finally:
+        source.close()
+
+
+@needs_gstreamer
+def test_the_newest_frame_wins() -> None:
+    source = open_source("gst:videotestsrc is-live=true ! video/x-raw,width=64,height=64,framerate=100/1")
+    try:
+        source.open()
+        first = source.read(5)
+        time.sleep(0.3)
+        second = source.read(5)
+        assert first is not None and second is not None and second.missed >= 8
+        assert source.counters.captured == second.sequence + 1
+    finally:
+        source.close()
+
+
+@needs_gstreamer
+def test_a_pipeline_that_ends_is_started_again() -> None:
+    said: list[str] = []
+    source = open_source(
+        "gst:videotestsrc num-buffers=5 ! video/x-raw,width=64,height=64", on_message=said.append
+    )
+    try:
+        source.open()
+        end = time.monotonic() + 20
+        while source.counters.reconnects < 1 and time.monotonic() < end:
+            source.read(0.1)
+        assert source.counters.reconnects >= 1 and "ended" in said[0]
+    finally:
+        source.close()
+
+
+@needs_gstreamer
+@pytest.mark.parametrize(
+    ("pipeline", "told"),
+    [("nosuchelement", "nosuchelement"), ("audiotestsrc num-buffers=3", "delivers no raw video")],
+)
+def test_pipelines_that_give_no_pictures(pipeline: str, told: str) -> None:
+    with pytest.raises(SourceLost, match=told):
+        open_source(f"gst:{pipeline}").open()
+
+
+def test_pipelines_that_cannot_be_read() -> None:
+    with pytest.raises(UsageError, match="names no pipeline"):
+        open_source("gst: ")
+    with pytest.raises(UsageError, match="names no CSI camera"):
+        open_source("csi:front")
+    if shutil.which("gst-launch-1.0"):
+        with pytest.raises(UsageError, match="unbalanced quotes"):
+            open_source("gst:videotestsrc name='a").open()
+
+
+def test_a_jetsons_camera() -> None:
+    assert csi_pipeline(1, 1920, 1080, 30.0) == (
+        "nvarguscamerasrc sensor-id=1 ! video/x-raw(memory:NVMM),format=NV12,width=1920,height=1080,framerate=30/1 ! "
+        "nvvidconv ! video/x-raw,format=NV12"
+    )
+    assert "framerate=29970/1000" in csi_pipeline(
+        0, 1280, 720, 29.97, "bgra"
+    ) and "format=BGRx" in csi_pipeline(0, 1, 1, 1, "bgra")
+    with pytest.raises(UsageError, match="no yuyv"):
+        csi_pipeline(0, 1280, 720, 30.0, "yuyv")
+
+
+@pytest.mark.parametrize(
+    ("caps", "expected"),
+    [
+        (
+            "video/x-raw, format=(string)NV12, width=(int)642, height=(int)360, framerate=(fraction)30/1",
+            (644, 644),
+        ),
+        ("video/x-raw, width=(int)641, height=(int)4, format=(string)RGB\n", (1924,)),
+        ("video/x-raw, format=(string)I420, width=(int)642, height=(int)360", (644, 324, 324)),
+        ("video/x-raw, format=(string)I420, width=(int)641, height=(int)360", None),
+        ('video/x-raw, width=(int)6, height=(int)4, format="YUY2"', None),
+        ("audio/x-raw, format=(string)S16LE, rate=(int)44100", None),
+        ("video/x-raw, format=(string)P010_10LE, width=(int)4, height=(int)4", None),
+    ],
+)
+def test_caps(caps: str, expected: tuple[int, ...] | None) -> None:
+    found = format_from_caps(caps)
+    assert (found.strides if found else None) == expected
+
+
+@needs_gstreamer
+def test_a_pipeline_that_changes_its_size_is_started_again() -> None:
+    """The first picture of another size begins somewhere in a pipe."""
+    small, large = (
+        f"videotestsrc num-buffers=40 ! video/x-raw,format=GRAY8,width={n},height={n},framerate=100/1"
+        for n in (8, 16)
+    )
+    source = open_source(f"gst:concat name=c {small} ! c. {large} ! c. c. ! identity sync=true")
+    try:
+        assert source.open().width == 8
+        with pytest.raises(SourceLost, match=r"from now on it gives|ended"):
+            while True:
+                frame = source.inner.read(5)  # type: ignore[attr-defined]
+                assert frame is not None and frame.format.width == 8
+                frame.release()
+    finally:
+        source.close()

@@ -1,0 +1,77 @@
+"""Budgets, processors, addresses and windows as options say them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.errors import UsageError
+from arenite.host.camera.frames.frame import CropWindow
+from arenite.host.camera.option_parsing import parse_address, parse_budget, parse_processors, parse_window
+from arenite.host.governor.interface import Limits
+
+
+def test_budget_of_the_readme() -> None:
+    assert parse_budget("power=5W,temperature=70C,latency=50ms") == Limits(5.0, 70.0, 50.0)
+
+
+@given(
+    st.sampled_from([("power", "power_w"), ("temperature", "temperature_c"), ("latency", "latency_ms")]),
+    st.floats(0.01, 1e4).map(lambda value: round(value, 3)),
+)
+def test_bare_numbers_are_of_the_first_unit(name: tuple[str, str], value: float) -> None:
+    assert parse_budget(f"{name[0]}={value}") == Limits(**{name[1]: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("power=500mW", Limits(power_w=0.5)),
+        (" Latency = 0.05 s , power = 5 ", Limits(power_w=5.0, latency_ms=50.0)),
+        ("temperature=45°C", Limits(temperature_c=45.0)),
+    ],
+)
+def test_units(text: str, limits: Limits) -> None:
+    assert parse_budget(text) == limits
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("speed=3", "no 'speed'"),
+        ("power=5A", "expected a number with w or mw"),
+        ("power=0", "more than 0"),
+        ("power", "expected a number"),
+        ("power=1,power=2", "twice"),
+        (" , ", "empty"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        parse_budget(text)
+    assert "--budget" in caught.value.hint
+
+
+def test_processors() -> None:
+    assert parse_processors("2") == (2,)
+    assert parse_processors("0,2-4, 3") == (0, 2, 3, 4)
+    for text in ("", "a", "3-1", "-1", "1,"):
+        with pytest.raises(UsageError):
+            parse_processors(text)
+
+
+def test_addresses() -> None:
+    assert parse_address(":8080") == ("127.0.0.1", 8080)
+    assert parse_address("0.0.0.0") == ("0.0.0.0", 0)
+    assert parse_address("[::1]:80") == ("::1", 80)
+    for text in ("host:port", "host:70000", "a:b:c"):
+        with pytest.raises(UsageError):
+            parse_address(text)
+
+
+def test_windows() -> None:
+    assert parse_window("1,2,30,40") == CropWindow(1, 2, 30, 40)
+    for text in ("1,2,3", "a,b,c,d", "0,0,0,4", "-1,0,4,4"):
+        with pytest.raises(UsageError):
+            parse_window(text)

@@ -1,0 +1,240 @@
+"""What watches over the loop: energy of a real sensor tree, the governor's steps, sensors that fail."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arenite.errors import DeviceError, UsageError
+from arenite.host.camera import supervisor as module
+from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.observe.statistics import Statistics
+from arenite.host.camera.sources.base import SourceCounters
+from arenite.host.camera.supervisor import CpuLoad, Instruments, Supervisor
+from arenite.host.energy.base import Power
+from arenite.host.energy.power_sources import open_power
+from arenite.host.governor.interface import Action, Observation
+
+
+class _Ran:
+    """A loop that has nothing to do: its figures are what the supervisor reads."""
+
+    def __init__(self) -> None:
+        self.statistics = Statistics()
+        self.served = self.late = self.fresh = self.bytes_written = 0
+        self.began_ns = time.monotonic_ns()
+        self.source = self
+        self.counters = SourceCounters()
+        self.stopped = False
+
+    @property
+    def seconds(self) -> float:
+        return (time.monotonic_ns() - self.began_ns) / 1e9
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def ran() -> Any:
+    return _Ran()
+
+
+class Log:
+    def __init__(self) -> None:
+        self.states: list[dict] = []
+
+    def update(self, state) -> None:
+        self.states.append(dict(state))
+
+
+class GovernorProtocol:
+    def __init__(self) -> None:
+        self.seen: list[Observation] = []
+
+    def begin(self, t_s: float = 0.0) -> list[Action]:
+        return []
+
+    def step(self, seen: Observation) -> list[Action]:
+        self.seen.append(seen)
+        return [Action(seen.t_s, "fps", 30, 24, "too hot")]
+
+    def state(self) -> dict:
+        return {"log": [{"lever": "fps"}]}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch) -> None:
+    monkeypatch.setattr(module, "SENSE_INTERVAL_S", 0.02)
+
+
+def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
+    """A Jetson's sensor as its driver shows it."""
+    folder = root / "sys/class/hwmon/hwmon0"
+    folder.mkdir(parents=True)
+    for name, value in {
+        "name": "ina3221",
+        "in1_label": "VDD_IN",
+        "in1_input": millivolts,
+        "curr1_input": milliamperes,
+    }.items():
+        (folder / name).write_text(f"{value}\n")
+    return folder
+
+
+def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
+    supervisor.first()
+    supervisor.start()
+    time.sleep(seconds)
+    supervisor.stop()
+
+
+def test_energy_is_what_the_sensor_says_over_the_time(tmp_path: Path) -> None:
+    ina3221(tmp_path, 5000, 1200)
+    log = Log()
+    supervisor = Supervisor(
+        ran(),
+        {"model": {"name": "m"}},
+        instruments=lambda: Instruments(open_power(tmp_path)),
+        watchers=[log],
+        root=tmp_path,
+    )
+    run(supervisor)
+    assert supervisor.energy is not None
+    energy = supervisor.energy.total()
+    assert energy.kind == "measured" and energy.seconds > 0.2
+    assert energy.mean_w == pytest.approx(6.0)
+    assert log.states[-1]["power"]["value"] == pytest.approx(6.0)
+    assert "VDD_IN" in log.states[-1]["power"]["source"]
+    assert log.states[-1]["energy_j"] == pytest.approx(energy.joules)
+    assert log.states[-1]["model"] == {"name": "m"}
+
+
+def test_the_governor_is_asked_and_its_actions_are_kept(tmp_path: Path) -> None:
+    ina3221(tmp_path, 5000, 1000)
+    governor = GovernorProtocol()
+    supervisor = Supervisor(
+        ran(), {}, instruments=lambda: Instruments(open_power(tmp_path), None, governor), root=tmp_path
+    )
+    run(supervisor)
+    assert governor.seen and len(supervisor.actions) == len(governor.seen)
+    assert governor.seen[-1].power_w == pytest.approx(5.0)
+    assert governor.seen[-1].latency_ms is None, "no frame was served"
+    assert supervisor.state()["governor"] == governor.state()
+
+
+def test_the_rate_is_over_the_time_that_a_step_took() -> None:
+    """Sensors on a slow bus make steps longer: the governor must not believe in more frames than there were."""
+
+    class Slow:
+        name = "slow"
+
+        def read(self):
+            from arenite.host.energy.base import Temperature
+
+            time.sleep(0.1)
+            return Temperature(40.0, "slow", None)
+
+    loop, governor = ran(), GovernorProtocol()
+    sink = threading.Event()
+
+    def frames() -> None:
+        number = 0
+        while not sink.wait(0.01):
+            now = time.monotonic_ns()
+            loop.statistics.add(ServedFrame(number, 0, number, now, {"invoke": (now, now + 1)}, None))
+            number += 1
+
+    thread = threading.Thread(target=frames)
+    thread.start()
+    run(Supervisor(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)), 1.5)
+    sink.set()
+    thread.join()
+    rates = [seen.fps for seen in governor.seen[1:]]
+    assert rates and max(rates) < 250, "at most 100 frames came in a second"
+
+
+def test_power_that_is_an_estimate_all_at_once_is_told(tmp_path: Path) -> None:
+    class Lost:
+        name = "rapl"
+        calls = 0
+
+        def read(self, busy: float) -> Power:
+            self.calls += 1
+            return Power(5.0, "measured", "rapl") if self.calls < 5 else Power(9.0, "estimated", "profile")
+
+    supervisor = Supervisor(ran(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
+    run(supervisor)
+    assert supervisor.notes == ["rapl no longer answers: power is estimated from then on."]
+
+
+def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
+    class Dying:
+        name = "zone"
+        calls = 0
+
+        def read(self):
+            from arenite.host.energy.base import Temperature
+
+            self.calls += 1
+            if self.calls > 3:
+                raise DeviceError("zone is gone.", "")
+            return Temperature(40.0 + self.calls, "zone", 70.0)
+
+    loop = ran()
+    supervisor = Supervisor(loop, {}, instruments=lambda: Instruments(None, Dying()))
+    run(supervisor)
+    assert len(supervisor.notes) == 1 and "zone is gone" in supervisor.notes[0]
+    assert supervisor.temperatures == [41.0, 43.0, 43.0]
+    assert not loop.stopped
+
+
+def test_instruments_that_cannot_be_had_end_the_loop_with_their_reason() -> None:
+    def refuse() -> Instruments:
+        raise UsageError("No power source 'x' can be used here.", "")
+
+    loop = ran()
+    supervisor = Supervisor(loop, {}, instruments=refuse)
+    with pytest.raises(UsageError, match="No power source"):
+        run(supervisor, 0.05)
+    assert loop.stopped
+
+
+def test_busy_cores_by_proc_stat(tmp_path: Path) -> None:
+    import os
+
+    ticks = os.sysconf("SC_CLK_TCK")
+    (tmp_path / "proc").mkdir()
+    stat = tmp_path / "proc/stat"
+    stat.write_text("cpu  100 0 100 1000 50 0 0 0 0 0\ncpu0 ...\n")
+    busy = CpuLoad(tmp_path)
+    stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
+    time.sleep(0.1)
+    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work within a little more than 0.1 s
+    (tmp_path / "proc/stat").write_text("nonsense\n")
+    assert busy.read() >= 0.0
+
+
+def test_a_capped_frequency_is_put_back(tmp_path: Path) -> None:
+    from arenite.host.governor.levers import CpufreqLever
+
+    policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    (policy / "scaling_available_frequencies").write_text("600000 1200000 1800000\n")
+    limit = policy / "scaling_max_freq"
+    limit.write_text("1800000\n")
+    lever, seen = CpufreqLever(tmp_path), []
+
+    class Capping(GovernorProtocol):
+        def step(self, now: Observation) -> list[Action]:
+            lever.move(2)
+            seen.append(limit.read_text().strip())
+            return super().step(now)
+
+    instruments = Instruments(None, None, Capping(), (lever.restore,))
+    run(Supervisor(ran(), {}, instruments=lambda: instruments, root=tmp_path))
+    assert seen and set(seen) == {"600000"}
+    assert limit.read_text().strip() == "1800000"

@@ -1,0 +1,120 @@
+"""``arenite bench`` with its words, and the store behind it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from arenite.host.bench.store.run_rows import BuildMode
+from arenite.host.bench.store.store import Store
+from tests.host.bench.sample_results import result, timed
+from tests.host.cli.conftest import Arenite
+
+BOARD = "qemu_mps2_an386"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two series: one that became larger and slower, one on a real board that is as it was."""
+    path = tmp_path / "s.sqlite"
+    with Store(path) as opened:
+        opened.add(result(), BuildMode(), "random", None)
+        opened.add(timed(1000, 1010), BuildMode("ram"), "random", None)
+        opened.add(
+            result(memory__arena=4100, memory__ram_total=4900, inference__instructions={"p50": 21000}),
+            BuildMode(),
+            "random",
+            None,
+        )
+        opened.add(timed(1001, 1010), BuildMode("ram"), "random", None)
+    return path
+
+
+def test_history_flags_what_got_worse(arenite: Arenite, store: Path) -> None:
+    command = ("bench", "history", "--store", store)
+    found = arenite(*command, "--json")
+    assert found.code == 0 and found.json["schema"] == "arenite.history/1"
+    assert found.json["regressions"] == 3
+    emulated, real = sorted(found.json["series"], key=lambda s: s["board"] != BOARD)
+    assert (emulated["model"], emulated["mode"], real["mode"]) == ("net", {}, {"optimise": "ram"})
+    assert [r["run"] for r in emulated["runs"]] == [1, 3]
+    assert [r["regressions"] for r in real["runs"]] == [[], []]
+    flagged = {c["figure"]: c for c in emulated["runs"][1]["regressions"]}
+    assert set(flagged) == {"instructions", "arena", "ram_total"}
+    assert flagged["instructions"]["share"] == 0.05 and flagged["instructions"]["against"] == 1
+    assert arenite(*command, "--json", "--fail").code == 1
+    assert arenite(*command, "--board", "nucleo_l4r5zi", "--fail").code == 0
+    assert arenite(*command, "--fail", "--allow-bytes", "100", "--allow-instructions", "5").code == 0
+    shown = arenite(*command)
+    assert "+5.00%" in shown.out and "arena B" in shown.out
+    assert "Regression: net on qemu_mps2_an386, default: arena B 4,000 → 4,100 (run 1 → 3)" in " ".join(
+        shown.err.split()
+    )
+    assert "has no such run" in arenite(*command, "--model", "other.tflite").err
+
+
+def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None:
+    command = ("bench", "compare", "--store", store)
+    found = arenite(*command, "1", "3", "--json").json
+    assert found["schema"] == "arenite.compare/1" and found["regressions"] == 3
+    figures = {c["figure"]: (c["old"], c["new"]) for c in found["figures"]}
+    assert figures["instructions"] == (20000, 21000) and figures["flash_total"] == (14000, 14000)
+    assert found["layers"][0]["op"] == ["CONV_2D", "CONV_2D"]
+    assert arenite(*command, "1", "3", "--fail").code == 1
+    assert arenite(*command, "3", "1", "--fail").code == 0
+    assert arenite(*command, "last~1", "last").code == 0
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(result(layers=[])))
+    shown = arenite(*command, file, "1")
+    assert shown.code == 0 and "Layers that changed" in shown.out
+    # Another board is another thing: nothing of it is a regression.
+    assert arenite(*command, "1", "2", "--fail").code == 0
+    arenite(*command, "1", "9").refused(2, "has no run 9")
+    arenite(*command, "last~9", "1").refused(2, "no run last~9")
+    arenite(*command, "1", "nothing.json").refused(2, "'nothing.json' is no run")
+    file.write_text("{}")
+    arenite(*command, "1", file).refused(2, "no bench result")
+
+
+def test_no_store_yet(arenite: Arenite, tmp_path: Path) -> None:
+    arenite("bench", "history", "--store", tmp_path / "none").refused(2, "There is no store")
+    (tmp_path / "torn").write_bytes(b"x" * 4096)
+    arenite("bench", "history", "--store", tmp_path / "torn").refused(2, "torn", "is damaged")
+
+
+def test_help_names_the_words(arenite: Arenite) -> None:
+    shown = arenite("bench", "--help").out
+    assert "Instead of IMAGE" in shown
+    for word in ("matrix", "history", "compare"):
+        assert word in shown
+        assert f"arenite bench {word}" in arenite("bench", word, "--help").out
+
+
+@pytest.mark.qemu
+def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    """With what it was made from; a store that cannot be costs a sentence; --no-store keeps nothing."""
+    store = tmp_path / "s.sqlite"
+    command = ("bench", model, "--board", BOARD, "--samples", "2", "--no-cycles", "--json", "--store")
+    found = arenite(*command, store, "--optimise", "ram").json
+    assert found["run"] == 1
+    with Store(store) as opened:
+        run = opened.run(1)
+    assert (run.model, run.board, run.mode, run.data) == ("small", BOARD, '{"optimise": "ram"}', "random")
+    f = run.figures
+    assert len(f["firmware_sha256"]) == len(f["image_sha256"]) == len(f["data_sha256"]) == 64
+    assert "arm-none-eabi-gcc" in f["compiler"] or "GCC" in f["compiler"]
+    assert f["revision"] is None or len(f["revision"]) == 40
+    assert (f["samples"], f["bit_exact"], f["missing"]) == (2, 2, 0)
+    again = arenite(*command, store, "--optimise", "ram").json
+    assert again["run"] == 2 and again["build"] == found["build"]
+    compared = arenite("bench", "history", "--store", store, "--json", "--fail")
+    assert (compared.code, compared.json["regressions"]) == (0, 0)
+    assert arenite(*command[:-1], "--no-store").json["run"] is None
+    (tmp_path / "torn").write_bytes(b"x" * 4096)
+    torn = arenite(*command, tmp_path / "torn")
+    assert torn.code == 0 and torn.json["run"] is None
+    assert (
+        "The result is not kept in the store" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096
+    )

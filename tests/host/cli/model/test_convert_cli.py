@@ -1,0 +1,369 @@
+"""``arenite convert`` as its users meet it: refusals of bad input, interruptions, and the same bytes each time."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.recipes.recipe_toml import to_toml
+from tests.converters.quantize import trained_models
+from tests.host.cli.conftest import Arenite
+
+FEATURES, CLASSES = trained_models.FEATURES, trained_models.CLASSES
+COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "convert"]
+
+
+def write(path: Path, **arrays: object) -> Path:
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A float classifier that is really trained."""
+    path = tmp_path_factory.mktemp("source") / "trained.tflite"
+    path.write_bytes(trained_models.classifier())
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """400 labelled samples of two rooms."""
+    x, y = trained_models.samples(400, 5)
+    return write(
+        tmp_path_factory.mktemp("data") / "data.npz",
+        x=x,
+        y=y,
+        slice_room=np.array(["attic", "cellar"])[y % 2],
+    )
+
+
+def x_with(place: int, value: float) -> np.ndarray:
+    x, _ = trained_models.samples(40, 5)
+    x[place, 3] = value
+    return x
+
+
+def samples(count: int) -> dict[str, np.ndarray]:
+    x, y = trained_models.samples(count, 5)
+    return {"x": x, "y": y}
+
+
+#: Arrays of a calibration file that cannot be used -> what the refusal says.
+BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] = {
+    "NaN": (lambda: {"x": x_with(17, np.nan)}, ("1 NaN values in 1 of 40 samples", "sample 17")),
+    "infinity": (lambda: {"x": x_with(3, np.inf)}, ("infinite values", "sample 3")),
+    "too few": (lambda: {"x": trained_models.samples(9, 5)[0]}, ("has 9 samples", "at least 10")),
+    "none": (lambda: {"x": np.zeros((0, FEATURES), np.float32)}, ("has no samples",)),
+    "one sample again and again": (
+        lambda: {"x": np.repeat(trained_models.samples(1, 5)[0], 40, axis=0)},
+        ("all 40 samples of 'x' are the same",),
+    ),
+    "constant samples": (
+        lambda: {"x": np.repeat(np.arange(40, dtype=np.float32)[:, None], FEATURES, axis=1)},
+        ("every sample of 'x' is one value throughout",),
+    ),
+    "another shape": (
+        lambda: {"x": np.random.default_rng(0).random((40, FEATURES + 1))},
+        (f"shape (40, {FEATURES + 1})", f"({FEATURES},)"),
+    ),
+    "integers without a scale": (
+        lambda: {"x": np.random.default_rng(0).integers(-128, 128, (40, FEATURES)).astype(np.int8)},
+        ("is int8 (-128 to 127)", "are these quantised?", "scale and zero_point"),
+    ),
+    "a scale of zero": (
+        lambda: {
+            "x": np.random.default_rng(0).integers(-128, 128, (40, FEATURES)).astype(np.int8),
+            "scale": 0.0,
+            "zero_point": 0,
+        },
+        ("'scale' is 0.0", "positive number"),
+    ),
+    "texts": (lambda: {"x": np.full((40, FEATURES), "loud")}, ("'x' is of type <U4",)),
+    "Python objects": (
+        lambda: {"x": np.array([{"a": 1}] * 40, dtype=object)},
+        ("pickled Python objects", "numpy.savez"),
+    ),
+    "another name": (
+        lambda: {"data": trained_models.samples(40, 5)[0]},
+        ("has no array 'x'; it has 'data'",),
+    ),
+    "labels of other samples": (
+        lambda: {"x": trained_models.samples(40, 5)[0], "y": np.zeros(39, np.int64)},
+        ("'x' has 40 samples and 'y' has 39",),
+    ),
+    "classes that the model does not have": (
+        lambda: {"x": trained_models.samples(40, 5)[0], "y": np.arange(40)},
+        ("labels from 0 to 39", f"classes 0 to {CLASSES - 1}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD_SAMPLES)
+def test_calibration_samples_that_cannot_be_used(
+    what: str, arenite: Arenite, source: Path, tmp_path: Path
+) -> None:
+    arrays, said = BAD_SAMPLES[what]
+    bad = write(tmp_path / "bad.npz", **arrays())
+    found = arenite("convert", source, "--calibration", bad, "-o", tmp_path / "image.tflite")
+    found.refused(2, str(bad), *said)
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]
+
+
+def texts(folder: Path) -> dict[str, Path]:
+    """Files that are not what an option wants, by the name that stands for them below."""
+    x, y = trained_models.samples(60, 6)
+    (folder / "empty").mkdir()
+    (folder / "pictures" / "cat").mkdir(parents=True)
+    # The smallest PNG header is enough: without preprocessing no picture is opened.
+    (folder / "pictures" / "cat" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (folder / "no_arrays.npz").write_text("x = [1, 2, 3]")
+    with zipfile.ZipFile(folder / "broken.npz", "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape'")
+    write(folder / "pixels.npz", x=(255 * x).astype(np.float32), y=y)
+    write(folder / "unlabelled.npz", x=x)
+    write(folder / "tiny.npz", x=(x / 255).astype(np.float32), y=y)
+    contents = {
+        "unknown_key.toml": 'activations = "int8"\nweigths = "int4"\n',
+        "unknown_value.toml": 'activations = "int7"\n',
+        "no.toml": "activations = int8 =\n",
+        "bad_rule.toml": '[[layers]]\nmatch = "["\nweights = "int4"\n',
+        "labels.txt": "one\ntwo\nthree\n",
+        "blank.txt": "\n \n",
+        "steps.toml": '[source]\nkind = "smell"\n',
+        "study.db": "not a database\n",
+        "weights.pt": "PK",
+        "model.onnx": "",
+        "model.keras": "PK\x03\x04 and no more",
+        "text.tflite": "a letter",
+    }
+    for name, content in contents.items():
+        (folder / name).write_text(content)
+    return {p.stem if p.suffix == ".npz" else p.name: p for p in folder.iterdir()}
+
+
+#: Arguments -> what the refusal says. SOURCE, DATA and INT8 are good files, others those of ``texts``.
+REFUSED: dict[str, tuple[str, ...]] = {
+    "SOURCE": ("is a float model", "--calibration"),
+    "SOURCE --calibration absent.npz": ("absent.npz does not exist", ".npz"),
+    "SOURCE --calibration DATA --test absent.npz": ("absent.npz does not exist",),
+    "SOURCE --calibration DATA --check-data absent.npz": ("absent.npz does not exist",),
+    "SOURCE --calibration <no_arrays>": ("Cannot read", "numpy.savez"),
+    "SOURCE --calibration <broken>": ("Cannot read", "numpy.savez"),
+    "SOURCE --calibration <empty>": ("has no samples", "pictures"),
+    "SOURCE --calibration <pictures>": ("holds pictures", "preprocessing"),
+    "SOURCE --calibration DATA --test <pixels>": ("255 times as large", "divided by 255", "Scale samples"),
+    "SOURCE --calibration DATA --test <tiny>": ("less than 2%", "scaled already", "Scale samples"),
+    "INT8 --test <pixels_int8>": ("times as large", "Scale samples"),
+    "SOURCE --calibration DATA --recipe int3": ("no recipe 'int3'", "int16x8", "w4"),
+    "SOURCE --calibration DATA --recipe absent.toml": ("Cannot read the recipe absent.toml",),
+    "SOURCE --calibration DATA --recipe <unknown_key.toml>": ("unknown key 'weigths'", "weights"),
+    "SOURCE --calibration DATA --recipe <unknown_value.toml>": ("activations is 'int7'", "'int16'"),
+    "SOURCE --calibration DATA --recipe <no.toml>": ("is not TOML", "docs/recipes.md"),
+    "SOURCE --calibration DATA --recipe <bad_rule.toml>": ("is not a regular expression",),
+    "SOURCE --calibration DATA --recipe float16 --board qemu_microbit": ("float activations", "--board"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget ram=12q": ("'ram=12q'", "k (1024)"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget RAM": ("has no value", "drop=1%"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget size=3k": ("no 'size'", "flash (bytes"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget drop=0.01": ("no percentage", "drop=1%"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget ram=1k,ram=2k": ("ram twice",),
+    "SOURCE --calibration DATA --budget flash=8k": ("A budget is kept on a board", "--board"),
+    "SOURCE --board qemu_microbit --budget flash=8k": ("need calibration samples",),
+    "SOURCE --check-data DATA": ("need calibration samples",),
+    "SOURCE --calibration DATA --board qemu_microbit --budget flash=8k --study <study.db>": (
+        "study.db is no file of a search",
+    ),
+    "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
+        "has no targets",
+        "leave drop out",
+    ),
+    "SOURCE --calibration DATA --metric f1": ("no metric 'f1'", "accuracy"),
+    "SOURCE --calibration <unlabelled> --metric accuracy": ("has no labels", "array y"),
+    "SOURCE --calibration DATA --labels <labels.txt>": ("There are 3 labels", f"has {CLASSES} values"),
+    "SOURCE --calibration DATA --labels <blank.txt>": ("has no labels", "one label per line"),
+    "SOURCE --calibration DATA --labels absent.txt": ("Cannot read the labels",),
+    "SOURCE --calibration DATA --preprocessing <steps.toml>": ("steps.toml", "smell"),
+    "SOURCE --calibration DATA --preprocessing absent.toml": ("absent.toml",),
+    "SOURCE --calibration DATA --board micro_bit": ("micro_bit", "qemu_microbit"),
+    "SOURCE --calibration DATA --input-shape 1,a": ("'1,a' is not an input shape", "1,3,96,96"),
+    "SOURCE --calibration DATA -o SOURCE": ("is the source itself", "-o"),
+    "SOURCE --calibration DATA -o <empty>": ("empty is a folder",),
+    "SOURCE --calibration DATA --html <empty>": ("empty is a folder",),
+    ". --calibration DATA": ("has no saved_model.pb",),
+    "SOURCE --calibration DATA -o /proc/arenite/image.tflite": ("/proc/arenite",),
+    "INT8 --recipe w4": ("is quantised already", "--recipe"),
+    "INT8 --calibration INT8DATA --board qemu_microbit --budget flash=1k": (
+        "is quantised already",
+        "--budget",
+    ),
+    "absent.keras --calibration DATA": ("no file or folder absent.keras", "module:function"),
+    "<empty> --calibration DATA": ("has no saved_model.pb",),
+    "<weights.pt> --calibration DATA": ("weights but no graph", "module:function"),
+    "<model.onnx> --calibration DATA": ("model.onnx is empty",),
+    "<model.keras> --calibration DATA": ("model.keras is a damaged archive",),
+    "<text.tflite> --calibration DATA": ("text.tflite is not a TensorFlow Lite file",),
+    "<no_arrays> --calibration DATA": ("is a NumPy archive, not a model", "--calibration"),
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_what_cannot_be_asked(
+    asked: str, arenite: Arenite, source: Path, data: Path, model: Path, tmp_path: Path
+) -> None:
+    """Exit code 2, what is wrong and what to try, and no file that was not there."""
+    files = texts(tmp_path)
+    shape = (20, 12, 12, 3)  # of the int8 model's input, whose values are at most 2.6
+    rng = np.random.default_rng(0)
+    files["pixels_int8"] = write(tmp_path / "p.npz", x=(255 * rng.random(shape)).astype(np.float32))
+    files["INT8DATA"] = write(tmp_path / "q.npz", x=rng.random(shape).astype(np.float32))
+    files |= {"SOURCE": source, "DATA": data, "INT8": model}
+    before = sorted(tmp_path.rglob("*"))
+    words = [str(files.get(w.strip("<>"), w)) for w in asked.split()]
+    if "-o" not in words:
+        words += ["-o", str(tmp_path / "image.tflite")]
+    arenite("convert", *words).refused(2, *REFUSED[asked])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_unknown_option_value_is_a_mistake(arenite: Arenite, source: Path, data: Path) -> None:
+    for wrong in (("--calibration-samples", "0"), ("--trials", "none"), ("--jobs", "-1")):
+        found = arenite("convert", source, "--calibration", data, *wrong)
+        assert (found.code, found.out) == (2, "") and wrong[0] in found.err
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, **more}
+
+
+def test_two_processes_write_the_same_bytes(source: Path, data: Path, tmp_path: Path) -> None:
+    """Whatever the order of sets and dictionaries, and wherever the files lie."""
+    (tmp_path / "elsewhere").mkdir()
+    moved = tmp_path / "elsewhere" / "copy.npz"
+    moved.write_bytes(data.read_bytes())
+    written = []
+    for seed, samples_at in (("1", data), ("2", moved)):
+        image, page = tmp_path / f"{seed}.tflite", tmp_path / f"{seed}.html"
+        given = [
+            str(source),
+            "--calibration",
+            str(samples_at),
+            "--calibration-samples",
+            "100",
+            "--recipe",
+            "w4",
+        ]
+        done = subprocess.run(
+            [*COMMAND, *given, "-o", str(image), "--html", str(page), "--json"],
+            env=environment(PYTHONHASHSEED=seed),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        written.append((image.read_bytes(), json.loads(done.stdout)["score"]["image"]))
+    assert written[0] == written[1]
+
+
+def test_the_image_records_what_made_it(arenite: Arenite, source: Path, data: Path, tmp_path: Path) -> None:
+    image = tmp_path / "image.tflite"
+    made = arenite(
+        "convert", source, "--calibration", data, "-o", image, "--recipe", "int8_mse", "--json"
+    ).json
+    record = arenite("inspect", image, "--json").json["made_from"]
+    assert record["kind"] == "tflite-float32" and record["sha256"] == made["source"]["sha256"]
+    assert record["recipe"] == load_recipe("int8_mse").to_json() and record["calibration"]["samples"] == 400
+    shown = arenite("inspect", image).out
+    assert f"made from tflite-float32 {record['sha256'][:16]}" in shown and "recipe int8_mse" in shown
+    assert str(tmp_path) not in image.read_bytes().decode("latin-1")
+    again = arenite("convert", image, "-o", tmp_path / "again.tflite")
+    assert again.code == 0
+    assert arenite("inspect", tmp_path / "again.tflite", "--json").json["made_from"] == record
+
+
+def test_the_recipe_as_a_file_gives_the_same_image(
+    arenite: Arenite, source: Path, data: Path, tmp_path: Path
+) -> None:
+    recipe = load_recipe("w4_mixed")
+    (tmp_path / "mine.toml").write_text(to_toml(recipe))
+    for name, out in (("w4_mixed", "a.tflite"), (tmp_path / "mine.toml", "b.tflite")):
+        found = arenite("convert", source, "--calibration", data, "--recipe", name, "-o", tmp_path / out)
+        assert found.code == 0, found.err
+    assert (tmp_path / "a.tflite").read_bytes() == (tmp_path / "b.tflite").read_bytes()
+
+
+def test_the_command_of_the_page_makes_the_image_again(
+    arenite: Arenite, source: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, page = tmp_path / "an image.tflite", tmp_path / "page.html"
+    given = (source, "--calibration", data, "--calibration-samples", 50, "--recipe", "int8_mse", "-o", image)
+    assert arenite("convert", *given, "--board", "qemu_microbit", "--html", page, "--json").code == 0
+    first = image.read_bytes()
+    image.unlink()
+    found = re.search(r"Make it again</h2>\n<pre>(.*?)</pre>", page.read_text(), re.DOTALL)
+    assert found is not None
+    words = shlex.split(html.unescape(found[1]))
+    assert words[0] == "arenite" and "--html" not in words
+    assert arenite(*words[1:]).code == 0
+    assert image.read_bytes() == first
+
+
+class Running:
+    """The command in a process of its own, which works for several seconds."""
+
+    def __init__(self, source: Path, data: Path, image: Path) -> None:
+        given = [str(source), "--calibration", str(data), "--sensitivity", "-o", str(image)]
+        self.process = subprocess.Popen(
+            [*COMMAND, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def wait_until_it_runs_the_model(self) -> None:
+        """LiteRT is loaded when the model is read; much is left to do then."""
+        maps = Path(f"/proc/{self.process.pid}/maps")
+        deadline = time.monotonic() + 60
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                if "litert" in maps.read_text().lower():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        pytest.fail(f"it did not come to run the model: {self.process.communicate()}")
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["no file", "an older file"])
+@pytest.mark.parametrize("after", [0.0, 0.4])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
+def test_an_interruption_leaves_no_half_written_image(
+    how: signal.Signals, after: float, older: bool, source: Path, tmp_path: Path
+) -> None:
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("needs /proc")
+    x, y = trained_models.samples(30_000, 9)
+    data, folder = write(tmp_path / "many.npz", x=x, y=y), tmp_path / "out"
+    folder.mkdir()
+    if older:
+        (folder / "image.tflite").write_bytes(b"older")
+    running = Running(source, data, folder / "image.tflite")
+    running.wait_until_it_runs_the_model()
+    time.sleep(after)
+    running.process.send_signal(how)
+    out, err = running.process.communicate(timeout=60)
+    # Where SIGINT met Python in an exec() of text, as of dataclasses, Python ends by the signal, a shell's 130 as well.
+    expected = {signal.SIGINT: (130, -signal.SIGINT), signal.SIGKILL: (-signal.SIGKILL,)}
+    assert running.process.returncode in expected[how], (out, err)
+    assert out == "" and "Traceback" not in err
+    left = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert left == ({"image.tflite": b"older"} if older else {})

@@ -1,0 +1,26 @@
+"""How fast an instrument sends, however late a busy computer takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.host.energy.meters.arrival_rate import steady_rate
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stalls_do_not_move_the_rate(seed):
+    rng = np.random.default_rng(seed)
+    sent = np.cumsum(rng.uniform(0.005, 0.02, 800))
+    totals = sent * 80_000.0
+    late = sent + rng.exponential(0.002, len(sent))
+    # A stall at a place of its own, and a longer one at the end that is never made good.
+    stall = rng.uniform(1, 7)
+    late = np.where((late > stall) & (late < stall + 0.6), stall + 0.6, late)
+    late[-60:] = late[-60:] + np.linspace(0, 0.8, 60)
+    late = np.maximum.accumulate(late)
+    assert steady_rate(late, totals) == pytest.approx(80_000, rel=0.002)
+
+
+def test_two_points_are_a_line():
+    assert steady_rate(np.array([1.0, 3.0]), np.array([10.0, 50.0])) == 20

@@ -1,0 +1,55 @@
+"""Battery life from what a meter or an estimate says."""
+
+from __future__ import annotations
+
+import pytest
+
+from arenite.errors import ProfileError, UsageError
+from arenite.host.duty.battery import Regulator
+from arenite.host.duty.battery import battery_life as model
+from arenite.host.energy.battery_life import battery_life
+from arenite.profiles.batteries import load_battery
+from arenite.profiles.boards import load_board
+
+ENERGY = {
+    "energy_uj_per_inference": {"median": 900.0, "kind": "measured"},
+    "duration_ms": {"median": 30.0},
+    "supply_v": 3.0,
+    "peak_power_w": 0.036,
+    "sleep_current_a": 2e-6,
+}
+
+
+def test_the_life_is_that_of_the_average_and_the_peak():
+    life = battery_life(ENERGY, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
+    average = 900e-6 / 60 + 2e-6 * 3.0 * (60 - 0.03) / 60
+    wanted = model(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
+    assert life["average_power_w"] == pytest.approx(average)
+    assert life["life_days"] == pytest.approx(wanted.days)
+    assert (life["kind"], life["ends_by"]) == ("estimated", wanted.ends_by)
+    assert "measured" in life["sleep_current_a"]["source"]
+
+
+def test_what_an_estimate_says_stays_what_it_is():
+    assumed = {**ENERGY, "energy_uj_per_inference": {"median": 900.0, "kind": "assumed"}, "supply_v": 3.6}
+    life = battery_life(assumed, load_board("nucleo_l4r5zi"), "cr2032", 60.0, sleep_a=1e-6)
+    assert life["kind"] == "assumed"
+    assert life["sleep_current_a"] == {"value": 1e-6, "source": "as told"}
+    assert "gives" in life["warnings"][0] and "3.6 V" in life["warnings"][0]
+
+
+def test_the_profile_knows_sleep_where_nobody_measured_it():
+    energy = {**ENERGY, "sleep_current_a": None}
+    life = battery_life(energy, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
+    assert life["sleep_current_a"]["value"] == pytest.approx(2.8e-6)
+    assert life["sleep_current_a"]["source"].startswith("assumed: ")
+
+
+def test_what_cannot_be_is_said():
+    board = load_board("qemu_mps2_an386")
+    with pytest.raises(UsageError, match="draws asleep was not measured"):
+        battery_life({**ENERGY, "sleep_current_a": None}, board, "cr2032", 60.0)
+    with pytest.raises(ProfileError):
+        battery_life(ENERGY, board, "cr9999", 60.0)
+    with pytest.raises(UsageError, match="How long an inference takes"):
+        battery_life({**ENERGY, "duration_ms": None}, board, "cr2032", 60.0)

@@ -1,0 +1,77 @@
+"""The simulated device obeys its own physics, and its files are what the real sensor code reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.host.energy.power_sources import open_power, open_thermometer
+from arenite.host.energy.simulated_device import FrameWork, SimulatedDevice
+from arenite.host.energy.throttling import read_throttling
+from arenite.profiles.hosts import detect_host, host_names, load_host
+
+BUSY = FrameWork(0.003, core_s=0.4, threads=4, accelerator_s=0.02)
+
+
+@pytest.mark.parametrize("name", host_names())
+def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -> None:
+    profile = load_host(name)
+    plant = SimulatedDevice(profile, BUSY, tmp_path, ambient_c=30)
+    if profile.models or name == "phone":
+        assert detect_host(tmp_path) == profile
+    meter = open_power(tmp_path, profile, clock=plant.clock)
+    thermometer = open_thermometer(tmp_path, None, profile)
+    assert thermometer is not None
+    plant.run(1)
+    meter.read(4.0)
+    plant.run(30)
+    power = meter.read(4.0)
+    if power.kind == "measured":
+        assert power.watts == pytest.approx(plant.watts, rel=0.06)
+    else:
+        assert name.startswith("raspberry")
+    assert thermometer.read().celsius == pytest.approx(plant.limit_c, abs=1.5)
+
+
+def test_it_settles_where_resistance_and_power_say(tmp_path: Path) -> None:
+    plant = SimulatedDevice(
+        load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path, ambient_c=25, fps=5
+    )
+    plant.run(3 * 3600)
+    assert plant.junction_c == pytest.approx(25 + 7.2 * plant.watts, abs=0.5)
+    assert plant.throttled_s == 0
+
+
+def test_too_hot_it_throttles_in_steps_and_stays_near_the_trip_point(tmp_path: Path) -> None:
+    plant = SimulatedDevice(
+        load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.061), tmp_path, ambient_c=65
+    )
+    first, _, _ = plant.run(30)
+    plant.run(1800)
+    last, _, _ = plant.run(60)
+    assert last < 0.9 * first
+    assert plant.junction_c == pytest.approx(97, abs=3)
+    assert read_throttling(tmp_path).now and "cpu-balanced" in read_throttling(tmp_path).evidence[0]
+
+
+def test_a_phone_falls_to_its_cap_and_comes_back_when_cool(tmp_path: Path) -> None:
+    plant = SimulatedDevice(load_host("phone"), FrameWork(0.003, 0.12, 4), tmp_path, ambient_c=35)
+    full, _, _ = plant.run(10)
+    plant.run(900)
+    hot, _, _ = plant.run(10)
+    assert hot == pytest.approx(0.57 * full, rel=0.1)
+    plant.load.fps = 1.0
+    plant.run(1800)
+    plant.load.fps = 30.0
+    cool, _, _ = plant.run(5)
+    assert cool == pytest.approx(full, rel=0.05)
+
+
+def test_resting_saves_what_the_host_saves(tmp_path: Path) -> None:
+    plant = SimulatedDevice(load_host("laptop"), FrameWork(0.005, 0.02, 4), tmp_path, fps=20)
+    plant.load.duty, plant.load.saves_w = 0.5, 4.0
+    rate, watts, _ = plant.run(40)
+    assert rate == pytest.approx(10, rel=0.02)
+    plant.load.duty = 1.0
+    assert plant.run(40)[1] > watts + 1.5

@@ -1,0 +1,72 @@
+"""The maker's limit of error of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.host.energy.meters.trace import Trace
+from arenite.host.energy.windows.find import find_windows
+from arenite.host.energy.windows.meter_accuracy import calibration_limit_j, profile_of
+from arenite.host.energy.windows.result import measure
+
+
+def recording(meter: str, amperes: float = 10e-3, **meta: Any) -> Trace:
+    times = np.arange(4000) / 10_000
+    high = (times % 0.1) > 0.05
+    current = np.where(high, amperes, amperes / 10)
+    return Trace(times, current, 3.0, 10_000, marks=high.astype(np.uint8), meta={"meter": meter, **meta})
+
+
+@pytest.mark.parametrize(
+    ("meter", "meta", "want"),
+    [
+        ("ppk2", {}, "ppk2"),
+        ("ina-logger", {"chip": "ina228"}, "ina228"),
+        ("ina-logger", {"chip": ""}, "ina-logger"),
+        ("ina226", {}, "ina226"),
+        ("scpi", {"instrument": "Keysight Technologies,34465A,MY1,A.02"}, "keysight-34465a"),
+        ("scpi", {"instrument": "KEITHLEY INSTRUMENTS,MODEL DMM6500,04,1.7"}, "keithley-dmm6500"),
+        ("scpi", {"instrument": "ACME,MM1"}, None),
+        ("otii", {"device": {"name": "Ace", "type": "Ace"}}, "otii-ace"),
+        ("otii", {"device": {"name": "bench", "type": "Arc"}}, "otii-arc"),
+        ("joulescope", {"device": "u/js220/000123"}, "js220"),
+        ("csv", {}, None),
+    ],
+)
+def test_the_instrument_is_known_by_what_its_driver_tells(
+    meter: str, meta: dict[str, Any], want: str | None
+) -> None:
+    found = profile_of(recording(meter, **meta))
+    assert (found.name if found else None) == want
+
+
+def test_the_limit_is_of_the_reading_and_of_the_range() -> None:
+    """10 mA at 3 V for 2 s on a Keysight: 0.05 % of 60 mJ, and 2 uA of its 10 mA range."""
+    trace = recording("scpi", instrument="Keysight,34465A")
+    limit = calibration_limit_j(trace, 0.060, 2.0)
+    assert limit == pytest.approx(0.0005 * 0.060 + 2e-6 * 3.0 * 2.0)
+
+
+def test_what_the_user_tells_of_the_gain_comes_first() -> None:
+    trace = replace(recording("scpi", instrument="Keysight,34465A"), gain_error=0.02)
+    assert calibration_limit_j(trace, 0.060, 2.0) == pytest.approx(0.02 * 0.060 + 2e-6 * 3.0 * 2.0)
+    assert calibration_limit_j(replace(recording("csv"), gain_error=0.02), 0.060, 2.0) == pytest.approx(
+        0.0012
+    )
+    assert calibration_limit_j(recording("csv"), 0.060, 2.0) is None
+
+
+def test_the_result_carries_it() -> None:
+    trace = recording("ppk2")
+    result = measure(trace, find_windows(trace))
+    energy, seconds = result.energy_uj.mean() * 1e-6, result.duration_s.mean()
+    want = (0.1 * energy + 20e-6 * 3.0 * seconds) / np.sqrt(3) * 1e6
+    assert result.calibration_uj == pytest.approx(want)
+    # A sleeping board on the same meter: the offset is what matters there.
+    small = recording("ppk2", amperes=1e-6)
+    ratio = calibration_limit_j(small, 3e-6, 1.0)
+    assert ratio is not None and ratio / 3e-6 > 0.25

@@ -1,0 +1,194 @@
+"""The monitor on a real pseudo-terminal: lines with their time, a pulled cable, a cable that comes back, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arenite.errors import DeviceError
+from arenite.host.link.line_log import MAX_LINE_BYTES, LineReader, LogLine, readable, watch
+from arenite.host.link.transport import PortGoneError
+
+
+class Cable:
+    """A pseudo-terminal with a fixed name: ``path`` leads to the present one, as /dev/ttyACM0 to the present device."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plug()
+
+    def plug(self) -> None:
+        self.near, far = pty.openpty()
+        tty.setraw(far)
+        self.path.symlink_to(os.ttyname(far))
+        self._far = far
+
+    def pull(self) -> None:
+        self.path.unlink()
+        os.close(self.near)
+        os.close(self._far)
+
+    def say(self, data: bytes) -> None:
+        os.write(self.near, data)
+
+
+@pytest.fixture
+def cable(tmp_path: Path) -> Iterator[Cable]:
+    yield Cable(tmp_path / "ttyACM0")
+
+
+def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[LogLine], list[BaseException]]:
+    """The first ``wanted`` lines, and the error that ended it; both lists grow while the caller goes on."""
+    lines: list[LogLine] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            for line in watch(lambda: str(cable.path), 115200, stop=lambda: len(lines) >= wanted, **options):
+                lines.append(line)
+        except DeviceError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return lines, errors
+
+
+def until(lines: list[LogLine], count: int) -> None:
+    end = time.monotonic() + 10
+    while len(lines) < count:
+        assert time.monotonic() < end, lines
+        time.sleep(0.01)
+
+
+def test_lines_come_with_the_time_of_their_first_byte(cable: Cable) -> None:
+    lines, _ = collect(cable, 4)
+    until(lines, 1)
+    assert lines[0].event == "connected"
+    begun = time.time()
+    cable.say(b"boot\r\nhal")
+    time.sleep(0.1)
+    cable.say("f\nwärm\n".encode())
+    until(lines, 4)
+    assert [line.text for line in lines[1:]] == ["boot", "half", "wärm"]
+    assert begun - 0.01 <= lines[1].at <= lines[2].at <= begun + 0.08
+    assert lines[3].at >= begun + 0.1
+
+
+def test_a_prompt_without_an_end_is_shown_after_a_while(cable: Cable) -> None:
+    lines, _ = collect(cable, 2)
+    until(lines, 1)
+    cable.say(b"PowerShield > ")
+    until(lines, 2)
+    assert lines[1].text == "PowerShield > "
+
+
+def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
+    lines, errors = collect(cable, 99)
+    until(lines, 1)
+    cable.say(b"last words")
+    time.sleep(0.05)
+    cable.pull()
+    end = time.monotonic() + 5
+    while not errors:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert isinstance(errors[0], PortGoneError) and "went away" in str(errors[0])
+    assert [line.text for line in lines[1:]] == ["last words"]
+
+
+def test_a_cable_that_comes_back_is_taken_again(cable: Cable) -> None:
+    lines, errors = collect(cable, 5, reconnect=True)
+    until(lines, 1)
+    cable.say(b"one\n")
+    until(lines, 2)
+    cable.pull()
+    until(lines, 3)
+    time.sleep(0.3)
+    cable.plug()
+    until(lines, 4)
+    cable.say(b"two\n")
+    until(lines, 5)
+    assert [line.event or line.text for line in lines] == ["connected", "one", "lost", "connected", "two"]
+    assert not errors
+
+
+def test_no_port_at_the_beginning_is_an_error_even_with_reconnect(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="There is no serial port"):
+        list(watch(lambda: str(tmp_path / "none"), 115200, reconnect=True))
+
+
+def test_nothing_steers_the_terminal() -> None:
+    assert readable(b"\x1b[0;32mI (31) boot: ok\x1b[0m") == "I (31) boot: ok"
+    assert readable(b"\x1b]0;title\x07\x9b2J\x00\tend") == r"\x1b]0;title\x07\x9b2J\x00" + "\tend"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a full computer
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_no_byte_is_lost_however_they_come(parts: list[bytes]) -> None:
+    now = iter(range(10**6))
+    reader = LineReader(lambda: float(next(now)) / 1000)
+    got = [line.text for part in parts for line in reader.feed(part)] + [line.text for line in reader.rest()]
+    data = b"".join(parts)
+    lines = data.split(b"\n")
+    assert got == [readable(line.rstrip(b"\r")) for line in (lines if lines[-1] else lines[:-1])]
+
+
+def test_a_line_without_end_comes_in_parts() -> None:
+    lines = [line.text for line in LineReader().feed(b"x" * (2 * MAX_LINE_BYTES + 5) + b"\n")]
+    assert [len(text) for text in lines] == [MAX_LINE_BYTES, MAX_LINE_BYTES, 5]
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "arenite.host.cli.main", "monitor", *arguments]
+
+
+def test_ctrl_c_ends_it_cleanly(cable: Cable) -> None:
+    process = subprocess.Popen(command(str(cable.path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr is not None and process.stdout is not None
+    process.stderr.readline()  # connected
+    cable.say(b"hello\n")
+    assert re.fullmatch(rb"\d\d:\d\d:\d\d\.\d{3}  hello\n", process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 0
+    assert b"Traceback" not in process.stderr.read()
+
+
+def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
+    process = subprocess.Popen(
+        command(str(cable.path), "--json", "--baud", "9600"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = json.loads(process.stdout.readline())
+    assert first["event"] == "connected" and "9600" in first["text"]
+    cable.say(b"t=21\n")
+    line = json.loads(process.stdout.readline())
+    assert (line["text"], line["event"]) == ("t=21", None) and abs(line["time_s"] - time.time()) < 5
+    cable.pull()
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 3
+    assert "went away" in said and "Try:" in said
+
+
+def test_it_ends_after_the_seconds_that_were_asked(cable: Cable) -> None:
+    done = subprocess.run(
+        command(str(cable.path), "--seconds", "0.3"), capture_output=True, text=True, timeout=20
+    )
+    assert (done.returncode, done.stdout) == (0, "")

@@ -1,0 +1,183 @@
+"""The pages: complete, self-contained, honest about what was not measured, and fine in a real browser."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arenite.host.build.fit import verdicts
+from arenite.host.build.prepare import prepare
+from arenite.host.cli.main import main
+from arenite.host.report.arena_svg import arena_svg
+from arenite.host.report.bench_page import bench_page
+from arenite.profiles.boards import load_board
+from tests.host.small_graphs import classifier, save
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+BROWSER = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+
+RESULT: dict[str, Any] = {
+    "model": {"path": f"a/{HOSTILE.replace('/', '')}.tflite", "sha256": "0123456789abcdef" * 4, "macs": 4_321_000},
+    "board": {"name": "qemu_mps2_an386", "core": "cortex-m4f"},
+    "samples": {"count": 10, "bit_exact": 9, "max_abs_diff": 1, "accuracy": 0.875},
+    "inference": {
+        "instructions": {"p50": 1_234_567, "p95": 1_300_001, "p99": 1_300_002, "min": 1, "max": 1_300_002},
+        "latency_us": None,
+        "cycles": {"p50": 1_604_937, "kind": "estimated"},
+    },
+    "init": {"instructions": 10},
+    "memory": {
+        "arena": 1500, "arena_lower_bound": 1400, "arena_status": "gap", "stack": 300, "stack_kind": "measured",
+        "static": 200, "ram_total": 2000, "predicted_ram_total": 2111,
+    },
+    "flash": {"weights": 3000, "code": 1000, "total": 4000, "predicted_total": 4222},
+    "layers": [
+        {"index": 0, "op": "CONV_2D", "shape": "1x6x6x6", "macs": 1000, "instructions": 12_500, "cycles": 17_750,
+         "kernel": "ar_conv_2d_s8_dsp", "tier": "dsp"},
+        {"index": 1, "op": HOSTILE, "shape": HOSTILE, "macs": 0, "instructions": 0, "cycles": None,
+         "kernel": None, "tier": None},
+    ],
+}  # fmt: skip
+
+
+def page(result: dict[str, Any], tmp_path: Path, notes: tuple[str, ...] = ()) -> str:
+    ready = prepare(save(classifier(), tmp_path / "m.tflite"))
+    boards = [load_board(n) for n in ("qemu_mps2_an386", "nucleo_f030r8", "nucleo_l4r5zi")]
+    fits = [v.to_json() for v in verdicts(ready, boards, "balanced")]
+    return bench_page(result, fits, arena_svg(ready.model.main, ready.plan, ready.needs), notes)
+
+
+class Text(HTMLParser):
+    """The visible text, and every start tag with its attributes; an unbalanced tag is an error."""
+
+    VOID = ("meta", "br")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.tags, self.open = "", [], []  # type: ignore[var-annotated]
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "p" and self.open[-1] != "p":
+            raise AssertionError("unbalanced <p>")
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text += data + " "
+
+
+def assert_self_contained(html: str) -> None:
+    """No script, and no address of anything elsewhere; the drawing's namespace is a name, not an address."""
+    without = html.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    for wanted in ("http:", "https:", "//", "url(", "@import", "src="):
+        assert wanted not in without, wanted
+    for tag, attributes in Text(html).tags:
+        assert tag not in ("script", "link", "img", "iframe", "object", "embed", "base"), tag
+        assert not any(name.startswith("on") or name in ("href", "src", "data") for name in attributes), tag
+
+
+def test_the_page_of_a_bench_has_every_figure_and_escapes_names(tmp_path: Path) -> None:
+    html = page(RESULT, tmp_path, notes=(f"Tensor {HOSTILE} was mended.",))
+    assert_self_contained(html)
+    shown = re.sub(r"\s+", " ", Text(html).text)
+    for figure in (
+        "9 of 10", "87.5%", "1,234,567", "1,300,001 / 1,300,002", "2,000 B", "4,000 B", "4,321,000", "arena 1,500 B",
+        "1,604,937", "17,750", "conv_2d_s8_dsp",
+        "stack 300 B", "static 200 B", "weights 3,000 B", "code 1,000 B", "2,111 B", "4,222 B", "1,400 B", "12.50",
+        "nucleo_f030r8", f"Tensor {HOSTILE} was mended.", "0123456789abcdef…",
+    ):  # fmt: skip
+        assert figure in shown, figure
+    assert shown.count(HOSTILE) == 3  # operator, shape and note
+    assert "RAM (measured)" in shown and "estimated" in shown
+
+
+def test_what_was_not_measured_is_not_called_so(tmp_path: Path) -> None:
+    result = copy.deepcopy(RESULT)
+    result["memory"]["stack_kind"] = "estimated"
+    for layer in result["layers"]:
+        layer["instructions"] = None
+    shown = Text(page(result, tmp_path)).text
+    assert "the stack is the predicted bound" in shown
+    assert "Instructions per layer were not counted" in shown and "Layers (measured" not in shown
+
+
+def test_the_page_of_a_real_board_has_a_latency(tmp_path: Path) -> None:
+    result = copy.deepcopy(RESULT)
+    result["inference"] = {
+        "instructions": None,
+        "latency_us": {"p50": 12_345.5, "p95": 1.0, "p99": 1.0, "min": 1.0, "max": 1.0},
+        "cycles": None,
+    }
+    shown = Text(page(result, tmp_path)).text
+    assert "12,345.5" in shown and "instructions per inference" not in shown
+
+
+def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
+    model = save(classifier(), tmp_path / "m.tflite")
+    assert main(["inspect", str(model), "--html", str(tmp_path / "page.html")]) == 0
+    html = (tmp_path / "page.html").read_text()
+    assert_self_contained(html)
+    shown = Text(html).text
+    for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "SOFTMAX"):
+        assert op in shown
+
+
+def browse(path: Path, width: int) -> tuple[str, list[str]]:
+    """The page's DOM after loading in a real browser, and what the browser's console said."""
+    assert BROWSER is not None
+    done = subprocess.run(
+        [
+            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={path.parent / 'profile'}",
+            f"--window-size={width},900", "--virtual-time-budget=2000", "--dump-dom", path.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+MEASURE = """
+<script>
+const wide = document.documentElement.scrollWidth, seen = document.documentElement.clientWidth;
+document.title = "page " + wide + " of " + seen + ", picture " +
+  Math.round(document.querySelector("svg").getBoundingClientRect().height);
+console.log("a message");
+</script>
+"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
+@pytest.mark.parametrize("width", [500, 1400])
+def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(width: int, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(page(RESULT, tmp_path))
+    dom, said = browse(path, width)
+    assert "multiply-accumulates" in dom and said == []
+    # The same page with a script that measures it and speaks: proof that the console is heard.
+    path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
+    dom, said = browse(path, width)
+    assert len(said) == 1 and "a message" in said[0]
+    found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", dom)
+    assert found is not None
+    wide, seen, picture = map(int, found.groups())
+    assert wide <= seen and seen >= width - 20
+    assert picture > 100

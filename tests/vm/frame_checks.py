@@ -1,0 +1,97 @@
+"""What the checks inside the emulated PC share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.processing.image.pixel_formats import planes_of, unpack
+from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.sources.reconnect import ReconnectingSource
+from arenite.host.camera.sources.v4l2 import V4l2Camera
+from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from tests.vm import vivid
+
+CHECKS: list[Callable[[], Any]] = []
+RGB = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "white": (255, 255, 255)}
+
+
+def check(function: Callable[[], Any]) -> Callable[[], Any]:
+    CHECKS.append(function)
+    return function
+
+
+def packed(frame: Frame) -> np.ndarray:
+    """The frame's bytes without the gaps at the ends of its rows."""
+    f = frame.format
+    rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
+    return np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
+
+
+def rgb(frame: Frame) -> np.ndarray:
+    f = frame.format
+    picture = unpack(packed(frame), f.pixels, f.width, f.height)
+    return picture[:, :, ::-1] if f.pixels in ("bgr", "bgra") else picture
+
+
+def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 5.0) -> Frame:
+    """The last of ``count`` frames; the others are released."""
+    while True:
+        frame = source.read(timeout_s)
+        assert frame is not None, f"{source.name} sent nothing for {timeout_s} s"
+        count -= 1
+        if count <= 0:
+            return frame
+        frame.release()
+
+
+def shows(source: V4l2Camera, path: str, colour: str) -> None:
+    vivid.set_control(path, "Test Pattern", vivid.COLOURS[colour])
+    frame = take(source, 4)  # those queued before still have the old picture
+    picture = rgb(frame)[8:-8, 8:-8].reshape(-1, rgb(frame).shape[2]).astype(int)
+    if frame.format.pixels == "grey":
+        weight = {"red": 76, "green": 150, "blue": 29, "white": 255}[colour]
+        wanted: tuple[int, ...] = (weight,)
+    else:
+        wanted = RGB[colour]
+    off = np.abs(picture - np.array(wanted)).max()
+    # 24 levels: video range, chroma of two pixels, five bits of RGB565; a grey of another matrix.
+    assert off <= 24 or (frame.format.pixels == "grey" and off <= 70), (
+        frame.format,
+        colour,
+        picture[0].tolist(),
+    )
+    frame.release()
+
+
+def every_format(path: str, names: tuple[str, ...]) -> dict[str, Any]:
+    seen = {}
+    for pixels in names:
+        source = V4l2Camera(path, RequestedMode(640, 360, 30.0, pixels))
+        format = source.open()
+        try:
+            assert (format.pixels, format.width, format.height) == (pixels, 640, 360), format
+            for colour in RGB:
+                shows(source, path, colour)
+            frame = take(source)
+            assert frame.dmabuf is not None
+            seen[pixels] = {"strides": format.strides, "fps": format.fps, "missed": source.counters.dropped}
+            frame.release()
+        finally:
+            source.close()
+    return seen
+
+
+def wait_for(path: str, seconds: float = 20.0) -> None:
+    import os
+
+    end = time.monotonic() + seconds
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def vars_of(counters: Any) -> dict[str, int]:
+    return {name: getattr(counters, name) for name in ("captured", "dropped", "errors", "reconnects")}
