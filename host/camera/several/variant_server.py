@@ -219,7 +219,8 @@ class VariantServer:
                 server = self.variants[level].open()
                 if server.slots < self.slots:
                     raise UsageError(
-                        f"Variant '{self.variants[level].label}' has {server.slots} slots, but {self.slots} are in use.",
+                        f"Variant '{self.variants[level].label}' has {server.slots} slots, "
+                        f"but {self.slots} are in use.",
                         "Open all variants with the same number of slots.",
                     )
                 if shown is not None:

@@ -12,5 +12,6 @@ def two_cores_line(prediction: dict[str, Any] | None) -> list[str]:
     cut = sum(row["cut"] for row in prediction["layers"])
     return [
         f"two cores: {cut} of {len(prediction['layers'])} layers cut into halves, "
-        f"{100 * prediction['serial_share']:.1f} % of the work is serial; estimated speed-up {prediction['speedup']['value']:.2f}"
+        f"{100 * prediction['serial_share']:.1f} % of the work is serial; "
+        f"estimated speed-up {prediction['speedup']['value']:.2f}"
     ]
