@@ -1,13 +1,16 @@
 # make demo   set up everything and bench a real network on an emulated Cortex-M4 (BOARD=... PORT=... for another board)
 # make demo-camera  set up what the camera loop needs, and serve photographs to a face detector, with its dashboard
 # make test   set up everything and run the tests
+# make docs-site  build the documentation as a site, into site/index.html
 # make test-vm, make test-arm64  the camera against a real kernel driver in a virtual PC; the loop on aarch64
-.PHONY: setup demo demo-camera test test-vm test-arm64 lint bench fuzz sizes docs clean
+.PHONY: setup demo demo-camera test test-vm test-arm64 lint bench fuzz sizes docs docs-site clean
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
 C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'benchmarks/**/*.c')
-PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks setup.py
+# Material for MkDocs advertises its successor unless it is told not to.
+DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
+PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks docs/_site setup.py
 
 setup:
 	@./setup.sh dev
@@ -48,6 +51,7 @@ lint: setup
 	    firmware/engine firmware/boards firmware/duty
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
 	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c
+	$(DOCS_SITE)
 
 # Figures of the README and of docs/performance.md: all models, all emulated boards.
 bench: setup
@@ -72,5 +76,11 @@ docs: setup
 	$(PYTHON) -m arenite.firmware.generator.operators_doc
 	$(PYTHON) -m arenite.host.bench.tflm.document
 
+# The site, strict: a page outside the navigation, a link or an anchor that leads nowhere fails it.
+docs-site:
+	@./setup.sh docs
+	@$(DOCS_SITE)
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf .venv .cache out .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf .venv .cache out site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -78,7 +78,7 @@ missing_of() {
 }
 missing=$(missing_of "$wanted")
 # A C compiler without the C library's headers cannot build the host tests.
-[ "$extras" = demo ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
+[ "$extras" = demo ] || [ "$extras" = docs ] || [ -e /usr/include/stdint.h ] || missing="$missing libc6-dev"
 case " $* " in
 *" arm64 "*) [ -e /usr/aarch64-linux-gnu/include/stdint.h ] || missing="$missing libc6-dev-arm64-cross" ;;
 esac

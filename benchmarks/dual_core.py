@@ -73,7 +73,7 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """One line per model and mode."""
-    head = ["model", "optimise", "layers cut", "one core: instructions", "two: critical path (est.)"]
+    head = ["model", "optimise", "layers split", "one core: instructions", "two cores: critical path (est.)"]
     head += ["speed-up (est.)", "in cycles (est.)", "serial", "RAM B: one, two", "flash B: one, two"]
     lines = [
         [
@@ -95,7 +95,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def layers(row: dict[str, Any]) -> str:
     """The layers of one model."""
-    head = ["#", "operator", "first core", "second core", "critical path (est.)", "stays whole because"]
+    head = ["#", "operator", "first core", "second core", "critical path (est.)", "not split because"]
     lines = [
         [
             str(layer["index"]),

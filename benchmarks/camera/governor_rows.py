@@ -32,5 +32,5 @@ def _row(scenario: Scenario, run: GovernorRun, free: GovernorRun) -> Row:
     missed = [name for name, holds in limits_met.items() if not holds]
     text = "; ".join(got) + (f"; misses {', '.join(missed)}" if missed else "")
     target = ", ".join([*asked, "≥ 1.25 × the frames"])
-    what = f"governor, {scenario.name}, 35 °C around it, 30 minutes"
+    what = f"governor, {scenario.name}, 35 °C ambient, 30 minutes"
     return Row("governor", what, target, text, not missed, "simulated")

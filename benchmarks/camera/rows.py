@@ -50,10 +50,10 @@ def memory_row(comparison: LoopComparison) -> Row:
     invoke, besides = ms(times.stages["invoke"]), ms(times.besides_invoke())
     return Row(
         "overhead",
-        f"the same, {comparison.case.title}, frames in main memory",
+        f"overhead without invoke, {comparison.case.title}, frames in main memory",
         "",
         f"{besides / invoke:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs; "
-        f"{ms(comparison.naive) / ms(times.whole):.2f} × faster than what a user writes)",
+        f"{ms(comparison.naive) / ms(times.whole):.2f} × faster than plain OpenCV code)",
     )
 
 
@@ -65,7 +65,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
     rows.append(
         Row(
             "overhead",
-            f"everything but invoke, {case.title}",
+            f"overhead without invoke, {case.title}",
             f"≤ {case.overhead} × invoke" if case.overhead else "",
             f"{share:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs)",
             share <= case.overhead if case.overhead else None,
@@ -76,7 +76,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
     rows.append(
         Row(
             "naive",
-            f"the same on frames in memory, converted as OpenCV's V4L2 backend does, {case.title}",
+            f"whole frame against plain OpenCV code, frames in memory, {case.title}",
             "",
             f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms; invoke alone would be {bound:.2f} ×)",
         )
@@ -89,7 +89,7 @@ def recorded_row(comparison: LoopComparison) -> Row:
     theirs, whole = ms(comparison.naive), ms(times.whole)
     return Row(
         "naive",
-        f"whole frame against what a user writes, cv2.VideoCapture itself on a recording, {case.title}",
+        f"whole frame against plain OpenCV code, cv2.VideoCapture on a recording, {case.title}",
         f"≥ {case.speedup:g} × faster",
         f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms)",
         theirs / whole >= case.speedup,
@@ -100,7 +100,7 @@ def recorded_row(comparison: LoopComparison) -> Row:
 _PEERS = (
     ("rgb", 1, "given RGB, on one processor", PEER_SPEEDUP),
     ("yuyv", 1, "from the camera's YUYV, on one processor", None),
-    ("rgb", 0, "given RGB, its threads on all processors", None),
+    ("rgb", 0, "given RGB, on all processors", None),
 )
 
 
@@ -126,7 +126,7 @@ def peer_rows(comparison: PeerComparison) -> list[Row]:
 
 
 def steady_row(jitter: FrameJitter) -> Row:
-    how = "flat out" if jitter.fps is None else f"at {jitter.fps:g} frames a second"
+    how = "at full speed" if jitter.fps is None else f"at {jitter.fps:g} frames per second"
     return Row(
         "steady",
         f"p99 / p50 of the loop, BlazeFace, {how}",
@@ -148,13 +148,13 @@ def cold_row(what: str, cold_start: ColdStart) -> Row:
 
 def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
     references = {
-        FLOAT: "the float path by Pillow, which samples where the recorded steps do",
-        PILLOW: "Pillow's resize, which averages over all pixels: another picture",
+        FLOAT: "Pillow in float arithmetic at the same sample points",
+        PILLOW: "Pillow's resize, which averages over all pixels",
     }
     rows = [
         Row(
             "answers",
-            f"top answer of {text}, {title}",
+            f"top answer equal to that of {text}, {title}",
             "the same on every frame" if way == FLOAT else "",
             f"{agreement.same[way]} of {agreement.frames}",
             agreement.same[way] == agreement.frames if way == FLOAT else None,
@@ -164,7 +164,7 @@ def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
     rows.append(
         Row(
             "answers",
-            f"skew: tensors equal to NumPy's of the recorded steps, {title}",
+            f"skew: input tensors equal to the NumPy reference, {title}",
             "every byte",
             f"{agreement.frames - agreement.skew} of {agreement.frames}",
             agreement.skew == 0,

@@ -19,7 +19,7 @@ def targets_table(rows: Sequence[Row]) -> str:
 def stages_table(stages: Sequence[Mapping[str, Any]]) -> str:
     """Milliseconds per frame."""
     names = ("capture", "preprocess", "invoke", "postprocess", "rest", "whole")
-    head = ["model", "runtime", *names, "what a user writes", "of that invoke", "frames"]
+    head = ["model", "runtime", *names, "plain OpenCV code", "its invoke", "frames"]
     cells = []
     for each in stages:
         cell = [each["model"], f"`{each['runtime']}`"]

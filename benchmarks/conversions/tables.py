@@ -42,8 +42,8 @@ def recipes_table(rows: Sequence[Row]) -> str:
 
 
 def references_table(rows: Sequence[Row]) -> str:
-    head = ["model", "score", "samples", "float", "int8 made elsewhere", "int8 made here", "points lost"]
-    head += ["difference, elsewhere", "here", "image B", "weights B", "arena B", "RAM B", "bit-exact"]
+    head = ["model", "score", "samples", "float", "published int8", "Arenite int8", "points lost"]
+    head += ["difference, published", "Arenite", "image B", "weights B", "arena B", "RAM B", "bit-exact"]
     head += ["instructions", "convert s", "bench s"]
     cells = []
     for r in rows:
@@ -63,9 +63,9 @@ def budget_table(rows: Sequence[Row]) -> str:
     """What plain int8 missed, and what was taken; accuracy on samples that neither calibration nor search saw."""
     head = [
         "budget",
-        "tried",
+        "recipes tried",
         "plain int8",
-        "taken",
+        "chosen recipe",
         "source",
         "image",
         "points lost",

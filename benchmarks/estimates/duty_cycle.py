@@ -62,7 +62,13 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
             (seen.wait_mean_s, difference(q.wait_mean_s, seen.wait_mean_s, 0.02 * service_s), service_s),
             (seen.dropped, difference(q.dropped, seen.dropped, 0.01), 1.0),
         ]
-        cells = [kind, f"{offered:g}", "endless" if queue is None else str(queue), f"{wake:g}", f"{linger:g}"]
+        cells = [
+            kind,
+            f"{offered:g}",
+            "no limit" if queue is None else str(queue),
+            f"{wake:g}",
+            f"{linger:g}",
+        ]
         for value, off, unit in pairs:
             cells += [f"{value / unit:.3f}", f"{off or 0.0:+.1%}"]
         cells_by_case.append(cells)
@@ -77,8 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
     options, rest = parser.parse_known_args(arguments)
     with DutyBoard(prepare(options.model), load_board("qemu_mps2_an386")) as device:
         body = table_rows(device, device.service_s())
-    head = ["events", "per service", "places", "wake", "linger", "utilisation", "off", "mean wait", "off"]
-    return run(PAGE, {"board": markdown_table([*head, "dropped", "off"], body, range(1, 11))}, rest)
+    head = ["events", "per service", "places", "wake", "linger", "utilization", "error", "mean wait", "error"]
+    return run(PAGE, {"board": markdown_table([*head, "dropped", "error"], body, range(1, 11))}, rest)
 
 
 if __name__ == "__main__":

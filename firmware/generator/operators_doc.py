@@ -109,6 +109,7 @@ def kernel_note(source: str) -> tuple[str, str]:
     notes = [note for name, note in _SCALING.items() if name in called]
     if called >= _TWICE and not notes:
         notes = ["rounds twice"]
+    says = says.replace("[", r"\[")  # "rows[a][b]" is no link
     return says, "; ".join(dict.fromkeys(notes))
 
 

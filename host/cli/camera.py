@@ -104,7 +104,7 @@ ABOVE_0 = Number(0, min_open=True)
 @click.option(
     "--ladder",
     multiple=True,
-    help="A cheaper model, MODEL[@WIDTHxHEIGHT][@RUNTIME], that the governor may turn to.",
+    help="A cheaper model that the governor may switch to: MODEL, MODEL@WIDTHxHEIGHT, MODEL@RUNTIME, or with both.",
 )
 @click.option("--cascade", help='"MODEL:LABEL>=SCORE -> MODEL": the first decides whether the second looks.')
 @click.option(

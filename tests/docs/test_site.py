@@ -1,0 +1,72 @@
+"""The site: every page is in its navigation, and it builds without a warning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from arenite.host.cli.main import COMMANDS
+from tests.docs.pages import ROOT
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml without the Python objects that it names."""
+
+
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, tag, node: tag)
+
+
+def _pages(entry: object) -> list[str]:
+    if isinstance(entry, str):
+        return [entry]
+    parts = entry.values() if isinstance(entry, dict) else entry
+    assert isinstance(parts, (list, type({}.values())))
+    return [page for part in parts for page in _pages(part)]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    pages = _pages(yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), _Loader)["nav"])
+    files = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert sorted(pages) == sorted(files | {"contributing.md", "changelog.md"})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_page_of_commands_has_every_command_with_its_options(site: Path) -> None:
+    page = (site / "reference/commands.html").read_text("utf-8")
+    assert set(re.findall(r"arenite (\w+) \[OPTIONS\]", page)) >= set(COMMANDS)
+    assert "--optimise" in page and "::: mkdocs-click" not in page
+
+
+def test_the_page_of_python_is_made_from_the_package(site: Path) -> None:
+    page = (site / "reference/python.html").read_text("utf-8")
+    assert "From a trained model" in page or "doc-object" in page
+    assert "::: arenite" not in page
+
+
+def test_links_out_of_the_docs_lead_to_copies(site: Path) -> None:
+    page = (site / "zoo.html").read_text("utf-8")
+    (target,) = set(re.findall(r'href="(source/models/manifest[^"]*)"', page))
+    assert (site / target).read_bytes() == (ROOT / "models/manifest.toml").read_bytes()
+    contributing = (site / "contributing.html").read_text("utf-8")
+    assert 'href="../' not in contributing
+
+
+def test_nothing_is_loaded_from_another_server(site: Path) -> None:
+    """A reader without a network sees the whole site, and no other site hears of the reader."""
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        assert not re.search(r'<(?:script|img|link)[^>]+(?:src|href)="(?:https?:)?//', text), page
