@@ -49,7 +49,7 @@ def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
 
 
 def main(paths: list[str]) -> int:
-    print("| model | channels removed | MACs | after | constants B | after | operators gone |")
+    print("| model | channels removed | MACs | after | constants B | after | operators removed |")
     print("|-|-:|-:|-:|-:|-:|-:|")
     reports_by_model = []
     for name in paths:

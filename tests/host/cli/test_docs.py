@@ -36,7 +36,7 @@ def test_there_are_commands_to_check() -> None:
 @pytest.mark.parametrize(("page", "command"), FOUND, ids=[f"{p.stem}: {c}" for p, c in FOUND])
 def test_the_command_can_be_given(page: Path, command: str) -> None:
     """Every name and option exists. A command alone in running text names it, and may lack its arguments."""
-    whole = command.replace("&&", "#").partition("#")[0]
+    whole = re.sub(r" > \S+$", "", command.replace("&&", "#").partition("#")[0].rstrip())
     words = shlex.split(re.sub(r"\$\([^)]*\)", "FILE", whole))[1:]
     group: click.Command = cli.cli
     context = click.Context(group)
