@@ -12,6 +12,9 @@ C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'conv
 DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks docs/_site setup.py
 
+# COVERAGE=1: measure which lines the tests run; the pages are in out/coverage.
+COVERAGE_OPTIONS = $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
+
 setup:
 	@./setup.sh dev
 
@@ -28,7 +31,7 @@ demo-camera:
 	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
 
 test: setup
-	$(PYTHON) -m pytest -n 2
+	$(PYTHON) -m pytest -n 2 $(COVERAGE_OPTIONS)
 
 test-vm:
 	@./setup.sh dev vm
