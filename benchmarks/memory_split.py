@@ -132,9 +132,9 @@ def _all_out(prepared: Prepared, limits: Limits) -> Prepared | None:
 
 STRATEGIES: dict[str, Callable[[Prepared, Limits], Prepared | None]] = {
     "planner": _planned,
-    "largest out": _largest_out,
+    "largest moved": _largest_out,
     "first come": _first_come,
-    "all out": _all_out,
+    "all moved": _all_out,
 }
 
 

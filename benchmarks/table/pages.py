@@ -75,7 +75,7 @@ def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     variants = [v for v in VARIANTS if any(r.job.variant == v for r in runs)]
     parts = []
     for name, board in boards.items():
-        parts.append(f"**{board.title}**, instructions per inference (a ratio is to the baseline's):")
+        parts.append(f"**{board.title}**, instructions per inference (the ratio to the baseline in parentheses):")
         rows = [
             [
                 m,
@@ -90,7 +90,7 @@ def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
         head = ["model", *variants, f"est. cycles, {variants[0]}"]
         parts.append(markdown_table(head, rows, range(1, len(head))))
     for figure, title, place in (
-        ("ram_total", "RAM in all, bytes", ("memory", "ram_total")),
+        ("ram_total", "total RAM, bytes", ("memory", "ram_total")),
         ("code", "code in flash, bytes", ("flash", "code")),
     ):
         for name, board in boards.items():
@@ -107,7 +107,7 @@ def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
             parts.append(markdown_table(["model", *variants], rows, range(1, len(variants) + 1)))
     if verdicts:
         parts.append(
-            f"{sum(v.met for v in verdicts.values())} of {len(verdicts)} targets met; ✗ marks the others."
+            f"{sum(v.met for v in verdicts.values())} of {len(verdicts)} targets met; ✗ marks a missed target."
         )
     return "\n\n".join(parts)
 

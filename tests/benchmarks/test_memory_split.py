@@ -30,12 +30,12 @@ def test_the_planner_is_at_least_as_good_as_every_naive_way(small: Prepared, sha
         assert other is not None, way
         assert other.plan.fast_bytes <= limits[0]
         assert slow_accesses(other.plan, accesses) >= best.plan.split.accesses
-    everything = made["all out"]
+    everything = made["all moved"]
     assert everything is not None
     assert slow_accesses(everything.plan, accesses) == sum(accesses.tensors.values())
 
 
 def test_the_table_compares_with_the_planners_count() -> None:
     row = {"model": "m_int8", "limit": 1000, "fast": 900, "slow": 500, "estimated": 110}
-    rows = [{**row, "way": "planner", "counted": 100}, {**row, "way": "largest out", "counted": 250}]
+    rows = [{**row, "way": "planner", "counted": 100}, {**row, "way": "largest moved", "counted": 250}]
     assert table(rows).splitlines()[-1] == "| m | 1,000 | 900 + 500 | 110 | 100 | 2.50× | – | – |"

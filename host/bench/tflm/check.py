@@ -31,16 +31,16 @@ KNOWN_DIFFERENCES: dict[str, str] = {
         "int8 and int16: LiteRT's reference kernel rounds once when it scales the accumulator, TFLM twice (a doubling "
         "high multiply, then a rounding shift); results differ by at most 1"
     ),
-    "GREATER": "int16: TFLM compares after a scaling whose factors it sets for int8 only",
+    "GREATER": "int16: TFLM scales before it compares, but sets the factors for int8 only",
     "MUL": "int16: the product is rounded differently; a few results in ten thousand differ by 1",
-    "RELU": "int8 and int16 with another scale at the output: the scaling is rounded differently, by at most 1",
-    "RELU6": "int8 and int16 with another scale at the output: TFLM clamps without scaling",
+    "RELU": "int8 and int16 if the output has another scale: the scaling is rounded differently, by at most 1",
+    "RELU6": "int8 and int16 if the output has another scale: TFLM clamps without scaling",
     "RSQRT": "int16: LiteRT interpolates in a table, TFLM computes each value",
     "SOFTMAX": "int16: about one result in a thousand differs by 1",
     "SPACE_TO_BATCH_ND": "int8 and int16 with padding and a zero point that is not 0: TFLM pads with 0",
     "SUB": "int16 with power-of-two scales and pot_scale_int16: LiteRT shifts, TFLM multiplies",
-    "SUM": "int8 and int16: TFLM returns other values",
-    "TANH": "int8 with another output than scale 1/128 and zero point 0, which TFLM takes for granted",
+    "SUM": "int8 and int16: TFLM returns different values",
+    "TANH": "int8 if the output does not have scale 1/128 and zero point 0, which TFLM assumes",
 }
 
 

@@ -28,7 +28,7 @@ def same_bytes(inp: Tensor, out: Tensor) -> bool:
 @register
 class Cast(Lowering):
     op_name = "CAST"
-    supports = "bool, int8, uint8, int16, int32, int64 among each other; float32 to and from all but int64"
+    supports = "bool, int8, uint8, int16, int32, int64 to each other; float32 to and from all but int64"
     kernels = ("cast_from_f32.c", "cast_int.c", "cast_to_f32.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:

@@ -74,7 +74,7 @@ class Equal(Compare):
 @register
 class NotEqual(Compare):
     op_name = "NOT_EQUAL"
-    supports = "int8 and quantised int16 of any scales, int32, bool; broadcasting; bool output"
+    supports = "int8 and quantized int16 of any scales, int32, bool; broadcasting; bool output"
     kernels = ("broadcast.c", "compare.c", "compare_scaled.c")
     dtypes = ("int8", "int16", "int32", "bool")
     accept = LESS | MORE

@@ -15,7 +15,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 
 class FloatOnly(Lowering):
-    supports = "refused: TFLite has it for float32 only"
+    supports = "not supported: TFLite has it for float32 only"
     hint: ClassVar[str] = "Move the layer to the host, or replace it before quantising."
 
     def check(self, graph: Subgraph, op: Op) -> None:

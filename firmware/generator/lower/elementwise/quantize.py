@@ -61,7 +61,7 @@ def is_flip(inp: Tensor, out: Tensor) -> bool:
 @register
 class Quantize(Lowering):
     op_name = "QUANTIZE"
-    supports = "float32 to int8, uint8, int16; int8, uint8, int16, int32 among each other where TFLite does"
+    supports = "float32 to int8, uint8, int16; int8, uint8, int16, int32 to each other where TFLite does"
     kernels = ("flip_8.c", "map_8.c", "quantize_f32.c", "requantize.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:

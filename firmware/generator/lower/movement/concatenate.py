@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.movement.rearrange import axis_of
 @register
 class Concatenation(Movement):
     op_name = "CONCATENATION"
-    supports = "any type; any axis; int8 inputs quantised like the output, as LiteRT demands"
+    supports = "any type; any axis; int8 inputs quantized like the output, as LiteRT requires"
     dtypes = ("int8", "int16", "int32", "int64", "bool", "float32")
     moved = None
 

@@ -140,7 +140,7 @@ class UnidirectionalSequenceLstm(Lowering):
     op_name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     supports = (
         "int8 activations and weights per tensor, int16 cell state; batch or time major, coupled gates, peephole,"
-        " projection, layer normalisation, clipping"
+        " projection, layer normalization, clipping"
     )
     kernels = ("exp_fixed.c", "gate_s16.c", "inv_sqrt.c", "lstm_cell.c", "lstm_norm_s8.c", "lstm_s8.c")
 

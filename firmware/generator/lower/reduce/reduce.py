@@ -204,7 +204,7 @@ class ReduceProd(Reduce):
 
 
 class Extreme(Reduce):
-    supports = "int8, int16, int32; any constant axes; output quantised like the input"
+    supports = "int8, int16, int32; any constant axes; output quantized like the input"
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     fold: ClassVar[str]
 

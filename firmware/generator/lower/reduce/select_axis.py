@@ -35,7 +35,7 @@ def axis_split(graph: Subgraph, op: Op) -> tuple[int, dict[str, int]]:
 
 
 class Arg(Lowering):
-    supports = "int8, int32, bool; constant axis; the first of equal ones"
+    supports = "int8, int32, bool; constant axis; the first of equal values"
     smallest: ClassVar[int]
 
     def check(self, graph: Subgraph, op: Op) -> None:
