@@ -75,7 +75,9 @@ def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     variants = [v for v in VARIANTS if any(r.job.variant == v for r in runs)]
     parts = []
     for name, board in boards.items():
-        parts.append(f"**{board.title}**, instructions per inference (the ratio to the baseline in parentheses):")
+        parts.append(
+            f"**{board.title}**, instructions per inference (the ratio to the baseline in parentheses):"
+        )
         rows = [
             [
                 m,

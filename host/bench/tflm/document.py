@@ -37,8 +37,8 @@ difference belongs to the operator that causes it. Thousands of random models of
 and every layer of the MLPerf Tiny models, were compared in this way.
 
 `tests/host/bench/tflm/test_tflm.py` has an example for each row. It fails if a new release of TFLM removes a
-difference or adds one. The table does not list operators and types that TFLM does not support, because TFLM reports them when it loads a
-model. SVDF without a bias ends TFLM's process.
+difference or adds one. The table does not list operators and types that TFLM does not support, because TFLM reports
+them when it loads a model. SVDF without a bias ends TFLM's process.
 """
 
 
