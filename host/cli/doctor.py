@@ -101,13 +101,13 @@ def _meters() -> list[dict]:
 
 def _camera() -> dict:
     """Cameras, runtimes, and sensors of power and temperature."""
-    from arenite.host.camera.runtimes.factory import available
+    from arenite.host.camera.runtimes.catalogue import available_runtimes
     from arenite.host.camera.sources.v4l2_discovery import list_cameras
     from arenite.host.energy.power_sources import sources
 
     return {
         "cameras": [{"name": str(each)} for each in list_cameras()],
-        "runtimes": [{"name": a.name, "usable": a.available, "note": a.reason} for a in available()],
+        "runtimes": [{"name": a.name, "usable": a.available, "note": a.reason} for a in available_runtimes()],
         "sensors": sources(),
     }
 

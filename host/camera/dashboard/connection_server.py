@@ -1,4 +1,4 @@
-"""A thread per connection, with bounds: on connections, and on the time that a request takes to come."""
+"""A TCP server with one thread per connection, and limits on connections and on the time a request takes to arrive."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import socket
 import socketserver
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from arenite.host.camera.dashboard.server import Dashboard
-
-#: For a whole request to come, also the next one of a connection.
+#: A whole request must have arrived within this time; the same holds for the next request of a connection.
 REQUEST_TIMEOUT_S = 20.0
 
 
@@ -22,12 +19,14 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 32
 
+    """``max_clients`` is the number of connections at a time; further ones are answered with 503."""
+
     def __init__(
-        self, host: str, port: int, handler: type[socketserver.BaseRequestHandler], dashboard: Dashboard
+        self, host: str, port: int, handler: type[socketserver.BaseRequestHandler], max_clients: int
     ) -> None:
-        self.dashboard = dashboard
+        self._max_clients = max_clients
         self._open: set[socket.socket] = set()
-        #: Whose request has not come yet, and until when it has to.
+        #: Connections whose request has not arrived yet, and the time by which it must.
         self._late: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         if ":" in host:
@@ -37,7 +36,7 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            full = len(self._open) >= self.dashboard.max_clients
+            full = len(self._open) >= self._max_clients
             if not full:
                 self._open.add(request)
         if full:
@@ -57,17 +56,18 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         super().shutdown_request(request)
 
     def expect_request(self, connection: socket.socket) -> None:
-        """A request, from now on."""
+        """Start the time limit for the next request of ``connection``."""
         with self._lock:
             self._late[connection] = time.monotonic() + REQUEST_TIMEOUT_S
 
-    def has(self, connection: socket.socket) -> None:
-        """The request that was awaited; it may be answered as slowly as it likes."""
+    def request_received(self, connection: socket.socket) -> None:
+        """End the time limit: the request has arrived, and its answer may take any time."""
         with self._lock:
             self._late.pop(connection, None)
 
     def service_actions(self) -> None:
-        """Some times a second: hang up on who sends a request byte by byte, to have all connections for itself."""
+        """Close connections whose request is overdue: a client could otherwise hold all connections by sending byte by
+        byte. The serving loop calls this several times a second."""
         now = time.monotonic()
         with self._lock:
             late = [connection for connection, end in self._late.items() if end < now]
@@ -76,7 +76,7 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away, or one too slow: nobody's problem."""
+        """Ignore clients that closed the connection or were too slow."""
 
     def close_all(self) -> None:
         self.server_close()

@@ -1,4 +1,4 @@
-"""HTTP of the dashboard: what is answered, and to whom."""
+"""The HTTP interface of the dashboard: its paths, their content and the check of access."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
+from arenite.host.camera.dashboard.access import Access
 from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
+from arenite.host.camera.dashboard.preview import Preview
+from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.observe.prometheus_text import CONTENT_TYPE
 
 _JSON = "application/json; charset=utf-8"
@@ -39,16 +42,41 @@ _SECURITY = {
 }
 _PING_S = 15.0
 _WAIT_S = 5.0
-#: A guess at a token is answered this late.
+#: The answer to a wrong token is delayed by this time, so that guessing takes long.
 _WRONG_S = 0.3
 
 
+class DashboardContent(Protocol):
+    """What the handler shows; ``Dashboard`` implements it. All members may be used from any thread."""
+
+    access: Access
+    metrics: Metrics
+    preview: Preview
+    cameras: int  # as many as have sent frames so far
+    ended: bool
+
+    def health(self) -> tuple[bool, str]: ...
+    def answers(self) -> dict[str, Any] | None: ...
+    def hello(self) -> tuple[int, dict[str, Any]]: ...
+    def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None: ...
+
+
+class DashboardServer(BoundedTcpServer):
+    """Serve ``content`` at ``host`` and ``port``; port 0 takes a free one. Raises ``OSError``."""
+
+    def __init__(self, host: str, port: int, content: DashboardContent, max_clients: int) -> None:
+        self.content = content
+        super().__init__(host, port, Handler, max_clients)
+
+
 class Handler(BaseHTTPRequestHandler):
+    """One request. Only GET and HEAD are answered; every path but ``/healthz`` asks for access first."""
+
     protocol_version = "HTTP/1.1"
     server_version = "arenite"
     sys_version = ""
     timeout = 20  # of each read and write
-    server: BoundedTcpServer
+    server: DashboardServer
 
     def handle_one_request(self) -> None:
         self.server.expect_request(self.connection)
@@ -56,8 +84,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         good = super().parse_request()
-        self.server.has(self.connection)
-        # Nobody reads a body, so that it would be taken for the next request; of somebody else's, behind a proxy.
+        self.server.request_received(self.connection)
+        # No handler reads a body, so its bytes would be taken for the next request: behind a proxy that may be the
+        # request of another client.
         if good and (self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"):
             self.close_connection = True
         return good
@@ -66,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
         at = urlsplit(self.path)
         query = parse_qs(at.query)
         if at.path == "/healthz":
-            fine, word = self.server.dashboard.health()
+            fine, word = self.server.content.health()
             self._send(word + "\n", _TEXT, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE)
         elif at.path == "/favicon.ico":
             self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)  # browsers ask for it even with an error's text
@@ -76,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _route(self, path: str, query: dict[str, list[str]]) -> None:
-        d = self.server.dashboard
+        d = self.server.content
         if path in _FILES:
             name = _FILES[path]
             text = files("arenite.host.camera.dashboard").joinpath(name).read_bytes()
@@ -94,30 +123,31 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/log":
             self._send(_dumps(d.hello()[1]["log"]), _JSON)
         else:
-            self._send("There is nothing here.\n", _TEXT, HTTPStatus.NOT_FOUND)
+            self._send("There is no such page.\n", _TEXT, HTTPStatus.NOT_FOUND)
 
     def _frame(self, query: dict[str, list[str]]) -> None:
-        """The newest picture (``preview.pack``) of ``camera``; with ``after`` another than that, or 204 when none
-        came."""
+        """Send the newest picture (``preview.pack``) of ``camera``. With ``after``, wait for a picture that is newer
+        than that number, and send status 204 when none came."""
         after, camera = _number(query, "after", -1), _number(query, "camera", 0)
-        if not 0 <= camera < self.server.dashboard.cameras:
+        if not 0 <= camera < self.server.content.cameras:
             self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
             return
-        count, message = self.server.dashboard.preview.wait(after, _WAIT_S, camera)
+        count, message = self.server.content.preview.wait(after, _WAIT_S, camera)
         if message:
             self._send(message, "application/octet-stream", more={"X-Count": str(count)})
         else:
             self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
 
     def _events(self) -> None:
-        """Server-sent events: ``hello`` first, then ``news``; a client too slow for all of them begins anew."""
+        """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow for all of them gets
+        ``hello`` again."""
         self.close_connection = True
         self.send_response(HTTPStatus.OK)
         self._headers("text/event-stream")
         self.end_headers()
         if self.command == "HEAD":
             return
-        d = self.server.dashboard
+        d = self.server.content
         number, hello = d.hello()
         self._event("hello", hello)
         while not d.ended:
@@ -138,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"event: {name}\ndata: {_dumps(value)}\n\n".encode())
 
     def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
-        access, port = self.server.dashboard.access, self.server.server_port
+        access, port = self.server.content.access, self.server.server_port
         try:
             token_cookie = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
         except CookieError:
@@ -148,9 +178,9 @@ class Handler(BaseHTTPRequestHandler):
             self.headers.get, given_token, token_cookie.value if token_cookie is not None else None
         )
         if verdict.cookie:
-            # Out of the address, so that it stays out of bookmarks and of shared pictures of the screen.
+            # The token is moved from the address to a cookie, to keep it out of bookmarks and screenshots.
             cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
-            # Browsers take a backslash for a slash, and two of them for the beginning of another site's name.
+            # Browsers read a backslash as a slash, and two slashes as the start of another site's name.
             more = {"Location": "/" + path.lstrip("/\\"), "Set-Cookie": cookie}
             self._send(b"", _TEXT, HTTPStatus.SEE_OTHER, more)
             return False
@@ -190,13 +220,13 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Malformed requests, and methods other than GET and HEAD."""
+        """Answer a malformed request, or a method other than GET and HEAD."""
         self.close_connection = True
         status = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else HTTPStatus(code)
         self._send(f"{status.phrase}.\n", _TEXT, status)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """No line per request."""
+        """Print nothing: one line per request would fill the terminal."""
 
 
 def _number(query: dict[str, list[str]], name: str, default: int) -> int:
@@ -207,7 +237,7 @@ def _number(query: dict[str, list[str]], name: str, default: int) -> int:
 
 
 def _dumps(value: Any) -> str:
-    # NaN is no JSON: what is not finite is unknown.
+    # JSON has no NaN or infinity: they become null.
     try:
         return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The dashboard: a page, what it draws, and the metrics, from a small server in threads of its own.
+"""The dashboard: a small HTTP server, in threads of its own, with a page, its live data and the metrics.
 
-The loop's thread pays a few microseconds per frame, nothing for pictures while nobody watches, and never waits for a
-client. Loaded lazily: the server's modules come with ``start``.
+It costs the loop's thread a few microseconds per frame. Pictures cost nothing while no browser shows them, and the loop
+never waits for a client. The modules of the server are imported by ``start``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
 
 if TYPE_CHECKING:
-    from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
+    from arenite.host.camera.dashboard.handler import DashboardServer
 
-#: Without news from the loop for so long, ``/healthz`` says so.
+#: When the loop has sent no state for this time, ``/healthz`` reports that it has stalled.
 STALLED_S = 10.0
 _KEPT = 64
 
 
 class Dashboard:
-    """A sink with ``start``, and ``update`` for the loop's state (``dashboard/state.py``) about twice a second.
+    """A sink with ``start``, and ``update`` for the loop's state (``observe/loop_state.py``) about twice a second.
 
     ``take``, ``update`` and ``close`` are called by the loop; ``close`` before the source is closed.
     """
@@ -50,13 +50,13 @@ class Dashboard:
         """Args:
             host: to bind; beyond loopback a ``token`` is required.
             port: 0 takes a free one.
-            token: what clients show once; ``auto`` makes one.
-            metrics: to be shown at ``/metrics``; its own when None. Fed by this dashboard either way.
+            token: clients must send it once; ``auto`` generates one.
+            metrics: shown at ``/metrics`` and updated by this dashboard; None makes new ones.
             names: further names of this computer that browsers may use for it.
             max_clients: connections at a time; a page takes two.
 
         Raises:
-            UsageError: no token where one is required.
+            UsageError: a token is required and was not given.
         """
         self.title = title
         self.metrics = metrics if metrics is not None else Metrics()
@@ -67,13 +67,13 @@ class Dashboard:
         self.max_clients = max_clients
         self._host, self._port = host, port
         self._latest: ServedFrame | None = None
-        self.cameras = 1  # as far as their frames tell
+        self.cameras = 1  # as many as have sent frames so far
         self._state: Mapping[str, Any] = {}
         self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
         self._number = 0
         self._updated_ns = 0
         self._changed = threading.Condition()
-        self._server: BoundedTcpServer | None = None
+        self._server: DashboardServer | None = None
         self._thread: threading.Thread | None = None
         self.ended = False
 
@@ -83,7 +83,7 @@ class Dashboard:
 
     @property
     def url(self) -> str:
-        """What to open; with the token, where there is one."""
+        """The address to open in a browser; it contains the token, where there is one."""
         assert self._server is not None
         host = _reachable(self._host)
         name = f"[{host}]" if ":" in host else host
@@ -91,17 +91,17 @@ class Dashboard:
         return f"http://{name}:{self._server.server_port}/{query}"
 
     def start(self) -> str:
-        """Listen; returns ``url``. Raises ``UsageError`` when the address is taken or not ours."""
-        from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
-        from arenite.host.camera.dashboard.handler import Handler
+        """Listen; returns ``url``. Raises ``UsageError`` when the address is in use or is not an address
+        of this computer."""
+        from arenite.host.camera.dashboard.handler import DashboardServer
 
         try:
-            self._server = BoundedTcpServer(self._host, self._port, Handler, self)
+            self._server = DashboardServer(self._host, self._port, self, self.max_clients)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
                 f"The dashboard cannot listen on {self._host}, port {self._port}: {reason}.",
-                "Take port 0 for a free one, and an address of this computer.",
+                "Use port 0 for a free one, and an address of this computer.",
             ) from error
         self.preview.start()
         self._thread = threading.Thread(
@@ -135,7 +135,7 @@ class Dashboard:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Ends all connections. More often than once is no error."""
+        """End all connections. Calling it again does nothing."""
         with self._changed:
             if self.ended:
                 return
@@ -148,7 +148,7 @@ class Dashboard:
         if self._thread is not None:
             self._thread.join()
 
-    # For the handlers, from their threads.
+    # For the HTTP handlers, called from their threads.
 
     def hello(self) -> tuple[int, dict[str, Any]]:
         """The number of the newest news, and all that a page needs to begin."""
@@ -164,8 +164,8 @@ class Dashboard:
             }
 
     def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
-        """What came after number ``after``, waiting for it at most ``seconds``; None when more came than is kept, or
-        at the end."""
+        """The news after number ``after``; waits at most ``seconds`` for some. None when some of it is no longer kept,
+        and when the dashboard has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
             unseen = [each for each in self._news if each[0] > after]
@@ -173,7 +173,7 @@ class Dashboard:
             return unseen if complete and not self.ended else None
 
     def health(self) -> tuple[bool, str]:
-        """Whether frames are being served, in a word."""
+        """Whether frames are being served, and a short text about it."""
         if not self._state.get("ready"):
             return False, "warming up"
         silent = (time.monotonic_ns() - self._updated_ns) / 1e9
@@ -185,7 +185,7 @@ class Dashboard:
 
 
 def _reachable(host: str) -> str:
-    """An address for people, for a ``host`` that means all of them."""
+    """An address that a browser can open: where ``host`` means all addresses, one that leads outward."""
     if host not in ("0.0.0.0", "::", ""):
         return host
     import socket

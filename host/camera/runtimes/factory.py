@@ -1,27 +1,18 @@
-"""Open a model on a runtime by name; say which runtimes this computer has."""
+"""Open a model on a runtime that is given by name."""
 
 from __future__ import annotations
 
 import difflib
-import importlib.util
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.runtimes.base import Runtime
+from arenite.host.camera.runtimes.catalogue import DELEGATE, INTERPRETER, LITERT, NAMES, ONNX, model_kind
 
 if TYPE_CHECKING:
     from arenite.host.camera.runtimes.runtime_choice import RuntimeChoice
-
-LITERT = ("litert-cpu", "litert-gpu", "litert-npu")
-INTERPRETER = "litert-interpreter"
-DELEGATE = "delegate:"
-ONNX = ("onnx-cpu", "onnx-cuda", "onnx-tensorrt", "onnx-qnn", "onnx-nnapi", "onnx-coreml")
-NAMES = (*LITERT, INTERPRETER, *ONNX)
-_GPU_LIBRARY = "libLiteRtWebGpuAccelerator"
 
 
 def open_runtime(
@@ -103,20 +94,6 @@ def _stock(path: Path, name: str, threads: int, slots: int, options: Mapping[str
     return StockInterpreter(path, name, threads, slots, options, delegate)
 
 
-def model_kind(path: Path) -> str:
-    """``tflite`` or ``onnx``. Raises ``UsageError`` when there is no such file or it is neither."""
-    if not path.is_file():
-        raise UsageError(
-            f"There is no model file {path}.", "Check the path; `arenite zoo list` names models."
-        )
-    if path.suffix == ".onnx":
-        return "onnx"
-    with path.open("rb") as file:
-        if file.read(8)[4:] == b"TFL3" or path.suffix in (".tflite", ".lite"):
-            return "tflite"
-    raise UsageError(f"{path} is neither a TFLite nor an ONNX model.", "Convert it first: arenite convert")
-
-
 def _check_name(name: str, kind: str, path: Path) -> None:
     if name not in NAMES and not name.startswith(DELEGATE):
         near = difflib.get_close_matches(name, NAMES, 2, 0.4)
@@ -148,64 +125,3 @@ def _automatic(
     if choice is not None:
         return choice.name, choice.threads
     return cpu, threads
-
-
-@dataclass(frozen=True, slots=True)
-class Availability:
-    """``reason``: why not, or what it is; for people."""
-
-    name: str
-    available: bool
-    reason: str
-
-
-def available() -> list[Availability]:
-    """Every runtime and whether this computer has what it needs. Whether it works for a model, ``choose_runtime``
-    finds out.
-
-    Loads none of the accelerators' libraries.
-    """
-    return [*_litert(), _interpreter(), *_onnx()]
-
-
-def _litert() -> list[Availability]:
-    from arenite.host.camera.runtimes import litert_library as lite
-
-    try:
-        folder = lite.library().path.parent
-    except OSError as error:
-        return [Availability(name, False, str(error)) for name in LITERT]
-    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-    gpu = (folder / f"{_GPU_LIBRARY}{suffix}").exists()
-    npu = sorted((folder / "vendors").glob("*/dispatch/*"))
-    return [
-        Availability("litert-cpu", True, "XNNPACK"),
-        Availability("litert-gpu", gpu, "WebGPU" if gpu else f"{_GPU_LIBRARY}{suffix} is not in this wheel"),
-        Availability(
-            "litert-npu",
-            bool(npu),
-            npu[0].stem.removeprefix("libLiteRtDispatch_")
-            if npu
-            else "no vendor's dispatch library in this wheel",
-        ),
-    ]
-
-
-def _interpreter() -> Availability:
-    found = [name for name in ("ai_edge_litert", "tflite_runtime") if importlib.util.find_spec(name)]
-    return Availability(INTERPRETER, bool(found), found[0] if found else "pip install ai-edge-litert")
-
-
-def _onnx() -> list[Availability]:
-    from arenite.host.camera.runtimes.onnx import PROVIDERS, onnxruntime
-
-    try:
-        here = onnxruntime().get_available_providers()
-    except UsageError as error:
-        return [Availability(name, False, error.hint) for name in PROVIDERS]
-    return [
-        Availability(
-            name, wanted[0] in here, wanted[0] if wanted[0] in here else f"this build has no {wanted[0]}"
-        )
-        for name, wanted in PROVIDERS.items()
-    ]

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.errors import ModelError
+from arenite.host.camera.runtimes.catalogue import ONNX, available_runtimes, model_kind
 from arenite.host.camera.runtimes.probe_client import JoulesReader, probe_runtime
 from arenite.host.camera.runtimes.runtime_choice import MAX_DIFFERENCE, CandidateResult, RuntimeChoice
 from arenite.host.camera.runtimes.selection_cache import cache_path, candidate_thread_counts
@@ -37,7 +38,7 @@ def choose_runtime(
     """Measure and decide.
 
     Args:
-        names: candidates, simplest first; by default all that ``available`` lists for this kind of model.
+        names: candidates, simplest first; by default all that ``available_runtimes`` lists for this kind of model.
         threads: to try on processors; by default 1, 2, 4, … up to what this process may use.
         delegates: further candidates, as ``delegate:LIBRARY.so,option=value``.
         by: ``latency``, or ``energy`` when there is a ``meter``.
@@ -78,11 +79,9 @@ def choose_runtime(
 def _candidates(
     path: Path, names: Sequence[str] | None, threads: Sequence[int] | None, delegates: Sequence[str]
 ) -> list[tuple[str, int]]:
-    from arenite.host.camera.runtimes.factory import ONNX, available, model_kind
-
     if names is None:
         onnx = model_kind(path) == "onnx"
-        names = [each.name for each in available() if each.available and (each.name in ONNX) == onnx]
+        names = [each.name for each in available_runtimes() if each.available and (each.name in ONNX) == onnx]
     counts = list(threads) if threads is not None else candidate_thread_counts()
     name_and_threads = []
     for name in [*names, *delegates]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from arenite.host.camera.scenarios.frame_system import Clock, ProgressReport, System
+from arenite.host.camera.scenarios.query_runs import server_run, trial_rate
 from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import Rules
-from arenite.host.camera.scenarios.scenario_runs import server_run, trial_rate
 
 #: All trials have the same number of queries, so that their arrivals are the same but for the scale, and latencies grow
 #: with the rate: as many as the system can answer in so long, or in so large a part of the full run. They are judged by

@@ -9,7 +9,8 @@ import pytest
 
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.runtimes import litert_library, stock_interpreter
-from arenite.host.camera.runtimes.factory import NAMES, available, open_runtime
+from arenite.host.camera.runtimes.catalogue import NAMES, available_runtimes
+from arenite.host.camera.runtimes.factory import open_runtime
 from tests.converters.small_models import conv_net
 from tests.host.camera.runtimes.small_models import (
     by_the_interpreter,
@@ -103,7 +104,7 @@ def test_another_library_falls_back_to_the_interpreter(
         np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, given)[0])
         with pytest.raises(UsageError, match="litert-gpu needs LiteRT's C library"):
             open_runtime(path, "litert-gpu")
-        assert not any(each.available for each in available() if each.name == "litert-cpu")
+        assert not any(each.available for each in available_runtimes() if each.name == "litert-cpu")
     finally:
         litert_library.library.cache_clear()
 
@@ -123,14 +124,14 @@ def test_without_litert_the_older_interpreter_is_looked_for(
         monkeypatch.setattr(stock_interpreter, "_PACKAGES", ("no_such_package",))
         with pytest.raises(UsageError, match="No TFLite interpreter is installed"):
             open_runtime(path)
-        assert not any(each.available for each in available() if each.name.startswith("litert"))
+        assert not any(each.available for each in available_runtimes() if each.name.startswith("litert"))
     finally:
         litert_library.library.cache_clear()
         litert_library.package_folder.cache_clear()
 
 
 def test_what_is_available() -> None:
-    rows = {each.name: each for each in available()}
+    rows = {each.name: each for each in available_runtimes()}
     assert tuple(rows) == NAMES
     assert rows["litert-cpu"].available
     assert rows["litert-interpreter"].available

@@ -12,9 +12,10 @@ from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.scenarios.early_stopping import max_late_queries
 from arenite.host.camera.scenarios.frame_system import FrameSystem
 from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.query_runs import offline_run, server_run, stream_run
 from arenite.host.camera.scenarios.rate_search import find_max_rate
 from arenite.host.camera.scenarios.rules import RULES
-from arenite.host.camera.scenarios.scenario_runs import offline_run, run_scenario, server_run, stream_run
+from arenite.host.camera.scenarios.scenario_runs import run_scenario
 from arenite.host.camera.serving.model_server import ModelServer
 from tests.host.camera.frames.photo_frames import frame_of, photograph
 from tests.host.camera.scenarios.simulated_systems import Timed, VirtualClock

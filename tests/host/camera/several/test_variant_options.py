@@ -67,7 +67,7 @@ def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
     with CameraSession(options) as session:
         ladder = session.servers.server
         shapes = set()
-        for rung in ladder.rungs:  # type: ignore[attr-defined]
+        for rung in ladder.variants:  # type: ignore[attr-defined]
             server = rung.open()
             shapes.add(server.runtime.slots[0].inputs[0].shape)
             server.close()

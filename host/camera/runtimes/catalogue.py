@@ -1,0 +1,93 @@
+"""The names of the runtimes, and which of them this computer has."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.errors import UsageError
+
+LITERT = ("litert-cpu", "litert-gpu", "litert-npu")
+INTERPRETER = "litert-interpreter"
+DELEGATE = "delegate:"
+ONNX = ("onnx-cpu", "onnx-cuda", "onnx-tensorrt", "onnx-qnn", "onnx-nnapi", "onnx-coreml")
+NAMES = (*LITERT, INTERPRETER, *ONNX)
+_GPU_LIBRARY = "libLiteRtWebGpuAccelerator"
+
+
+def model_kind(path: Path) -> str:
+    """``tflite`` or ``onnx``. Raises ``UsageError`` when there is no such file or it is neither."""
+    if not path.is_file():
+        raise UsageError(
+            f"There is no model file {path}.", "Check the path; `arenite zoo list` names models."
+        )
+    if path.suffix == ".onnx":
+        return "onnx"
+    with path.open("rb") as file:
+        if file.read(8)[4:] == b"TFL3" or path.suffix in (".tflite", ".lite"):
+            return "tflite"
+    raise UsageError(f"{path} is neither a TFLite nor an ONNX model.", "Convert it first: arenite convert")
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a runtime can be used here. ``reason`` is text for people: why not, or what implements it."""
+
+    name: str
+    available: bool
+    reason: str
+
+
+def available_runtimes() -> list[Availability]:
+    """List every runtime, and whether this computer has what it needs.
+
+    Whether a runtime works for one model is what ``choose_runtime`` measures. No accelerator's library is loaded.
+    """
+    return [*_litert(), _interpreter(), *_onnx()]
+
+
+def _litert() -> list[Availability]:
+    from arenite.host.camera.runtimes import litert_library as lite
+
+    try:
+        folder = lite.library().path.parent
+    except OSError as error:
+        return [Availability(name, False, str(error)) for name in LITERT]
+    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    gpu = (folder / f"{_GPU_LIBRARY}{suffix}").exists()
+    npu = sorted((folder / "vendors").glob("*/dispatch/*"))
+    return [
+        Availability("litert-cpu", True, "XNNPACK"),
+        Availability("litert-gpu", gpu, "WebGPU" if gpu else f"{_GPU_LIBRARY}{suffix} is not in this wheel"),
+        Availability(
+            "litert-npu",
+            bool(npu),
+            npu[0].stem.removeprefix("libLiteRtDispatch_")
+            if npu
+            else "no vendor's dispatch library in this wheel",
+        ),
+    ]
+
+
+def _interpreter() -> Availability:
+    packages = [name for name in ("ai_edge_litert", "tflite_runtime") if importlib.util.find_spec(name)]
+    return Availability(
+        INTERPRETER, bool(packages), packages[0] if packages else "pip install ai-edge-litert"
+    )
+
+
+def _onnx() -> list[Availability]:
+    from arenite.host.camera.runtimes.onnx import PROVIDERS, onnxruntime
+
+    try:
+        here = onnxruntime().get_available_providers()
+    except UsageError as error:
+        return [Availability(name, False, error.hint) for name in PROVIDERS]
+    return [
+        Availability(
+            name, wanted[0] in here, wanted[0] if wanted[0] in here else f"this build has no {wanted[0]}"
+        )
+        for name, wanted in PROVIDERS.items()
+    ]

@@ -1,0 +1,106 @@
+"""Send queries to a system in the order and at the times of a scenario, and time its answers."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from arenite.host.camera.scenarios.early_stopping import min_queries
+from arenite.host.camera.scenarios.frame_system import Clock, ProgressReport, System
+from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.result import (
+    ScenarioResult,
+    evaluate_offline,
+    evaluate_server,
+    evaluate_stream,
+)
+from arenite.host.camera.scenarios.rules import SAMPLE_SEED, Rules
+
+#: LoadGen makes the offline query this much longer than the expected rate needs.
+_SLACK = 1.1
+#: A server run may go on past its duration while a few more queries could settle it, up to this many times as long.
+_EXTRA = 1.5
+
+
+def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
+    """One query after the other, each of ``rules.samples_per_query`` neighbouring samples. Ends when the time is over
+    and there are as many queries as the rules ask for, which a slow system takes longer for."""
+    per, count = rules.samples_per_query, system.samples
+    # No query runs over the end of the library: neighbours go round.
+    chosen = samples(count, SAMPLE_SEED)
+    latencies = array("q")
+    begin = now = clock.now()
+    end = begin + round(seconds * 1e9)
+    issued = begin
+    while issued < end or len(latencies) < rules.least_queries:
+        first = next(chosen)
+        query = [first] if per == 1 else [(first + k) % count for k in range(per)]
+        issued = clock.now()
+        system.serve(query)
+        now = clock.now()
+        latencies.append(now - issued)
+        system.rest()
+    return evaluate_stream(rules, np.array(latencies), (now - begin) / 1e9, (issued - begin) / 1e9)
+
+
+def offline_run(
+    rules: Rules, system: System, clock: Clock, seconds: float, report: ProgressReport = lambda text: None
+) -> ScenarioResult:
+    """All samples in one query, of which there are enough for the time and for the rules."""
+    rate = trial_rate(system, clock)
+    count = max(rules.least_samples if seconds >= rules.least_s else 1, int(_SLACK * seconds * rate))
+    report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} a second.")
+    query = [number % system.samples for number in range(count)]
+    begin = clock.now()
+    system.serve(query)
+    seconds = (clock.now() - begin) / 1e9
+    system.rest()
+    return evaluate_offline(rules, count, seconds)
+
+
+def server_run(
+    rules: Rules, system: System, clock: Clock, seconds: float, qps: float, limit_ms: float
+) -> ScenarioResult:
+    """Queries at Poisson times of a mean rate; a latency counts from when the query was due.
+
+    Broken off when so many queries are late that no rest of the run could make up for it.
+    """
+    assert rules.percentile is not None
+    limit, end = round(limit_ms * 1e6), round(seconds * 1e9)
+    expected = qps * seconds * _EXTRA
+    hopeless = (1 - rules.percentile / 100) * (expected + 6 * expected**0.5 + 64)
+    chosen = samples(system.samples, SAMPLE_SEED)
+    latencies = array("q")
+    late, due, aborted = 0, 0, False
+    needed, needed_for = 0, -1  # queries in all, for that many late ones
+    begin = now = clock.now()
+    for due in poisson_arrivals(qps):
+        at = begin + due
+        clock.sleep_until(at)
+        system.serve([next(chosen)])
+        now = clock.now()
+        latencies.append(now - at)
+        system.rest()
+        late += now - at > limit
+        if late > hopeless:
+            aborted = True
+            break
+        # As in LoadGen the last query is the first one that is due at the end or later.
+        if due < end or (len(latencies) < needed and due < end * _EXTRA):
+            continue
+        if late != needed_for:
+            needed, needed_for = min_queries(late, rules.percentile), late
+        if len(latencies) >= needed or due >= end * _EXTRA:
+            break
+    return evaluate_server(rules, np.array(latencies), (now - begin) / 1e9, due / 1e9, qps, limit_ms, aborted)
+
+
+def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
+    """Samples per second, by a trial."""
+    done, begin = 0, clock.now()
+    while (spent := clock.now() - begin) < seconds * 1e9 or done == 0:
+        system.serve([number % system.samples for number in range(done, done + 16)])
+        system.rest()
+        done += 16
+    return done / (max(spent, 1) / 1e9)
