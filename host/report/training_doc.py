@@ -30,7 +30,7 @@ def sections() -> dict[str, str]:
         "name",
         "what it is",
         "command",
-        "on the test samples, float32",
+        "test score, float32",
         "samples",
         "parameters",
         "seconds",
@@ -39,9 +39,9 @@ def sections() -> dict[str, str]:
     files = manifest().datasets.values()
     sources = [(f"`{d.name}`", d.title, f"{d.package.name} {d.package.version}", d.licence) for d in files]
     return {
-        "sources": markdown_table(("files", "what they are", "package", "licence"), sources),
+        "sources": markdown_table(("files", "contents", "package", "license"), sources),
         "trainings": f"{markdown_table(head, rows, right=(4, 5, 6))}\n\n"
-        f"Seconds are of the training alone, on {machines}.",
+        f"Seconds are for the training alone, on {machines}.",
     }
 
 

@@ -43,7 +43,7 @@ def sections() -> dict[str, str]:
             [(f"`{item.name}`", item.preprocessing, item.trained_on) for item in models],
         ),
         "camera": markdown_table(
-            ("name", "also", "picture", "answer"),
+            ("name", "short names", "input steps", "answer steps"),
             [
                 (
                     f"`{known.name}`",
@@ -56,11 +56,11 @@ def sections() -> dict[str, str]:
             ],
         ),
         "sources": markdown_table(
-            ("name", "package", "licence", "SHA-256 of the file"),
+            ("name", "package", "license", "SHA-256 of the file"),
             [(f"`{item.name}`", item.source, item.licence, f"`{item.sha256}`") for item in models],
         ),
         "packages": markdown_table(
-            ("package", "version", "licence", "MB", "SHA-256"),
+            ("package", "version", "license", "MB", "SHA-256"),
             [
                 (
                     f"[{package.name}]({package.url})",
@@ -74,7 +74,7 @@ def sections() -> dict[str, str]:
             right=(3,),
         ),
         "samples": markdown_table(
-            ("samples", "for", "what they are", "from", "licence"),
+            ("samples", "models", "contents", "package", "license"),
             [
                 (
                     f"`{chosen.name}`",
