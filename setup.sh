@@ -1,7 +1,8 @@
 #!/bin/sh
 # Set up Arenite in this folder: system packages, a virtual environment, the package itself.
-# Safe to run again: what is there is kept. Usage: ./setup.sh [extras] [vm] [arm64]   (default: dev)
-# vm, arm64: what `make test-vm` and `make test-arm64` need besides.
+# Safe to run again: what is there is kept. Usage: ./setup.sh [demo|camera|test|dev] [vm] [arm64]   (default: dev)
+# test: what `make test` needs. dev: also what `make test-all` and `make lint` need.
+# vm, arm64: what `make test-vm` and `make test-arm64` need in addition.
 set -eu
 cd "$(dirname "$0")"
 extras=${1:-dev}
@@ -12,30 +13,43 @@ python=${PYTHON:-python3}
 # camera a compiler of this computer.
 wanted=
 case $extras in
-demo | dev) wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
+demo | test | dev) wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
 qemu-system-arm:qemu-system-arm" ;;
 esac
 case $extras in
-camera | dev) wanted="$wanted
+camera | test | dev) wanted="$wanted
 gcc:gcc" ;;
 esac
 case $extras in
-dev) wanted="$wanted
+test | dev) wanted="$wanted
 g++:g++
 git:git
 riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
-xtensa-lx106-elf-gcc:gcc-xtensa-lx106
 qemu-system-riscv32:qemu-system-misc
-qemu-system-xtensa:qemu-system-misc
 ccache:ccache
-cppcheck:cppcheck
 mosquitto:mosquitto" ;;
 esac
-# Tests that need one of these are skipped without it.
+case $extras in
+dev) wanted="$wanted
+xtensa-lx106-elf-gcc:gcc-xtensa-lx106
+qemu-system-xtensa:qemu-system-misc
+cppcheck:cppcheck" ;;
+esac
+# Tests that need one of these are skipped without it. Any of the browsers serves; the smallest one is installed.
 optional=
 case $extras in
+test | dev)
+    browser=
+    for command in chromium chromium-browser google-chrome chromium-headless-shell; do
+        command -v "$command" >/dev/null 2>&1 && browser=$command
+    done
+    [ -n "$browser" ] || optional="chromium-headless-shell:chromium-headless-shell"
+    ;;
+esac
+case $extras in
 dev)
-    optional="qemu-x86_64:qemu-user
+    optional="$optional
+qemu-x86_64:qemu-user
 cmake:cmake
 gst-launch-1.0:gstreamer1.0-tools
 gst-launch-1.0:gstreamer1.0-plugins-base
@@ -44,8 +58,6 @@ st-flash:stlink-tools
 dfu-util:dfu-util
 uhubctl:uhubctl
 espeak-ng:espeak-ng"
-    command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
-        optional="chromium:chromium $optional"
     ;;
 esac
 for more in "$@"; do
@@ -86,10 +98,45 @@ esac
 
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo
+# Runs an apt-get command. If another program holds apt's locks (unattended upgrades, for example), the function waits
+# for 10 minutes at most: apt-get itself waits for dpkg's lock, but fails at once at the locks of its lists and archives.
+apt_get() {
+    tries_left=120
+    while :; do
+        status=0
+        errors=$({ $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -o DPkg::Lock::Timeout=600 "$@" \
+            >/dev/null; } 2>&1) || status=$?
+        [ "$status" != 0 ] || return 0
+        case $errors in
+        *"Could not get lock"* | *"Unable to lock"*) ;;
+        *) tries_left=0 ;;
+        esac
+        [ "$tries_left" -gt 0 ] || break
+        [ "$tries_left" != 120 ] || echo "Another program is using apt: waiting for it, for 10 minutes at most."
+        tries_left=$((tries_left - 1))
+        sleep 5
+    done
+    echo "$errors" >&2
+    return "$status"
+}
 install() {
     echo "Installing them now (apt-get install --no-install-recommends)."
-    $as_root apt-get update -qq &&
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    apt_get update && apt_get install -y --no-install-recommends "$@"
+}
+# The same without those packages that this system's archive does not have.
+install_known() {
+    echo "Installing them now (apt-get install --no-install-recommends)."
+    apt_get update || return 1
+    known=
+    for package in "$@"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then
+            known="$known $package"
+        else
+            echo "This system's archive has no package $package; going on without it."
+        fi
+    done
+    # shellcheck disable=SC2086  # a list of words
+    [ -z "$known" ] || apt_get install -y --no-install-recommends $known
 }
 
 if [ -n "$missing" ]; then
@@ -114,7 +161,7 @@ missing=$(missing_of "$optional")
 if [ -n "$missing" ]; then
     echo "Some tests need these system packages, and are skipped without them: $missing"
     # shellcheck disable=SC2086
-    { command -v apt-get && { [ -z "$as_root" ] || command -v sudo; }; } >/dev/null 2>&1 && install $missing ||
+    { command -v apt-get && { [ -z "$as_root" ] || command -v sudo; }; } >/dev/null 2>&1 && install_known $missing ||
         echo "They could not be installed; going on without them."
 fi
 

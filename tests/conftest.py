@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,16 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache"
 # How long an example takes says more about what else the computer does.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted, also where the tests themselves run in the background.
+
+    A shell makes a background command ignore SIGINT, and whatever that command starts inherits it. A signal that has a
+    handler of Python, however, is reset to its default when another program is started.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
