@@ -1,9 +1,10 @@
 # make demo   set up everything and bench a real network on an emulated Cortex-M4 (BOARD=... PORT=... for another board)
 # make demo-camera  set up what the camera loop needs, and serve photographs to a face detector, with its dashboard
-# make test   set up everything and run the tests
+# make test   set up compilers, emulators and a browser, and run the fast tests: a few minutes
+# make test-all  set up everything and run all tests, those of the frameworks too: up to half an hour
 # make docs-site  build the documentation as a site, into site/index.html
 # make test-vm, make test-arm64  the camera against a real kernel driver in a virtual PC; the loop on aarch64
-.PHONY: setup demo demo-camera test test-vm test-arm64 lint bench fuzz sizes docs docs-site clean
+.PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site clean
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
@@ -30,8 +31,15 @@ demo-camera:
 	    --output out/camera.jsonl --timeline out/camera-trace.json
 	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
 
-test: setup
-	$(PYTHON) -m pytest -n 2 $(COVERAGE_OPTIONS)
+# Each process begins with one half of the tests, and helps the other one at the end.
+PYTEST = $(PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS)
+
+test:
+	@./setup.sh test
+	@$(PYTEST) -m "not slow and not frameworks and not vm"
+
+test-all: setup
+	@$(PYTEST) -m "not vm"
 
 test-vm:
 	@./setup.sh dev vm
@@ -60,7 +68,7 @@ lint: setup
 bench: setup
 	$(PYTHON) -m benchmarks.table
 
-# The long differential and hostile-input runs; `make test` runs short ones.
+# The long differential and hostile-input runs; `make test-all` runs short ones.
 fuzz: setup
 	$(PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
 	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000

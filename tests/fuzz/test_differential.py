@@ -23,6 +23,7 @@ def test_random_graphs_over_all_operators_equal_litert() -> None:
     assert not mismatches, "\n".join(map(str, mismatches))
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps3_an547"])
 def test_random_graphs_on_emulated_boards_equal_litert(board: str) -> None:

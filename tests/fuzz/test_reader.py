@@ -10,6 +10,8 @@ import pytest
 from arenite.converters.tflite import operator_order, quantization, tensors
 from tests.fuzz import hostile_files
 
+pytestmark = pytest.mark.slow
+
 POOL = hostile_files.seeds()
 
 

@@ -95,6 +95,7 @@ def test_a_longer_file_is_not_read_to_its_end(package: Package, tmp_path: Path) 
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "problem"),
     [

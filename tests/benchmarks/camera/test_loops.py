@@ -35,6 +35,7 @@ def test_anchors_and_boxes() -> None:
     assert decode(raw, logits, anchors, 0.99) == []
 
 
+@pytest.mark.slow
 def test_what_a_user_writes_finds_the_faces(chosen: dict[str, Case]) -> None:
     naive, reference = BaselineLoop(chosen["blazeface"]), Reference(chosen["blazeface"])
     shown = pictures()[:3]
@@ -57,6 +58,7 @@ def test_a_frame_is_invoke_and_the_rest(chosen: dict[str, Case]) -> None:
         assert whole > invoke
 
 
+@pytest.mark.slow
 def test_tensors_are_the_recorded_steps(chosen: dict[str, Case]) -> None:
     found = agreement(chosen["blazeface"])
     assert found.frames == len(pictures()) and found.skew == 0
@@ -69,6 +71,7 @@ def test_float_colours_are_those_of_bytes() -> None:
     assert np.abs(to_rgb(picture.yuyv) - picture.rgb).max() < 2.5
 
 
+@pytest.mark.slow
 def test_a_cold_start_has_an_answer(chosen: dict[str, Case]) -> None:
     found = cold_start.shortest(str(chosen["blazeface"].path), 1)
     assert found.seconds > 0 and found.peak_mb > 5 and found.runs == 1

@@ -38,6 +38,7 @@ def classifier() -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 def test_known_writes_are_counted_to_the_byte() -> None:
@@ -55,6 +56,7 @@ def test_known_writes_are_counted_to_the_byte() -> None:
         assert frame.stored > COPIED + PART + 8
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
@@ -68,6 +70,7 @@ def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
     assert frame.objects < 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
@@ -78,6 +81,7 @@ def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
         assert frame.runs[0].bytes >= INPUT
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 def test_what_fails_inside_is_told() -> None:

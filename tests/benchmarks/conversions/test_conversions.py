@@ -30,6 +30,7 @@ def case(tmp_path: Path) -> Case:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_a_row_is_converted_benched_and_shown(case: Case, tmp_path: Path) -> None:
     row = run(case, tmp_path / "out")

@@ -85,6 +85,7 @@ def test_an_unknown_variant_is_a_mistake() -> None:
         table.main(["--optimise", "speed,quick"])
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_one_command_makes_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -38,6 +38,7 @@ def _script(tmp_path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption(
     cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +65,7 @@ def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     spec = EnvironmentSpec("wrong", ("x",), ("arenite-has-no-such-package==1.0",))
@@ -74,6 +76,7 @@ def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytes
     assert not directory(spec).exists()
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_reached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -129,6 +132,7 @@ def test_a_script_that_fails_says_its_last_lines(here: Environment, tmp_path: Pa
         here.run(script)
 
 
+@pytest.mark.slow
 def test_lines_come_while_the_script_runs_and_it_ends_in_time(here: Environment, tmp_path: Path) -> None:
     script = _script(tmp_path, "import time\nprint('one')\nprint('two')\ntime.sleep(60)\n")
     lines: list[str] = []

@@ -14,6 +14,8 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import Made, once
 
+pytestmark = pytest.mark.frameworks
+
 _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
 
 #: Float32 arithmetic in another order; the largest values are about 1.

@@ -13,6 +13,8 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import MAKERS, Made, once
 
+pytestmark = pytest.mark.frameworks
+
 _LAST = (0, 2, 3, 1)
 
 

@@ -207,6 +207,7 @@ def test_weights_that_two_layers_share_are_cut_for_each() -> None:
     assert [s[3] for s in shapes(rewritten(b.build()), "CONV_2D")] == [3, 3, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("multiple", [1, 4])
 def test_random_networks_with_planted_channels_keep_every_byte(seed: int, multiple: int) -> None:

@@ -239,6 +239,7 @@ def test_a_crash_of_litert_stays_in_the_child(monkeypatch: pytest.MonkeyPatch) -
         evaluate(GraphBuilder().build())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_folding_keeps_every_output(seed: int) -> None:
     """Random graphs over every operator of the fuzzer, with some inputs made constant."""

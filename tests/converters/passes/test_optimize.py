@@ -78,6 +78,7 @@ def test_optimising_twice_changes_nothing_more(seed: int) -> None:
     assert run_passes(small) == (small, ())
 
 
+@pytest.mark.slow
 def test_the_engine_runs_what_passes_leave() -> None:
     """Any number of channels: odd ones, and one alone."""
     models = [constant_channels(planted_model([45, seed]), multiple=1)[0] for seed in range(10)]

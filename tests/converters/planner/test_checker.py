@@ -24,6 +24,7 @@ def violations(case: Case, wrong: Plan) -> list[str]:
     return find_violations(case.graph, wrong, case.needs, persistent=case.persistent)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases(max_ops=14), st.booleans())
 def test_plans_compute_what_separate_memory_computes(case: Case, in_place: bool) -> None:
@@ -69,6 +70,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
     return case, replace(result, sharing=())
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(mutants())
 def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, Plan]) -> None:

@@ -41,6 +41,7 @@ def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | N
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases(), st.integers(0, 100), st.booleans())
 def test_a_split_is_a_right_plan_within_its_memories(case: Case, share: int, preferred_slow: bool) -> None:
@@ -77,6 +78,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Buffer], list[int], list[bool | None
     return buffers, weights, pinned, (16 * draw(st.integers(0, 8)), 16 * draw(st.integers(0, 10)))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(problems())
 def test_the_lightest_assignment_is_found(

@@ -46,6 +46,7 @@ def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
     assert found.arena == found.bound == smallest_arena(blocks, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(buffers(most=14, steps=8, largest=30), st.integers(0, 60))
 def test_a_small_budget_gives_a_valid_placement_and_a_true_bound(blocks: list[Buffer], budget: int) -> None:

@@ -26,6 +26,7 @@ def planned(case: Case, **options: object) -> Plan:
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(cases(max_ops=14), st.sampled_from([1, 4, 8, 16]))
 def test_random_graphs_are_planned_without_violation(case: Case, alignment: int) -> None:
@@ -36,6 +37,7 @@ def test_random_graphs_are_planned_without_violation(case: Case, alignment: int)
     assert plan(case.graph, case.needs, persistent=case.persistent, alignment=alignment) == made
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(cases(max_ops=14), st.booleans(), st.booleans(), st.booleans(), st.sampled_from([0, 3, 50]))
 def test_switches_and_small_budgets_still_give_right_plans(
@@ -53,6 +55,7 @@ def test_switches_and_small_budgets_still_give_right_plans(
     assert made.statistics.graph_bound <= planned(case, **switches).arena_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(cases(max_ops=5, plain=True))
 def test_no_order_and_no_offsets_are_better(case: Case) -> None:

@@ -51,6 +51,7 @@ def compile_as_arduino_core_would(project: Path, out: Path) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_it_serves_a_model(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", toy_model.sources(), [], load_board("qemu_mps2_an386"))
     program = compile_as_arduino_core_would(project, tmp_path)

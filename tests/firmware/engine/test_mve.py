@@ -179,6 +179,7 @@ def test_on_this_computer() -> None:
     assert compare(all_models(), seed=5, runs=4, targets=[SPEED, BALANCED]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("seed", "optimise"), [(6, "speed"), (7, "balanced")])
 def test_on_a_cortex_m55(seed: int, optimise: str) -> None:

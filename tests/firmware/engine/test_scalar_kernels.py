@@ -70,6 +70,7 @@ def test_short_sums_of_units_are_as_long_as_all_of_them_allow() -> None:
     assert packed[1].tolist() == [2, 0, 255, 242]
 
 
+@pytest.mark.slow
 def test_small_fully_connected_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random graphs are too small for the kernel to be worth its place: here it runs all the same."""
     monkeypatch.setattr(fully_connected_scalar, "MIN_MACS", 1)

@@ -66,6 +66,7 @@ def test_kernels_that_take_an_image_for_one_row_see_one_row(tier: str) -> None:
     assert differences(model, build([made], CACHE)[0], 0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
 @pytest.mark.parametrize("stream_input", [False, True])
 def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:

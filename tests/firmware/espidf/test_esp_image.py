@@ -116,6 +116,7 @@ def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_
     assert Image.read(binary.read_bytes()).within(chip.psram) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["esp32-c3-devkitm-1", "esp32dev"])
 def test_the_log_lies_in_memory_that_a_reset_leaves(name: str, tmp_path: Path) -> None:
     """In RTC memory, which neither the image nor start-up writes."""

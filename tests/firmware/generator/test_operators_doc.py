@@ -40,6 +40,7 @@ def test_every_kernel_belongs_to_an_operator() -> None:
     assert named <= {path.name for path in ENGINE.paths(".c")}
 
 
+@pytest.mark.slow
 def test_operators_use_the_kernels_that_they_name() -> None:
     used: dict[str, set[str]] = {}
     for case in load_all().values():

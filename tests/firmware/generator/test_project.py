@@ -76,6 +76,7 @@ def test_serial_and_start_up_stay_small(tmp_path: Path, name: str) -> None:
     assert sizes[".vectors"] + sizes[".text"] < 2560
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "region"), [("qemu_microbit", "SRAM"), ("qemu_netduinoplus2", "SRAM")])
 @pytest.mark.parametrize("builder", [direct_build, build])

@@ -10,6 +10,8 @@ from arenite.firmware.generator.target import Target
 from tests.fuzz.campaign import random_model
 from tests.fuzz.comparison import compare, lower
 
+pytestmark = pytest.mark.slow
+
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "LOGISTIC")
 #: With no barrier everything that can be cut is cut, however small.
 TARGETS = (

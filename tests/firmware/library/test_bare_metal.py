@@ -30,6 +30,8 @@ from tests.firmware.library.libraries import (
     write_library_of,
 )
 
+pytestmark = pytest.mark.slow
+
 TURNS = 3
 
 

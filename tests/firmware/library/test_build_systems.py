@@ -58,11 +58,13 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standard", ["c99", "gnu17"])
 def test_every_source_compiles_alone_without_an_include_path(library: Path, standard: str) -> None:
     compile_here([f"-std={standard}", *STRICT, "-O1", "-fsyntax-only", *sources(library)])
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(
     "core", ["rv32imc", "cortex-m0", "cortex-m4f", "cortex-m7", "cortex-m33", "cortex-m55"]
@@ -134,6 +136,7 @@ def test_weights_laid_out_for_another_kind_of_core_are_an_error(
     assert done.returncode != 0 and "generate this model for your core" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
 def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp_path: Path) -> None:
     """All headers in one program, in both languages, with everything used."""
@@ -168,6 +171,7 @@ def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp
     assert run(tmp_path / "it") == "1 12 12 3 2.0 0 1 small 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["zephyr/src/main.c", "esp_idf/main/main.c"])
 def test_examples_for_operating_systems_run_here(library: Path, example: str, tmp_path: Path) -> None:
     """Their C, that is: it asks no more of the system than printf."""
@@ -190,6 +194,7 @@ def test_examples_for_operating_systems_run_here(library: Path, example: str, tm
     assert [len(line) for line in numbers(run(tmp_path / "it"))] == [5, 5, 4]
 
 
+@pytest.mark.slow
 @needs_cmake
 def test_cmake_builds_it_as_a_part_of_a_project(library: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
@@ -236,6 +241,7 @@ endfunction()
 """
 
 
+@pytest.mark.slow
 @needs_cmake
 @pytest.mark.parametrize(("stand_in", "folder"), [(_ESP_IDF, "."), (_ZEPHYR, "zephyr")])
 def test_cmake_files_of_frameworks_name_what_is_there(

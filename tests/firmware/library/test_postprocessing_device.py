@@ -15,6 +15,8 @@ from tests.firmware.library.test_processing_device import SHOW_BEST, direct_case
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import quant
 
+pytestmark = pytest.mark.slow
+
 SHOW_LANDMARKS = """\
     {{
         static ar_box boxes[{U}BOXES];

@@ -271,6 +271,7 @@ def run(
     return [[int(word) for word in line.split()] for line in seen.decode().split("\n")[:wanted]]
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
 def test_the_device_makes_the_bytes_of_the_host(board: str, tmp_path: Path) -> None:
@@ -295,6 +296,7 @@ def test_the_device_makes_the_bytes_of_the_host(board: str, tmp_path: Path) -> N
         assert case.lines[1] or name in ("pil", "real", "levels"), f"{name} has no answer to compare"
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_rows_of_a_picture_go_into_a_model_that_takes_rows(tmp_path: Path) -> None:
     """No input stands whole anywhere; the answers are those of LiteRT for what NumPy makes."""

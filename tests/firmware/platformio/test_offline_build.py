@@ -39,6 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare(save(classifier(), tmp_path_factory.mktemp("model") / "classifier.tflite"))
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", EMULATED)

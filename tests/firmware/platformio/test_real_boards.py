@@ -79,6 +79,7 @@ def check(board: Board, project: Path, seen: Path) -> None:
         compile_project(project, board, recipe, seen)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", REAL)
 def test_its_environments_parse_and_its_sources_compile(
@@ -90,6 +91,7 @@ def test_its_environments_parse_and_its_sources_compile(
     check(board, generated(model, board, tmp_path), shared)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", KINDS)
 def test_the_same_with_the_monitor_of_mlperf(
@@ -101,6 +103,7 @@ def test_the_same_with_the_monitor_of_mlperf(
     check(board, generated(model, board, tmp_path, "mlperf"), shared)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", KINDS)
 def test_the_same_with_all_that_a_firmware_can_have(name: str, tmp_path: Path, shared: Path) -> None:
@@ -114,6 +117,7 @@ def test_the_same_with_all_that_a_firmware_can_have(name: str, tmp_path: Path, s
     check(board, project, shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nucleo_l4r5zi", "esp32-s3-devkitc-1-n8r8", "frdm_k64f", "nrf5340dk"])
 def test_the_command_line_of_platformio_reads_it(name: str, model: Prepared, tmp_path: Path) -> None:
     """As a user would, without the network."""

@@ -122,6 +122,7 @@ def test_kernels_are_compiled_again_only_when_they_changed(
         assert measured(**changed)["O2"] == ObjectSet().to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "name", "protocol", "optimise"), BUILDS)
 def test_prediction_is_what_the_linker_makes(
@@ -242,6 +243,7 @@ def test_a_damaged_table_says_how_to_make_it_again(
     assert "arenite.firmware.sizes.measure" in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(
     ("board", "features", "protocol"),

@@ -40,6 +40,7 @@ def test_the_board_answers_as_the_model_says(name: str, fresh: bool, tmp_path: P
         assert memory.started_by == "power-on"
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_platformio_builds_the_same_bytes_offline(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")

@@ -115,6 +115,7 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
     assert_sizes_as_predicted(result)
 
 
+@pytest.mark.slow
 def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
     """Labels that LiteRT hits in three samples of four."""
     ready, tensors = ready_model(classifier(), tmp_path)
@@ -128,6 +129,7 @@ def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
     assert result["samples"]["accuracy"] == 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stateful", [False, True])
 def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_path: Path) -> None:
     """The same input again and again: the same output when fresh, a running sum when kept."""
@@ -152,6 +154,7 @@ def test_two_inputs_and_two_outputs(tmp_path: Path) -> None:
     assert_sizes_as_predicted(result)
 
 
+@pytest.mark.slow
 def test_float_inputs_and_outputs(tmp_path: Path) -> None:
     ready, tensors = ready_model(float_edges(), tmp_path)
     result, _ = run(ready, random_samples(tensors, 4))
@@ -159,6 +162,7 @@ def test_float_inputs_and_outputs(tmp_path: Path) -> None:
     assert_sizes_as_predicted(result)
 
 
+@pytest.mark.slow
 def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
     """Its protocol tells nothing of layers, init and stack: they are null, or predicted and marked so."""
     ready, tensors = ready_model(two_inputs(), tmp_path)
@@ -194,6 +198,7 @@ def test_a_real_board_needs_its_port_named(tmp_path: Path) -> None:
     assert not (tmp_path / "p").exists()  # said before PlatformIO downloads a framework
 
 
+@pytest.mark.slow
 def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge of another mind: the reference runs the same network with one weight changed."""
     ready, _ = ready_model(two_inputs(), tmp_path)
@@ -208,6 +213,7 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
     assert (result["samples"]["bit_exact"], result["samples"]["max_abs_diff"]) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_model_that_lost_channels_is_judged_by_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +242,7 @@ def test_a_model_that_lost_channels_is_judged_by_its_source(
     assert result["samples"]["bit_exact"] < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106"])
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
 def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
             file_samples(path, tensors, extra)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_bench_of_a_folder(tmp_path: Path) -> None:
     """Pictures in, accuracy out: each output of the device is LiteRT's for what preprocessing made."""

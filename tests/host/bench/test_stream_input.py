@@ -55,6 +55,7 @@ def samples() -> list[np.ndarray]:
     return [rng.integers(-128, 128, (1, 24, 9, 3)).astype(np.int8) for _ in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("stream_input", [False, True])

@@ -48,6 +48,7 @@ def test_another_board_or_other_kernels_are_another_search() -> None:
     assert one != BoardCosts(BOARD, modes=("speed",)).identity
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tmp_path: Path) -> None:
     """1.26 million weights on a board with 1 MB of flash: int4 in the largest layer, and nothing lost."""

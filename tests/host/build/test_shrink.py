@@ -53,6 +53,7 @@ def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
     return replace(board, ram=(first, *board.ram[1:]), flash=(code, *board.flash[1:]))
 
 
+@pytest.mark.slow
 def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: Prepared) -> None:
     board = _board(prepared, flash=0.75)
     found = shrink(prepared, [board])
@@ -70,6 +71,7 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
         assert made.flash > (1 - MARGIN) * board.flash_bytes
 
 
+@pytest.mark.slow
 def test_a_resolution_is_suggested_where_ram_is_short(prepared: Prepared) -> None:
     board = _board(prepared, ram=0.55)
     found = shrink(prepared, [board])
@@ -106,6 +108,7 @@ def test_int4_weights_halve_the_weights_in_the_file(prepared: Prepared) -> None:
     assert kinds["DEPTHWISE_CONV_2D"] == ""
 
 
+@pytest.mark.slow
 def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes) -> None:
     board = load_board(BOARD)
     predictor = Predictor(prepared, floats, None)
@@ -127,6 +130,7 @@ def test_a_row_by_row_input_is_suggested_first() -> None:
     assert found.suggestions[0].prediction.fits
 
 
+@pytest.mark.slow
 def test_nothing_is_promised_where_nothing_fits(prepared: Prepared) -> None:
     board = _board(prepared, ram=0.05, flash=0.05)
     found = shrink(prepared, [board])
@@ -142,6 +146,7 @@ def test_when_the_time_is_up_it_says_so(prepared: Prepared) -> None:
     assert any("Not everything" in s for s in found.sentences())
 
 
+@pytest.mark.slow
 def test_json(prepared: Prepared) -> None:
     made = json.loads(
         json.dumps(shrink(prepared, [_board(prepared, flash=0.75)], source="mine.keras").to_json())
@@ -177,6 +182,7 @@ def test_models_of_other_kinds_get_no_width(tmp_path: Path) -> None:
     assert not any(s.kind in ("width", "resolution") for s in found.suggestions)
 
 
+@pytest.mark.slow
 def test_int8_is_suggested_in_place_of_int16(floats: bytes, tmp_path: Path) -> None:
     wide = observe(floats, _Samples())
     path = tmp_path / "wide.tflite"

@@ -95,6 +95,7 @@ def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> N
     assert not (tmp_path / "p").exists()
 
 
+@pytest.mark.slow
 def test_plain_c_computes_the_same_over_two_memories(small: Prepared, tmp_path: Path) -> None:
     """Natively, with what lies in the arenas before of no matter."""
     split = split_over(small, BOARD, BOARD.ram[1], small.plan.arena_bytes // 2)
@@ -106,6 +107,7 @@ def test_plain_c_computes_the_same_over_two_memories(small: Prepared, tmp_path: 
         assert all(np.array_equal(a, b) for a, b in zip(native.run(x), want, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(
     ("name", "share"), [("qemu_mps2_an386", 75), ("qemu_mps2_an386", 40), ("qemu_mps3_an547", 80)]
@@ -150,6 +152,7 @@ def test_state_lives_on_in_the_second_memory(stateful: Prepared, tmp_path: Path)
         )
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -> None:
     """A layer that writes behind the second part, and one that writes before it."""
@@ -191,6 +194,7 @@ SECTIONS
 """
 
 
+@pytest.mark.slow
 def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     small: Prepared, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_the_governor_is_asked_and_its_actions_are_kept(tmp_path: Path) -> None:
     assert supervisor.state()["governor"] == governor.state()
 
 
+@pytest.mark.slow
 def test_the_rate_is_over_the_time_that_a_step_took() -> None:
     """Sensors on a slow bus make steps longer: the governor must not believe in more frames than there were."""
 

@@ -119,6 +119,7 @@ def test_several_models_in_little_memory_are_loaded_again(arenite: Arenite) -> N
     assert all(each["reloads"] > 0 and each["reload_ms"] > 0 for each in memory["models"].values())
 
 
+@pytest.mark.slow
 def test_a_short_scenario_is_measured_and_not_valid(arenite: Arenite) -> None:
     run = arenite(
         "camera", "--source", "synthetic", *SIZE, "--model", "visual_wake_words", "--json",
@@ -131,6 +132,7 @@ def test_a_short_scenario_is_measured_and_not_valid(arenite: Arenite) -> None:
     assert run.json["frames"]["served"] == made["samples"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["single-stream", "offline", "server"])
 def test_the_record_of_a_scenario_is_of_the_run_that_counts(arenite: Arenite, name: str) -> None:
     made = arenite(
@@ -154,6 +156,7 @@ def test_a_file_that_the_runtime_refuses_is_mended_and_that_is_told(arenite: Are
     assert any("mended" in note and "quantized_dimension" in note for note in made["notes"]), made["notes"]
 
 
+@pytest.mark.slow
 def test_a_budget_that_was_exceeded_is_exit_code_1(arenite: Arenite, tmp_path: Path) -> None:
     sensor = tmp_path / "sys/class/hwmon/hwmon0"
     sensor.mkdir(parents=True)
@@ -176,6 +179,7 @@ def test_a_budget_that_was_exceeded_is_exit_code_1(arenite: Arenite, tmp_path: P
         assert (run.code, [each["kept"] for each in run.json["budget"]]) == (code, kept), run
 
 
+@pytest.mark.slow
 def test_an_estimate_gives_no_verdict(arenite: Arenite, tmp_path: Path) -> None:
     run = arenite(
         "camera",
@@ -237,6 +241,7 @@ def test_a_reader_that_had_enough_and_a_closed_output_are_no_failure() -> None:
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_signal_ends_a_scenario_at_once() -> None:
     command = [*CAMERA, "--model", "vww", "--scenario", "offline", "--duration", "120", "--overlap"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

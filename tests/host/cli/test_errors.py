@@ -82,6 +82,7 @@ def test_an_unknown_board_with_the_nearest_one(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_board_that_is_too_small_is_a_no(
     arenite: Arenite, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_board_that_is_too_small_is_a_no(
     assert (tmp_path / "image.tflite").exists()  # a fine image, only not for that board
 
 
+@pytest.mark.slow
 def test_fit_without_a_named_board_only_tells(arenite: Arenite, large: Path) -> None:
     for extra in ((), ("--all",)):
         found = arenite("fit", large, *extra)

@@ -406,6 +406,7 @@ def test_inspect_writes_a_page_and_a_drawing(arenite: Arenite, model: Path, tmp_
     assert drawing.startswith("<svg") and drawing in html.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     """The steps of `bench` one by one; what was predicted is what was built."""
@@ -424,6 +425,7 @@ def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path)
     assert "it answers" in arenite("flash", project).out
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_fit_compares_a_project_with_its_prediction(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     """Before the build a mistake; then ELF against prediction; after a kept run the painted stack too."""

@@ -167,6 +167,7 @@ def test_folders_are_the_classes_that_the_labels_name(request_: ConversionReques
         convert(replace(named, test=tmp_path / "test", attachments=Attachments(labels=tuple("hgfedcbA"))))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 def test_a_search_keeps_the_budget_or_says_what_is_missing(request_: ConversionRequest) -> None:
     asked = replace(request_, boards=(SMALL,), search=SearchOptions(trials=3))

@@ -86,6 +86,7 @@ def differences(
     return {k: abs(a - b) / max(b, least, 1e-12) for k, (a, b, least) in pairs.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(10))
 def test_predictions_are_within_five_percent_of_the_simulation(group: int) -> None:
     wrong = []
@@ -108,6 +109,7 @@ def test_the_cases_cover_every_kind_of_queue() -> None:
     assert len(kinds) >= 30  # of 36
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", battery_names())
 def test_battery_lives_are_within_five_percent_of_the_days_counted(name: str) -> None:
     battery = load_battery(name)

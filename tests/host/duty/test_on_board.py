@@ -48,6 +48,7 @@ def recorded(rng: np.random.Generator, gap: float) -> RecordedEvents:
     return RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 700)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "offered", "queue", "wake", "linger"),
     [
@@ -93,6 +94,7 @@ def test_the_prediction_is_what_the_board_does(
     assert sum(seen.shares.values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoard, service_s: float) -> None:
     """M/G/1: an event takes one or three inferences. Within the 95 % interval of the board's own mean wait."""
     rng = np.random.default_rng(5)
@@ -110,6 +112,7 @@ def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoar
     assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_netduinoplus2", "qemu_riscv32"])
 def test_other_boards_do_it_too(tmp_path: Path, name: str) -> None:
     """Every family of ports, whatever its counter counts; a small RAM has room for fewer events."""

@@ -147,6 +147,7 @@ def _sane(q: Queueing) -> None:
     assert q.queue_mean == pytest.approx(q.served_per_s * q.wait_mean_s)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     mean=st.floats(1e-6, 1e3),

@@ -13,6 +13,8 @@ from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import Board, all_boards, load_board
 from tests import toy_model
 
+pytestmark = pytest.mark.slow
+
 EMULATED = [board.name for board in all_boards() if board.emulated]
 # Two instructions per turn on every core; the number of turns is the first input byte, in units of UNIT.
 UNIT = 400_009

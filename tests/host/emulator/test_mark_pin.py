@@ -21,6 +21,7 @@ pytestmark = pytest.mark.qemu
 SPIN = "for (volatile int i = 0; i < 20000; i++) {\n    }"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "pin"),
     [

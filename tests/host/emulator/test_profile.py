@@ -59,6 +59,7 @@ def profiled(board: Board, elf: Path, turns: int) -> Profile:
     return profile(board, elf, layer_code(elf), lambda line: infer(line, turns))
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", EMULATED)
 def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
     assert 0.7 < got["average_power_w"] / (13.2e-3 * 3.3) < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None:
     """Same counts and no clock in the energy: the two differ by their joules per cycle alone."""
@@ -149,6 +150,7 @@ def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None
     assert any("is no silicon" in note for note in emulated["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(
     ("board", "twin", "core"),
@@ -191,6 +193,7 @@ def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
     assert got["method"] == "rule of thumb" and "does not fit qemu_mps2_an386" in got["notes"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_an_input_that_comes_row_by_row_is_counted_as_such(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")

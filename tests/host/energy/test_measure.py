@@ -72,6 +72,7 @@ def simulated(kind: str, truth: waveform.Waveform, seed: int):
             yield "scpi", sim.where, ("--rate", "20000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "method"),
     [
@@ -107,6 +108,7 @@ def test_the_energy_is_within_one_percent_of_the_truth(tmp_path, capsys, kind, m
     assert any("emulated" in note for note in said["notes"])
 
 
+@pytest.mark.slow
 def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys):
     truth = waveform.make(4, inferences=6, volts=3.3)
     model = save(classifier(), tmp_path / "toy.tflite")
@@ -184,6 +186,7 @@ class Pulled(SimPpk2):
         os.close(self._far)
 
 
+@pytest.mark.slow
 def test_a_meter_that_no_current_flows_through_is_said(tmp_path, capsys):
     truth = waveform.make(4, inferences=6, volts=3.3)
     nothing = replace(truth, current_a=truth.current_a * 1e-5)
@@ -207,6 +210,7 @@ def test_a_meter_that_no_current_flows_through_is_said(tmp_path, capsys):
     assert "saw no current" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_meter_that_is_unplugged_is_said(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
     with Pulled(waveform.make(1, volts=3.3), 1) as sim:

@@ -34,6 +34,7 @@ def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -
     assert thermometer.read().celsius == pytest.approx(plant.limit_c, abs=1.5)
 
 
+@pytest.mark.slow
 def test_it_settles_where_resistance_and_power_say(tmp_path: Path) -> None:
     plant = SimulatedDevice(
         load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path, ambient_c=25, fps=5

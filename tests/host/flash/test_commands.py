@@ -80,6 +80,7 @@ def test_openocds_own_parser_takes_every_boards_scripts(
     assert checked >= 10
 
 
+@pytest.mark.slow
 def test_pyocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("pyocd", monkeypatch, "pyocd")
     with pytest.raises(DeviceError, match="No debug probe is plugged in for nrf52840_dk"):

@@ -75,6 +75,7 @@ def test_quality_comes_back_when_there_is_room_again() -> None:
     assert toy.rate == pytest.approx(30) and min(toy.factors.values()) == 1.0
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     idle=st.floats(0.5, 10), joules=st.floats(0.01, 0.5), frame=st.floats(0.01, 0.12), share=st.floats(0.1, 1.2),

@@ -15,6 +15,7 @@ def ungoverned(name: str) -> GovernorRun:
     return simulate(next(s for s in SCENARIOS if s.name == name), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_limits_are_kept_with_more_frames_than_without_a_governor(scenario: Scenario) -> None:
     free, run = ungoverned(scenario.name), simulate(scenario, ALL)
@@ -37,6 +38,7 @@ def test_the_benchmark_prints_one_json_object(capsys: pytest.CaptureFixture[str]
     assert rows[1]["levers"] == list(ALL) and rows[1]["kept"]["power"] and rows[1]["log"]
 
 
+@pytest.mark.slow
 def test_the_frame_rate_alone_keeps_the_limit_too() -> None:
     scenario = SCENARIOS[0]
     run = simulate(scenario, ("fps",), minutes=8)

@@ -49,6 +49,7 @@ def run_carried(device: DeviceClient, count: int, seed: int) -> tuple[list[bytes
     return outputs, toy_model.expected(samples, fresh=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_result_survives_a_bad_line(firmware: Firmware, seed: int) -> None:
     faults = RandomFaults(0.005, seed), RandomFaults(0.005, seed + 100)
@@ -63,6 +64,7 @@ def test_every_result_survives_a_bad_line(firmware: Firmware, seed: int) -> None
     assert device.statistics.resent > 0
 
 
+@pytest.mark.slow
 def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None:
     lost: list[bytes] = []
 
@@ -93,6 +95,7 @@ def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None
     assert device.statistics.resent >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULT_BOARDS)
 def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: str) -> None:
     with start(load_board(name), firmware(name, TRAP)) as machine:
@@ -105,6 +108,7 @@ def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: s
         assert device.memory().started_by.startswith("a fault")
 
 
+@pytest.mark.slow
 def test_a_hang_is_reported_within_the_time_given(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD, SPIN)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=1.5)
@@ -138,6 +142,7 @@ def test_another_protocol_version_is_refused(firmware: Firmware) -> None:
         DeviceClient(machine.transport).hello()
 
 
+@pytest.mark.slow
 def test_a_name_that_fills_the_frame_is_cut(tmp_path: Path) -> None:
     name = "a-very-long-name-" * 20
     project = write_project(tmp_path / "p", toy_model.sources(name=name), [], load_board(BOARD))

@@ -51,6 +51,7 @@ def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int) -> None:
     faults = RandomFaults(RATE, seed), RandomFaults(RATE, seed + 100)
@@ -75,6 +76,7 @@ def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int
     assert client.statistics.damaged > 0
 
 
+@pytest.mark.slow
 def test_a_frame_shrinks_on_a_bad_line_and_grows_again(firmware: Firmware) -> None:
     faults = RandomFaults(0.03, 5)
     seen: list[int] = []
@@ -96,6 +98,7 @@ def test_a_frame_shrinks_on_a_bad_line_and_grows_again(firmware: Firmware) -> No
     assert client._part == 240
 
 
+@pytest.mark.slow
 def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
     faults = RandomFaults(RATE, 3), RandomFaults(RATE, 103)
     asked = samples(10, 3)

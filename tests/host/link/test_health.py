@@ -125,6 +125,7 @@ def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_device_that_is_well_says_so(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
@@ -146,6 +147,7 @@ def test_a_device_that_is_well_says_so(healthy: Firmware, name: str) -> None:
         assert json.dumps(report.to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmware, name: str) -> None:
     elf = healthy(name)
@@ -194,6 +196,7 @@ def test_a_fault_tells_where_it_reached(healthy: Firmware, name: str) -> None:
             assert "address 0xe8000000" in error.problem and "address 0xe8000000" in error.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_damaged_guards_are_seen_after_the_inference(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
@@ -207,6 +210,7 @@ def test_damaged_guards_are_seen_after_the_inference(healthy: Firmware, name: st
         assert texts(device)[1:] == ["2 guard words overwritten, seen after inference 2"]  # told once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WATCHED)
 def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
     elf = healthy(name)
@@ -245,6 +249,7 @@ def test_a_cleared_log_is_empty_until_something_happens(healthy: Firmware) -> No
         assert device.health().starts == 3
 
 
+@pytest.mark.slow
 def test_what_memory_holds_by_chance_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
     """RAM after power-on holds anything: noise, or old entries with a bit that fell over."""
     elf = healthy(BOARD)
@@ -326,6 +331,7 @@ def test_the_ring_keeps_the_newest(healthy: Firmware) -> None:
         assert entries[-1].start == device.health().starts == 21
 
 
+@pytest.mark.slow
 def test_health_and_log_come_over_a_bad_line(healthy: Firmware) -> None:
     faults = RandomFaults(0.01, 9), RandomFaults(0.01, 109)
     with start(load_board(BOARD), healthy(BOARD)) as machine:
@@ -343,6 +349,7 @@ def test_health_and_log_come_over_a_bad_line(healthy: Firmware) -> None:
     assert faults[0].count > 5 and faults[1].count > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [BOARD, "qemu_microbit", "qemu_riscv32"])
 def test_no_request_hangs_it(healthy: Firmware, name: str) -> None:
     """Whole frames with any content: each gets an answer, and none a start but the one that asks for it."""

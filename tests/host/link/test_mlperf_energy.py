@@ -34,6 +34,7 @@ def ask(machine: RunningEmulator, command: str) -> list[str]:
     return got.decode("ascii").split("\r\n")[:-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["qemu_mps2_an386", "qemu_mps3_an547", "qemu_microbit", "qemu_netduinoplus2"]
 )

@@ -69,6 +69,7 @@ def test_the_monitor_answers_every_command(firmware: Firmware, command: bytes, r
         assert got == wanted
 
 
+@pytest.mark.slow
 def test_the_other_protocol_is_one_sentence(firmware: Firmware) -> None:
     with (
         start(load_board(BOARD), firmware(BOARD)) as machine,

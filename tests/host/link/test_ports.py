@@ -131,6 +131,7 @@ def test_a_named_port_stays_what_it_is(tree: UsbTree) -> None:
         find_port(load_board("qemu_microbit"), tree.root)
 
 
+@pytest.mark.slow
 def test_every_real_board_is_found_by_each_of_its_ids(tmp_path: Path) -> None:
     for board in all_boards():
         if board.emulated:

@@ -83,6 +83,7 @@ def test_windows_lie_between_the_falling_edges_of_the_pin(tmp_path, capsys, monk
     assert (folder / "energy_inf_004.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_meter_without_inputs_goes_by_the_lines_of_the_port(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
     with Steady(12e-3, 3.0) as sim:

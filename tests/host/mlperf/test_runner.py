@@ -59,6 +59,7 @@ def kill_emulators() -> int:
     return killed
 
 
+@pytest.mark.slow
 def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
     ready, samples = model_and_samples(tmp_path, 12, 3)
     board, task = load_board(BOARD), task_named("kws01")
@@ -109,6 +110,7 @@ def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
     assert (again["resumed"], again["bit_exact"], again["accuracy"]) == (12, 12, 0.75)
 
 
+@pytest.mark.slow
 def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
     ready, samples = model_and_samples(tmp_path, 2, 0)
     board = load_board(BOARD)

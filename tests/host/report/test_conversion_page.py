@@ -200,6 +200,7 @@ def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
     assert "compared with the source itself" in text and "00000000" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionRequest) -> None:
     asked = replace(request_, search=SearchOptions(trials=3))
@@ -218,6 +219,7 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionReq
     assert "None meets that. The nearest is trial" in missed and "B of flash too much" in missed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(

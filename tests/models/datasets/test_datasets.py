@@ -31,6 +31,7 @@ def test_every_dataset_has_a_task() -> None:
     assert set(TASKS) == set(DATASETS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shape", "train", "test"),
     [
@@ -52,6 +53,7 @@ def test_real_data(name: str, shape: tuple[int, ...], train: int, test: int) -> 
     assert data.sha256 == _real(name).sha256
 
 
+@pytest.mark.slow
 def test_full_mnist() -> None:
     data = _real("mnist")
     assert (data.x_train.shape, data.x_test.shape) == ((60000, 28, 28, 1), (10000, 28, 28, 1))

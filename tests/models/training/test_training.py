@@ -57,6 +57,7 @@ def _outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
     return np.stack(made)
 
 
+@pytest.mark.slow
 def test_from_samples_to_every_format(tmp_path: Path) -> None:
     """One training for all that can be told of it: trainings take long."""
     need("tensorflow")
@@ -105,6 +106,7 @@ def test_saved_data_are_what_the_model_takes(tmp_path: Path) -> None:
     assert [p.read_bytes() for p in save_data(net, data, tmp_path, 20)] == before
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
     need("tensorflow")
     files = [tmp_path / f"{k}.keras" for k in range(2)]

@@ -28,6 +28,7 @@ def streamed(case: Case, pushed: bool = False, **options: Any) -> Plan | None:
     return plan_streaming(case.graph, case.needs, pushed=case.graph.inputs[0] if pushed else None, **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(chains(), st.booleans(), st.sampled_from([1, 4, 16]))
 def test_plans_compute_what_whole_tensors_compute(case: Case, pushed: bool, alignment: int) -> None:
@@ -85,6 +86,7 @@ def _with(made: Plan, which: int, segment: Segment) -> Plan:
     return replace(made, segments=tuple(segments))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(mutants())
 def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, Plan]) -> None:

@@ -28,6 +28,7 @@ def library() -> ctypes.CDLL:
     return pytest.skip(native.unavailable_reason()) if found is None else found
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(image_cases())
 def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
@@ -42,6 +43,7 @@ def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int
     assert planes.tobytes() == want.transpose(2, 0, 1).tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(audio_cases())
 def test_sounds(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:

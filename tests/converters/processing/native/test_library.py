@@ -41,6 +41,7 @@ def run(folder: Path, **variables: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_with_and_without_a_compiler_the_bytes_are_the_same(tmp_path: Path) -> None:
     if native.library() is None:
         pytest.skip(native.unavailable_reason())
@@ -68,6 +69,7 @@ def _executed(text: str) -> dict[str, object]:
     return runpy.run_path(str(path))
 
 
+@pytest.mark.slow
 def test_a_library_of_other_sources_is_not_taken(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
@@ -94,6 +96,7 @@ def test_the_firmware_gets_nothing_of_the_hosts() -> None:
     assert not [name for name in source_files(kernels) if name.startswith(hosts)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_the_sources_pass_the_strictest_warnings(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
@@ -103,6 +106,7 @@ def test_the_sources_pass_the_strictest_warnings(compiler: str, tmp_path: Path) 
     subprocess.run([compiler, *strict, *PROCESSING.include_flags, "-c", *sources], check=True, cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_nothing_but_the_sources_is_needed(tmp_path: Path) -> None:
     """No heap, no C library, no floating-point library: what stays undefined are routines of the compiler."""
     if shutil.which("arm-none-eabi-gcc") is None:

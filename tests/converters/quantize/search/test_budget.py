@@ -43,6 +43,7 @@ def test_mistakes(text: str, said: str) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_text_is_a_budget_or_a_sentence(text: str) -> None:
     try:

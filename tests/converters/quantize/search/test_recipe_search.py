@@ -44,6 +44,7 @@ def plain_flash() -> int:
     return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash
 
 
+@pytest.mark.slow
 def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
     limit = plain_flash() - 3500
     made = run(Budget(flash=limit, drop=0.02), RecipeSearchOptions(trials=10))
@@ -83,6 +84,7 @@ def test_one_worker_gives_the_same_search_every_time() -> None:
     assert len(first.trials) > 5
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     budget = Budget(flash=9000, drop=0.05)
     whole = run(budget, RecipeSearchOptions(trials=12))
@@ -95,6 +97,7 @@ def test_an_interrupted_search_ends_as_if_it_had_not_been(tmp_path: Path) -> Non
     assert again.resumed == 12 and again.trials == whole.trials
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     """Killed without warning in the middle of a trial: finished ones are kept, the one that ran is tried again."""
     keep, log = tmp_path / "search.db", tmp_path / "log"
@@ -146,6 +149,7 @@ def test_mistakes(options: RecipeSearchOptions, said: str) -> None:
         run(Budget(), options)
 
 
+@pytest.mark.slow
 def test_several_processes_find_it_too(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.mkdir()

@@ -16,6 +16,8 @@ from arenite.errors import ToolError, UsageError
 from tests.converters.quantize.search.test_recipe_search import plain_flash, run
 from tests.converters.quantize.search.weighted_costs import Dying, Weighing
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("optuna")
 distributed = pytest.importorskip("distributed")
 

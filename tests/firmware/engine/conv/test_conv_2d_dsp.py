@@ -137,6 +137,7 @@ def kernel(model: Model, target: Target = SPEED) -> str:
     return call.kernel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["speed", "balanced"])
 def test_blocks_of_pixels(mode: str) -> None:
     target = Target("", DSP, mode)
@@ -160,6 +161,7 @@ def test_several_rows_are_pixels() -> None:
     assert not compare(models, runs=6, targets=[SPEED])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
 def test_the_assembly(board: str) -> None:
     models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values()]

@@ -41,6 +41,7 @@ def test_shapes_on_this_computer() -> None:
     assert compare(models, seed=2, runs=6, targets=[SPEED]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_shapes_on_a_cortex_m4() -> None:
     assert compare_emulated(shapes(), "qemu_mps2_an386", seed=3)[0] == []

@@ -22,11 +22,13 @@ RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
 _IN, _OUT = Quantization((0.05,), (-7,)), Quantization((0.3,), (11,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
 def test_random_graphs(name: str) -> None:
     assert_bit_exact(name, graphs=30)
 
 
+@pytest.mark.slow
 def test_random_chains() -> None:
     assert_bit_exact("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", graphs=6, length=6)
 

@@ -18,6 +18,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 _OUT = Quantization((0.4,), (-9,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["FULLY_CONNECTED", "BATCH_MATMUL"])
 def test_random_graphs(name: str) -> None:
     assert_bit_exact(name, graphs=40)

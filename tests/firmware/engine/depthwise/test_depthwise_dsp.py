@@ -91,6 +91,7 @@ def test_on_this_computer() -> None:
     assert compare(all_models(), seed=5, runs=4, targets=[SPEED]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_on_a_cortex_m4() -> None:
     assert compare_emulated(all_models(), "qemu_mps2_an386", seed=6)[0] == []

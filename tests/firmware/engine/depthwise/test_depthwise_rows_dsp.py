@@ -15,6 +15,8 @@ from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated
 from tests.fuzz.graph_builder import GraphBuilder
 
+pytestmark = pytest.mark.slow
+
 RAM = Target("cortex-m4f", DSP, "ram")
 _ROW = "ar_depthwise_3x3_s1_s8_dsp_row"
 _RELU_OUT = Quantization((0.3,), (-128,))

@@ -74,6 +74,7 @@ def test_on_this_computer() -> None:
     assert compare([*sums(), *means()], seed=1, runs=4, targets=[SPEED]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_on_a_cortex_m4() -> None:
     assert compare_emulated([*sums(), *means()], "qemu_mps2_an386", seed=2)[0] == []

@@ -26,6 +26,7 @@ GROUPS = [
 OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV": "DivOptions"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: ops[0])
 def test_random_graphs(ops: tuple[str, ...]) -> None:
     assert_bit_exact(*ops, graphs=15)

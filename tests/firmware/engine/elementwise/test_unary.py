@@ -30,6 +30,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: ops[0])
 def test_random_graphs(ops: tuple[str, ...]) -> None:
     assert_bit_exact(*ops, graphs=15)
@@ -76,6 +77,7 @@ def test_every_int16_through_the_sigmoid_table(scale: float) -> None:
     assert_exact([on(WORDS, name, q(scale), unit) for name in ("LOGISTIC", "TANH")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "out"), [(0.0003, 0.0004), (0.01, 0.02), (2e-5, 3e-5), (0.5, 0.7)])
 def test_every_int16(scale: float, out: float) -> None:
     cases = [on(WORDS, name, q(scale), q(out)) for name in ("RELU", "RELU6", "ABS", "NEG", "EXP", "LOG")]

@@ -33,6 +33,7 @@ OPS = [
 ]
 
 
+@pytest.mark.slow
 def test_random_graphs() -> None:
     assert_bit_exact(*OPS, graphs=20)
 

@@ -23,6 +23,7 @@ MOVES = sorted(name for name, lowering in LOWERINGS.items() if isinstance(loweri
 SHAPES = ["RESHAPE", "SQUEEZE", "EXPAND_DIMS"]
 
 
+@pytest.mark.slow
 def test_random_graphs() -> None:
     assert len(MOVES) == 19
     assert_bit_exact(*MOVES, *SHAPES, graphs=10)

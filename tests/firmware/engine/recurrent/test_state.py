@@ -26,6 +26,7 @@ from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder, full_options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "VAR_HANDLE"])
 def test_random_graphs(name: str) -> None:
     assert_bit_exact(name, graphs=30)
@@ -34,6 +35,7 @@ def test_random_graphs(name: str) -> None:
 # -- LSTM ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("time_major", [False, True])
@@ -165,6 +167,7 @@ def test_sizes_and_initial_values() -> None:
     assert initial_values(model) == {"/window": bytes([256 - 7]) * 12}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wake_alexa", "wake_okay_nabu", "wake_hey_jarvis", "wake_hey_mycroft"])
 def test_wake_words_over_fifty_frames(name: str) -> None:
     """Real streaming models: every frame's score, and all inner windows, while the state runs on."""

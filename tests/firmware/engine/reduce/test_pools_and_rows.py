@@ -29,6 +29,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*POOLS, "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"])
 def test_random_graphs(name: str) -> None:
     assert_bit_exact(name, graphs=30)

@@ -34,6 +34,7 @@ channels = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(channels, st.integers(-128, 127), st.booleans(), st.integers(6, 8), st.integers(0, 2**32 - 1))
 def test_convolutions_are_exact_where_solved(

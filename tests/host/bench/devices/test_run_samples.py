@@ -75,6 +75,7 @@ def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
         assert first["instructions"] == pytest.approx(second["instructions"], abs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "rate", "count"), [("arenite", 0.01, 12), ("mlperf", 0.003, 4)])
 def test_damaged_bytes_make_no_wrong_answer(
     protocol: str, rate: float, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -113,6 +114,7 @@ def test_damaged_bytes_make_no_wrong_answer(
     assert samples["missing"] <= count // 4
 
 
+@pytest.mark.slow
 def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> None:
     feeding = RunConfig(resume=True, journals=tmp_path)
     kills: list[int] = []
@@ -150,6 +152,7 @@ def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: P
     assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
 
 
+@pytest.mark.slow
 def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> None:
     """Pulled in the middle, and plugged in again as another terminal under the same name."""
     said: list[str] = []
@@ -167,6 +170,7 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
     assert "went away" in said[0] and "4 samples are safe" in said[0]
 
 
+@pytest.mark.slow
 def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> None:
     feeding = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
@@ -183,6 +187,7 @@ def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> 
         assert counts(run(ready, 9, feeding)) == (9, 9, 0, 4)
 
 
+@pytest.mark.slow
 def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_path: Path) -> None:
     said: list[str] = []
     with on_cables(elf, BOARD, tmp_path, 3) as boards:
@@ -209,12 +214,14 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
     assert len(alone["boards"]) == 1 and alone["boards"][0]["samples"] == 40
 
 
+@pytest.mark.slow
 def test_copies_share_the_samples(ready: Prepared) -> None:
     result = run(ready, 20, RunConfig(copies=3))
     assert counts(result) == (20, 20, 0, 0)
     assert [row["board"] for row in result["boards"]] == [f"{BOARD} {k}" for k in (1, 2, 3)]
 
 
+@pytest.mark.slow
 def test_a_port_with_another_model(ready: Prepared, tmp_path: Path) -> None:
     other = prepare(save(classifier(16), tmp_path / "other.tflite"))
     with (
@@ -224,6 +231,7 @@ def test_a_port_with_another_model(ready: Prepared, tmp_path: Path) -> None:
         run(ready, 2, RunConfig((str(cable.port),)))
 
 
+@pytest.mark.slow
 def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, tmp_path: Path) -> None:
     """A line on which nothing arrives until the board was reset; and one on which nothing helps."""
     samples, board = samples_of(ready, 3), load_board(BOARD)
@@ -261,6 +269,7 @@ def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, 
     assert served.error is None and sorted(kept.answers) == [0, 1, 2] and served.memory is not None
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
     """The installed command, Ctrl-C in the middle, and the same command again."""
     path = save(classifier(), tmp_path / "small.tflite")
@@ -297,6 +306,7 @@ def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
     assert 0 < kept < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("feeding", "said"),
     [

@@ -27,6 +27,7 @@ BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_mps2_an385", "qemu_riscv32
 PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.qemu,
     pytest.mark.skipif(
         not all(map(shutil.which, PROGRAMS)), reason="no compilers or no emulators: see `arenite doctor`"

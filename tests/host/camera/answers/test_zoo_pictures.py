@@ -192,6 +192,7 @@ def test_the_same_faces_as_the_float_path() -> None:
     assert seen >= 5
 
 
+@pytest.mark.slow
 def test_faces_in_frames_are_found_where_they_are() -> None:
     """100 faces, each somewhere in a frame with margins; and few of what is no face."""
     model = zoo_model("blazeface")

@@ -16,6 +16,8 @@ import pytest
 from tests.host.camera.dashboard.chromium import BROWSER, Browser
 from tests.host.camera.observe.trace_events import read
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "sand-and-pressure"
 
 

@@ -185,6 +185,7 @@ def test_what_is_not_known_is_not_shown_as_a_figure(page: Browser, dashboard: Da
     assert "undefined" not in page.value("document.body.innerText")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pixels", ["rgb", "grey"])
 def test_colours_arrive_as_they_are(pixels: str, page: Browser, dashboard: Dashboard) -> None:
     if pixels == "rgb":
@@ -241,6 +242,7 @@ def test_several_cameras(page: Browser, dashboard: Dashboard) -> None:
         assert page.value(pressed) == ("true,false" if camera == 0 else "false,true")
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     first = Dashboard(title="one")
     port = urlsplit(first.start()).port or 0

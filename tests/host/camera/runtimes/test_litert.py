@@ -153,6 +153,7 @@ def test_the_file_is_mapped_and_what_is_held_is_counted(tmp_path: Path) -> None:
     assert other.resident_bytes < 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(_mallinfo2() is None, reason="the allocator is not glibc's, or older than 2.33")
 def test_a_size_does_not_depend_on_what_was_in_memory_before(tmp_path: Path) -> None:
     path = saved(heavy_net(512), tmp_path)

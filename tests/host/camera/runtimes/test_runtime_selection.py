@@ -55,6 +55,7 @@ def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_delegate_that_hangs_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = saved(picture_net(), tmp_path)
     hung = misbehaving("HANG")
@@ -105,6 +106,7 @@ def test_a_choice_that_is_gone_gives_way_to_the_processor(tmp_path: Path) -> Non
         open_runtime(path, "delegate:libunplugged.so")
 
 
+@pytest.mark.slow
 def test_a_delegate_is_measured_beside_the_others(
     misbehaving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # type: ignore[no-untyped-def]
@@ -119,6 +121,7 @@ def test_a_delegate_is_measured_beside_the_others(
     runtime.close()
 
 
+@pytest.mark.slow
 def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(picture_net(), tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one thread count is enough

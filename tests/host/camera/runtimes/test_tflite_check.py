@@ -53,6 +53,7 @@ def _run_in_a_child(path: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_damage_never_crashes(seed: int, tmp_path: Path) -> None:
     """Cut and changed bytes anywhere: refused in words, or run; also when LiteRT alone would crash."""

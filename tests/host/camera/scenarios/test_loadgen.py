@@ -18,6 +18,8 @@ from arenite.host.camera.scenarios.result import evaluate_offline, evaluate_serv
 from arenite.host.camera.scenarios.rules import RULES
 from tests.host.camera.frames.photo_frames import photograph
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mlperf_loadgen", reason="mlcommons-loadgen is not installed")
 SECONDS = 0.5
 

@@ -198,6 +198,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
     frames = [frame_of(photograph(which)) for which in range(4)]

@@ -319,6 +319,7 @@ def test_rests_when_asked(server) -> None:
     assert loop.seconds >= 0.1
 
 
+@pytest.mark.slow
 def test_overlapped_frames_of_a_slow_model_are_not_prepared_too_early(server) -> None:
     """A camera of 100 frames per second, a model of 12: a frame prepared at once would wait for a whole invoke."""
     from arenite.host.camera.sources.factory import open_source

@@ -33,6 +33,7 @@ def with_object(rgb: np.ndarray, left: int, top: int, size: int = 48) -> np.ndar
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("sigma", [0.0, 2.0, 6.0, 12.0])
 def test_a_still_scene_needs_the_model_once(which: int, sigma: float) -> None:
@@ -41,6 +42,7 @@ def test_a_still_scene_needs_the_model_once(which: int, sigma: float) -> None:
     assert (scene.gate.looked, scene.gate.still, scene.gate.reason) == (60, 59, "still")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize("sigma", [0.0, 4.0])
 def test_something_that_enters_and_leaves(which: int, sigma: float) -> None:
@@ -52,12 +54,14 @@ def test_something_that_enters_and_leaves(which: int, sigma: float) -> None:
     assert scene.show(empty, sigma)
 
 
+@pytest.mark.slow
 def test_something_that_moves_is_looked_at_in_every_frame() -> None:
     scene, empty = Scene(), photograph(1)
     scene.settle(empty, 3.0)
     assert all(scene.show(with_object(empty, 40 + 12 * step, 150), 3.0) for step in range(40))
 
 
+@pytest.mark.slow
 def test_a_camera_that_turns() -> None:
     """All of the picture moves: that is not noise."""
     scene, wide = Scene(), photograph(1, 960, 540)
@@ -67,6 +71,7 @@ def test_a_camera_that_turns() -> None:
     assert not any(scene.settle(wide[:360, 300:940], 3.0))
 
 
+@pytest.mark.slow
 def test_slow_motion_adds_up() -> None:
     """A pixel in five frames is nothing from one frame to the next."""
     scene, empty = Scene(), photograph(2)
@@ -75,6 +80,7 @@ def test_slow_motion_adds_up() -> None:
     assert sum(moved) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gain", "offset"), [(1.12, 0.0), (0.85, 0.0), (1.0, 12.0), (0.9, 8.0)])
 def test_a_little_more_or_less_light_is_no_motion(gain: float, offset: float) -> None:
     scene, room = Scene(), photograph(1) // 2 + 40
@@ -90,6 +96,7 @@ def test_motion_in_changing_light_is_seen() -> None:
     assert scene.gate.reason == "moved"
 
 
+@pytest.mark.slow
 def test_a_lamp_switched_on_is_looked_at_once() -> None:
     scene, dark = Scene(), photograph(0) // 4
     scene.settle(dark, 2.0)
@@ -98,6 +105,7 @@ def test_a_lamp_switched_on_is_looked_at_once() -> None:
     assert not any(scene.settle(dark * 3, 2.0))
 
 
+@pytest.mark.slow
 def test_a_camera_that_becomes_noisy_is_believed_after_a_while() -> None:
     scene = Scene(memory_s=2.0)
     scene.settle(photograph(0), 0.5, 90)

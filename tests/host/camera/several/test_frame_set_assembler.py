@@ -200,6 +200,7 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
     return cameras, jitter, timeout, depth, arrivals, draw(st.lists(st.integers(1000, 1700), max_size=20))
 
 
+@pytest.mark.slow
 @given(patterns(), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool) -> None:

@@ -78,6 +78,7 @@ def take(sets: FrameSets, count: int) -> list[FrameSet]:
     return made
 
 
+@pytest.mark.slow
 def test_six_cameras_at_30_frames_with_a_deadline_of_33_ms() -> None:
     """The textbook case, with cameras that stall, one after the other, and come again."""
     # 2 ms from one to the next. On a busy machine the threads begin too far apart for any set to be complete.
@@ -128,6 +129,7 @@ def test_a_slow_loop_is_given_the_newest_and_holds_few_buffers() -> None:
     assert all(not camera.held for camera in cameras)
 
 
+@pytest.mark.slow
 def test_a_lost_camera_is_opened_again() -> None:
     cameras = [Camera() for _ in range(2)]
     sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)

@@ -187,6 +187,7 @@ print(highest, pool.evictions, sum(load.again for load in pool.loads), pool.used
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc of Linux")
 def test_real_models_and_real_memory(tmp_path: Path) -> None:
     """Three models of 12 MB each, when packed: all of them take 36 MB and more, and under a budget of 30 never more

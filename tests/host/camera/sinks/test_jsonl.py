@@ -46,6 +46,7 @@ def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
     assert lines[0]["answer"]["boxes"][0]["label"] == "face"
 
 
+@pytest.mark.slow
 def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     sink = JsonLinesSink(path)
@@ -57,6 +58,7 @@ def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
     sink.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [100_000, 4_000_000])
 def test_a_killed_run_leaves_whole_lines(tmp_path: Path, least: int) -> None:
     """Killed at any moment, most likely in the middle of a write."""

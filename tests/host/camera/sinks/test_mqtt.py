@@ -116,6 +116,7 @@ def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
         late.close()
 
 
+@pytest.mark.slow
 @needs_broker
 def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arenite.host.camera.sinks.mqtt._BACKOFF_S", (1, 1))
@@ -158,6 +159,7 @@ def test_a_killed_run_leaves_offline_behind(tmp_path: Path) -> None:
         reader.close()
 
 
+@pytest.mark.slow
 @needs_broker
 def test_passwords(tmp_path: Path) -> None:
     port = free_port()
@@ -187,6 +189,7 @@ def test_passwords(tmp_path: Path) -> None:
         assert not bad.connected and bad.sent == 0
 
 
+@pytest.mark.slow
 @needs_broker
 def test_tls(tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
@@ -214,6 +217,7 @@ def test_tls(tmp_path: Path) -> None:
         assert not doubting.connected
 
 
+@pytest.mark.slow
 def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
     told: list[str] = []
     sink = MqttSink(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=told.append)

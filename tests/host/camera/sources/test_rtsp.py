@@ -53,6 +53,7 @@ def test_pictures_come_in_their_order_and_the_newest_wins(server: Server) -> Non
         source.close()
 
 
+@pytest.mark.slow
 def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
     server.most = 40
     said: list[str] = []

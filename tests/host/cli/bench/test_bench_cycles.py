@@ -19,6 +19,7 @@ CORES = (BOARD, "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32", "qemu_xten
 pytestmark = pytest.mark.qemu
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORES)
 def test_the_classes_make_up_the_inference(name: str, arenite: Arenite, model: Path) -> None:
     board = load_board(name)
@@ -44,6 +45,7 @@ def test_the_classes_make_up_the_inference(name: str, arenite: Arenite, model: P
     assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in found["classes"])
 
 
+@pytest.mark.slow
 def test_without_a_profile_there_is_a_rule_of_thumb(arenite: Arenite, model: Path) -> None:
     found = arenite("bench", model, "--board", BOARD, "--samples", "1", "--no-cycles", "--json").json
     inference = found["inference"]
@@ -53,6 +55,7 @@ def test_without_a_profile_there_is_a_rule_of_thumb(arenite: Arenite, model: Pat
     assert {layer["cycles"] for layer in found["layers"]} == {None}
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_costs_the_profile_and_no_more(
     arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +71,7 @@ def test_a_missing_compiler_costs_the_profile_and_no_more(
     arenite(*command, "--cycles", "--json").refused(3, "No C compiler", "apt install gcc")
 
 
+@pytest.mark.slow
 def test_people_see_kernels_cycles_and_ratios(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     command = ("bench", model, "--board", BOARD, "--samples", "1")
     earlier = arenite(*command, "--json").out
@@ -104,6 +108,7 @@ def test_the_tier_is_in_the_kernels_name() -> None:
     assert [tier_of(name) for name in names] == ["scalar", "dsp", "mve", "dsp", "scalar"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--optimise", "ram"), ("--optimise", "ram", "--stream-input")])
 def test_rows_of_streamed_layers_are_told_apart(
     options: tuple[str, ...], arenite: Arenite, large: Path

@@ -92,6 +92,7 @@ def test_help_names_the_words(arenite: Arenite) -> None:
         assert f"arenite bench {word}" in arenite("bench", word, "--help").out
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     """With what it was made from; a store that cannot be costs a sentence; --no-store keeps nothing."""

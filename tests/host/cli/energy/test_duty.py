@@ -51,6 +51,7 @@ def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_pa
     assert any("at 10 s" in (t.text or "") for t in root.findall("s:text", space))
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Path) -> None:
     common = (

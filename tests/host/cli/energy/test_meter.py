@@ -31,6 +31,7 @@ def test_one_of_them_with_its_sources(arenite: Arenite) -> None:
     assert "4,000" in shown.out and "0.5 to 5 V" in shown.out and "qoitech.com" in shown.err
 
 
+@pytest.mark.slow
 def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path: Path) -> None:
     truth = waveform.make(4)
     path = tmp_path / "trace.csv"
@@ -48,6 +49,7 @@ def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path:
     assert back.supply_v == pytest.approx(truth.volts, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_recording_for_people_says_how_sure_it_is(arenite: Arenite, tmp_path: Path) -> None:
     truth = waveform.make(2)
     path = tmp_path / "trace.csv"
@@ -72,6 +74,7 @@ def test_a_recording_for_people_says_how_sure_it_is(arenite: Arenite, tmp_path: 
     assert read_csv(path, supply_v=truth.volts).rate_hz == pytest.approx(100_000, rel=0.01)
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
     truth = waveform.make(4)
     path = tmp_path / "trace.csv"

@@ -63,6 +63,7 @@ def test_mistakes_are_refused(arenite: Arenite, model: Path, options: list[str],
     arenite("pareto", model, *options).refused(2, said)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_measured_builds_are_bit_exact_and_within_their_prediction(
     arenite: Arenite, stateful: Path, tmp_path: Path

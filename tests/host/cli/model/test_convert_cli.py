@@ -220,6 +220,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", REFUSED)
 def test_what_cannot_be_asked(
     asked: str, arenite: Arenite, source: Path, data: Path, model: Path, tmp_path: Path
@@ -249,6 +250,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **more}
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes(source: Path, data: Path, tmp_path: Path) -> None:
     """Whatever the order of sets and dictionaries, and wherever the files lie."""
     (tmp_path / "elsewhere").mkdir()
@@ -343,6 +345,7 @@ class Running:
         pytest.fail(f"it did not come to run the model: {self.process.communicate()}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("older", [False, True], ids=["no file", "an older file"])
 @pytest.mark.parametrize("after", [0.0, 0.4])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)

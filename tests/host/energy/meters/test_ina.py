@@ -55,6 +55,7 @@ def test_crc_of_the_catalogue():
     assert crc8(b"123456789") == 0xF4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_loggers_energy_is_within_one_percent(seed):
     truth = waveform.make(seed, inferences=8, scale=2.0)

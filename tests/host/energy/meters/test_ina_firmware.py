@@ -65,6 +65,7 @@ def whole_rounds(seconds: float) -> int:
     return int((seconds - 0.05) / PERIOD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", SENSORS)
 def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, Path], chip: str) -> None:
     with running(loggers[chip], chip, ppm=300) as port, InaLogger(port) as meter:
@@ -83,6 +84,7 @@ def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, P
     assert trace.supply_v == pytest.approx(VOLTS, abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["ina226", "ina228"])
 def test_a_slow_line_loses_samples_and_says_so(loggers: dict[str, Path], chip: str) -> None:
     """At 230,400 baud not half of the lines find room: gaps in the numbers, and still the right energy."""
@@ -97,6 +99,7 @@ def test_a_slow_line_loses_samples_and_says_so(loggers: dict[str, Path], chip: s
     assert trace.energy_j(start, start + rounds * PERIOD) == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", SENSORS)
 def test_a_current_that_flows_back_is_negative(loggers: dict[str, Path], chip: str) -> None:
     with running(loggers[chip], chip, idle=-0.010, active=-0.010) as port, InaLogger(port) as meter:
@@ -111,6 +114,7 @@ def test_a_chip_at_its_limit_says_the_limit(loggers: dict[str, Path]) -> None:
     assert np.median(trace.current_a) == pytest.approx(0.81918, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_offset_is_taken_off_after_zero(loggers: dict[str, Path]) -> None:
     with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
         before = meter.record(0.1)

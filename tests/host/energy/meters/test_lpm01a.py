@@ -19,6 +19,7 @@ def _measure(sim, **options):
         return meter.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rate", [5000, 100_000])
 def test_energy_is_within_one_percent_of_the_truth(seed, rate):

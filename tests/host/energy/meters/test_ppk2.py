@@ -20,6 +20,7 @@ def _measure(sim, **options):
         return meter.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_energy_is_within_one_percent_of_the_truth(seed):
     truth = waveform.make(seed)
@@ -67,6 +68,7 @@ def test_pieces_make_no_difference():
     assert sum(part.lost_samples for part in parts) == sim.dropped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [1, 2, 3])
 def test_a_stream_caught_within_a_sample_is_found(extra):
     truth = waveform.make(1, inferences=2)
@@ -102,6 +104,7 @@ class _Silent(PtyInstrument):
         pass
 
 
+@pytest.mark.slow
 def test_what_is_no_ppk2_is_said():
     with _Silent() as other, pytest.raises(DeviceError, match="No PPK2 answers"):
         Ppk2(other.port).open()

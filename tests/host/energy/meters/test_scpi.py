@@ -78,6 +78,7 @@ class _Simple(TcpInstrument):
         return {"*IDN?": "Some,Thing,1,2", "MEAS:CURR?": "+1.25E-3"}.get(line)
 
 
+@pytest.mark.slow
 def test_an_instrument_that_only_measures_is_measured():
     with _Simple() as sim, ScpiPolled(sim.where, supply_v=3.0) as meter:
         trace = meter.record(0.2)

@@ -17,6 +17,8 @@ from tests.host.energy.meters import waveform
 from tests.host.energy.meters.sim_lpm01a import SimLpm01a
 from tests.host.energy.meters.sim_ppk2 import SimPpk2
 
+pytestmark = pytest.mark.slow
+
 SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

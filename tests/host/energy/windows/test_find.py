@@ -216,6 +216,7 @@ def test_an_input_that_floats_is_no_mark():
     assert measure(trace, found).median_uj == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.slow
 def test_thousands_of_half_milliseconds_are_all_found():
     # Each edge is looked at by itself: the whole recording for each of them would take minutes.
     rng, rate = np.random.default_rng(3), 100_000.0
