@@ -13,7 +13,7 @@ from tests.development_models import SHARED
 
 BASELINE = SHARED / "baseline.json"
 
-pytestmark = pytest.mark.skipif(not BASELINE.exists(), reason=f"{BASELINE} is not there")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BASELINE.exists(), reason=f"{BASELINE} is not there")]
 
 #: Bytes of the tensors that live at once at the widest operator, for kernels that need no scratch there.
 ARENAS = {"ad01": 768, "ic01": 49152, "kws01": 16000, "person_detect": 55296, "sww01": 6656, "vww01": 55296}

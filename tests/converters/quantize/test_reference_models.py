@@ -49,6 +49,7 @@ def accuracy(flatbuffer: bytes) -> float:
     return float(np.mean(found.reshape(len(kept), -1).argmax(axis=1) == y[kept]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["int8", "int8_percentile", "int8_per_tensor", "int16x8"])
 def test_keywords_int8_is_at_least_as_accurate_as_the_reference(recipe: str) -> None:
     flatbuffer, seen = observed()
@@ -57,6 +58,7 @@ def test_keywords_int8_is_at_least_as_accurate_as_the_reference(recipe: str) -> 
     assert made >= accuracy(flatbuffer) - 0.005
 
 
+@pytest.mark.slow
 def test_keywords_with_int4_weights_lose_at_most_one_point() -> None:
     flatbuffer, seen = observed()
     made = quantize(flatbuffer, load_recipe("w4"), seen)

@@ -31,7 +31,7 @@ TSAN = ("-fsanitize=thread",)
 #: The sanitizer reports a race only if it still remembers both accesses.
 LONG_MEMORY = {**os.environ, "TSAN_OPTIONS": "history_size=7"}
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")]
 
 
 def build(

@@ -8,6 +8,8 @@ from arenite.converters.tflite.reader import load
 from tests.development_models import shared_model
 from tests.fuzz.comparison import compare
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
 
 

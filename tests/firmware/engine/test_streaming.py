@@ -84,6 +84,7 @@ def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:
     assert wrong == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
 def test_trained_models_are_exact_in_little_memory(name: str, tier: str) -> None:

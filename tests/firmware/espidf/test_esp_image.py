@@ -20,6 +20,7 @@ from tests.firmware.cross_compiler import cmake, environment, have_compilers
 from tests.firmware.espidf.esp_image import CHIPS, PAGE, Image, address_of, constants, esptool, link
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.qemu,
     pytest.mark.skipif(find_spec("esptool") is None, reason="needs esptool"),
 ]

@@ -41,6 +41,7 @@ def sources(project: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("real", "emulated"), PAIRS)
 @pytest.mark.parametrize("optimise", ["speed", "ram", "flash"])
 def test_they_are_the_same_bytes(real: str, emulated: str, optimise: str, tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_so_are_those_for_two_cores(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("real", "emulated"), [PAIRS[0], PAIRS[3]])
 def test_and_they_give_the_bytes_of_litert(real: str, emulated: str, tmp_path: Path) -> None:

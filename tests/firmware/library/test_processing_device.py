@@ -313,6 +313,7 @@ def test_rows_of_a_picture_go_into_a_model_that_takes_rows(tmp_path: Path) -> No
     assert found == [case.lines[1] for case in cases.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_keywords_from_sound(tmp_path: Path) -> None:
     """Samples of a microphone to MFCCs to a real network's answer, all on the device."""

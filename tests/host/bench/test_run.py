@@ -284,6 +284,7 @@ def test_the_largestdifference(want: np.ndarray, got: np.ndarray, expected: floa
     assert difference(want, got) == expected
 
 
+@pytest.mark.slow
 def test_fifty_words_on_the_emulated_board() -> None:
     """A trained keyword network and real recordings: the device's answers have LiteRT's accuracy."""
     ready = prepare(shared_model("kws01_int8"))

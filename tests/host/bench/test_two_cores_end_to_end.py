@@ -23,10 +23,13 @@ from tests.development_models import shared_model
 
 BOARD = load_board("qemu_riscv32_smp2")
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("qemu-system-riscv32") is None or shutil.which("riscv64-unknown-elf-gcc") is None,
-    reason="needs QEMU and a compiler for RISC-V",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("qemu-system-riscv32") is None or shutil.which("riscv64-unknown-elf-gcc") is None,
+        reason="needs QEMU and a compiler for RISC-V",
+    ),
+]
 
 
 def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:

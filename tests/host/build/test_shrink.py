@@ -122,6 +122,7 @@ def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes)
     assert int4.flash < int8.flash
 
 
+@pytest.mark.slow
 def test_a_row_by_row_input_is_suggested_first() -> None:
     prepared = prepare(shared_model("vww01_int8"))
     found = shrink(prepared, [load_board("bluepill_f103c8")], seconds=8.0)
@@ -175,6 +176,7 @@ def test_the_command_names_data_that_go_with_the_network(size: NetworkSize, data
     assert data_for(size) == data
 
 
+@pytest.mark.slow
 def test_models_of_other_kinds_get_no_width(tmp_path: Path) -> None:
     prepared = prepare(shared_model("person_detect_int8"))
     found = shrink(prepared, [load_board("bluepill_f103c8")], seconds=20.0)

@@ -170,6 +170,7 @@ def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -
             measure(machine.transport, project.generated, samples_of(small, 1), False, lambda *_: None)
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_a_real_model_in_a_third_of_its_arena() -> None:
     prepared = prepare(shared_model("vww01_int8"))
@@ -245,6 +246,7 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     assert (sizes.arena, sizes.arena_slow) == (project.prediction.arena, project.prediction.arena_slow)
 
 
+@pytest.mark.slow
 def test_an_esp32_with_psram_takes_what_its_own_ram_cannot(tmp_path: Path) -> None:
     large = prepare(save(classifier(400, 8), tmp_path / "large.tflite"))
     with_psram, without = load_board("esp32-s3-devkitc-1-n8r8"), load_board("esp32-s3-devkitc-1")

@@ -233,6 +233,7 @@ def test_lines_on_standard_output_are_alone_there() -> None:
     assert [json.loads(line)["number"] for line in ended.stdout.splitlines()] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_reader_that_had_enough_and_a_closed_output_are_no_failure() -> None:
     for shell in ('"$@" --frames 2 | true; exit ${PIPESTATUS[0]}', '"$@" --frames 2 >&-'):
         ended = subprocess.run(

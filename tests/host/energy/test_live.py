@@ -14,6 +14,7 @@ from tests.development_models import shared_model
 from tests.host.energy.meters.sim_live import ACTIVE_A, LivePpk2, logging_emulator
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.qemu,
     pytest.mark.skipif(
         not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

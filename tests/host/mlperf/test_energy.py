@@ -52,6 +52,7 @@ def run(capsys, *arguments: str) -> tuple[int, dict]:
     return code, json.loads(said.out)
 
 
+@pytest.mark.slow
 def test_windows_lie_between_the_falling_edges_of_the_pin(tmp_path, capsys, monkeypatch):
     log = logging_emulator(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")

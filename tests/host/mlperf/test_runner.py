@@ -130,6 +130,7 @@ def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
     assert "NOT VALID for a submission" in text and "inf./sec" not in text
 
 
+@pytest.mark.slow
 def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = shared_model("ad01_int8")
     ready = prepare(path)
@@ -170,6 +171,7 @@ def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.Captur
     assert found is not None and float(found[1]) == 0.5
 
 
+@pytest.mark.slow
 def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = SHARED / "data" / "kws01.npz"
     if not data.is_file():

@@ -51,6 +51,7 @@ def test_every_shape_is_a_valid_graph(name: str, shape: tuple[int, ...]) -> None
     interpreter.allocate_tensors()
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(sorted(ARCHITECTURES)),
     st.sampled_from([0.25, 0.5, 0.75, 1.0]),

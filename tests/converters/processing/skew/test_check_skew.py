@@ -147,6 +147,7 @@ def test_a_pipeline_that_fails() -> None:
         check_skew(spec, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [KEYWORDS, MACHINES])
 def test_sound_agrees_with_scipy_and_what_else_is_there(steps: list[dict[str, Any]]) -> None:
     quantise: dict[str, Any] = NETWORK[1]
@@ -163,6 +164,7 @@ def test_librosa_itself() -> None:
     assert found.agrees and all(s.library for s in found.steps), found.sentence()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("convention", "method"), sorted(NEEDS_FRAMEWORK))
 def test_a_framework_where_one_is_installed(convention: str, method: str) -> None:
     framework = "torch" if convention == "torch" else "tensorflow"

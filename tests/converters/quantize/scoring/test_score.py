@@ -154,6 +154,7 @@ def test_a_quantised_model_takes_and_gives_real_values() -> None:
         RealValueRunner(b"nothing")
 
 
+@pytest.mark.slow
 def test_kws01_scores_what_is_published() -> None:
     path = SHARED / "data" / "kws01.npz"
     int8, plain = shared_model("kws01_int8"), shared_model("kws01_float32")

@@ -76,6 +76,7 @@ def test_small_images_give_the_same_bytes() -> None:
         assert differing_bytes(model, image, result, runs) == 0, name
 
 
+@pytest.mark.slow
 @needs_tflm
 def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
     models = {name: load_any(shared_model(name)) for name in SHARED}
@@ -89,6 +90,7 @@ def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
             assert different == 0, name
 
 
+@pytest.mark.slow
 @needs_tflm
 def test_real_operators_that_differ_are_the_known_ones() -> None:
     """Each operator alone, so that a difference is laid at its own door."""
@@ -120,6 +122,7 @@ def test_the_same_operators_agree_outside_the_documented_cases() -> None:
     assert found == dict.fromkeys(built, (0, ""))
 
 
+@pytest.mark.slow
 @needs_tflm
 def test_no_other_operator_differs() -> None:
     """Two random models of each operator that Arenite runs, where TFLM runs them at all."""
@@ -159,6 +162,7 @@ def test_tflm_follows_the_plan() -> None:
     )
 
 
+@pytest.mark.slow
 @needs_tflm
 def test_tflm_needs_no_more_arena_with_the_plan_than_without() -> None:
     models = {name: load_any(shared_model(name)) for name in SHARED}
