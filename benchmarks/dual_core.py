@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
 from arenite.profiles.boards import load_board
@@ -38,9 +38,9 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
             prepared,
             load_board(BOARD),
             inputs,
-            BenchConfig(optimise, features=Features(cores=cores), cycles=True),
+            BenchConfig(BuildOptions(optimise, cores=cores), cycles=True),
             lambda *_: None,
-        )
+        ).to_json()
         for cores in (1, 2)
     )
     exact = all(r["samples"]["bit_exact"] == samples for r in (one, two))

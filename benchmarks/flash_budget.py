@@ -26,6 +26,7 @@ from arenite.host.bench.run import BenchConfig as BenchOptions
 from arenite.host.bench.run import bench
 from arenite.host.bench.samples import Samples
 from arenite.host.build.board_costs import BoardCosts
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.report.front_svg import front_svg
 from arenite.models.datasets import dataset
@@ -110,13 +111,14 @@ def main(argv: list[str] | None = None) -> int:
         prepared,
         board,
         Samples(inputs, data.y_test[:20]),
-        BenchOptions(b.options.split()[1], cycles=False),
+        BenchOptions(BuildOptions(b.options.split()[1]), cycles=False),
         lambda *_: None,
     )
+    assert measured.instructions is not None  # the board is emulated
     print(
-        f"  measured on {board.name}: flash {measured['flash']['total']:,} B, "
-        f"RAM {measured['memory']['ram_total']:,} B, {measured['inference']['instructions']['p50']:,} instructions, "
-        f"{measured['samples']['bit_exact']}/{measured['samples']['count']} bit-exact"
+        f"  measured on {board.name}: flash {measured.flash.total:,} B, "
+        f"RAM {measured.memory.ram_total:,} B, {measured.instructions.p50:,} instructions, "
+        f"{measured.samples.bit_exact}/{measured.samples.count} bit-exact"
     )
     return 0
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.energy.estimate import estimate_energy
 from arenite.host.report.generated_tables import DOCS, markdown_table, run
@@ -97,7 +98,7 @@ def estimates(models: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """(board, task) to ``arenite.energy/1``."""
     prepared = {row.task: prepare(models / f"{row.task}_int8.tflite") for row in PUBLISHED}
     pairs = dict.fromkeys((row.board, row.task) for row in PUBLISHED)
-    return {(b, t): estimate_energy(prepared[t], load_board(b), optimise="speed") for b, t in pairs}
+    return {(b, t): estimate_energy(prepared[t], load_board(b), BuildOptions("speed")) for b, t in pairs}
 
 
 def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import AreniteError, UsageError
-from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
+from arenite.firmware.generator.features import ENERGY, baud_of
 from arenite.host.bench import cycles, two_cores
 from arenite.host.bench.build_facts import build_facts, compiler_of, read_facts
 from arenite.host.bench.devices.measure import (
@@ -29,10 +29,12 @@ from arenite.host.bench.devices.run_samples import SINGLE_BOARD, RunConfig, run_
 from arenite.host.bench.figures import board_rows, durations, instructions_of
 from arenite.host.bench.layer_rows import layer_rows
 from arenite.host.bench.reference import Reference
+from arenite.host.bench.result import BenchResult, FlashFigures, MemoryFigures, Percentiles
 from arenite.host.bench.samples import Samples
 from arenite.host.bench.size_check import store_run_memory
 from arenite.host.bench.verification import OutputVerifier, sample_figures, verify_all
 from arenite.host.build.elf_sizes import ElfSizes, read_elf
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import Project, arena_regions, generate_project
 from arenite.host.build.segments import describe_segments
@@ -46,52 +48,50 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class BenchConfig:
-    optimise: str | None = None  # None: the fastest that fits the board
-    protocol: str = "arenite"
+    """How a model is built, and how it is measured.
+
+    Attributes:
+        build: what is generated.
+        port: the serial port of a real board.
+        stateful: keep state carried between inferences from one sample to the next.
+        keep: leave the generated project in this folder.
+        cycles: profile one inference for its cycles; None where that is possible.
+        feeding: which devices the samples go to, and what is kept of them.
+    """
+
+    build: BuildOptions = DEFAULT_BUILD
     port: str | None = None
-    stateful: bool = False  # keep state carried between inferences from one sample to the next
-    keep: Path | None = None  # leave the project here
-    stream_input: bool = False  # the model takes its input row by row
-    cycles: bool | None = None  # profile one inference for its cycles; None: where that is possible
-    features: Features = NO_FEATURES  # what the firmware has beyond serving the model
-    feeding: RunConfig = SINGLE_BOARD  # over which lines the samples go, and what is kept of them
-    fast_ram: int | None = (
-        None  # bytes of the board's first RAM that the arena may take; None: all that are free
-    )
+    stateful: bool = False
+    keep: Path | None = None
+    cycles: bool | None = None
+    feeding: RunConfig = SINGLE_BOARD
 
 
 def bench(
     prepared: Prepared, board: Board, samples: Samples, options: BenchConfig, progress: Progress
-) -> dict[str, Any]:
-    """Measure ``prepared`` on ``board``. ``progress(step, done, total)`` is told what happens.
+) -> BenchResult:
+    """Measure ``prepared`` on ``board``; ``progress(step, done, total)`` is called at every step.
 
-    Raises ``UsageError`` for options that do not go together and ``DoesNotFitError``, both before anything is built;
-    ``ToolError`` and ``DeviceError`` for what fails later.
+    Raises:
+        UsageError: options exclude each other; nothing has been built.
+        DoesNotFitError: the board is too small; nothing has been built.
+        ToolError, DeviceError: the build, the emulator or the device failed.
     """
     if not board.emulated and not (options.port or options.feeding.ports):
         raise UsageError(
             f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
         )
-    if options.protocol == ENERGY:
+    if options.build.protocol == ENERGY:
         raise UsageError(
             "Firmware for MLPerf's energy mode tells its times on a pin alone.", "Use --protocol mlperf here."
         )
-    if options.stateful and options.protocol == "mlperf":
+    if options.stateful and options.build.protocol == "mlperf":
         raise UsageError("The MLPerf monitor starts every inference afresh.", "Leave out --stateful.")
-    if options.stream_input and options.protocol == "mlperf":
+    if options.build.stream_input and options.build.protocol == "mlperf":
         raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
     with ExitStack() as stack:
         folder = stack.enter_context(project_folder(options.keep))
-        project = generate_project(
-            prepared,
-            board,
-            folder,
-            optimise=options.optimise,
-            protocol=options.protocol,
-            stream_input=options.stream_input,
-            features=options.features,
-            fast_ram=options.fast_ram,
-        )
+        project = generate_project(prepared, board, folder, options.build)
         progress("build", 0, 1)
         elf = build(folder)
         progress("build", 1, 1)
@@ -121,17 +121,21 @@ def bench(
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
     judgement = verify_all(verifier, samples, present, measured.outputs, first, progress)
     repeated = sum(s.repeated for s in run_result.served)
-    told = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
-    report = _report(prepared, project, told, measured, sizes, profiled)
-    report["build"] = build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples)
-    report["boards"] = board_rows(board, run_result, judgement, measured.tick_hz)
+    counts = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
     remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
-    report["two_cores"] = two_cores.report(project, profiled)
-    if report["two_cores"] is not None and board.emulated:
+    halves = two_cores.report(project, profiled)
+    if halves is not None and board.emulated:
         remarks.append(two_cores.BOTH_CORES)
-    report["notes"] = [*project.notes, *(text for text in remarks if text is not None), *run_result.notes]
+    result = BenchResult(
+        **_figures(prepared, project, measured, sizes, profiled),
+        samples=counts,
+        build=build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples),
+        boards=board_rows(board, run_result, judgement, measured.tick_hz),
+        two_cores=halves,
+        notes=(*project.notes, *(text for text in remarks if text is not None), *run_result.notes),
+    )
     run_result.finish()
-    return report
+    return result
 
 
 def _profile(
@@ -148,7 +152,7 @@ def _profile(
             raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
         return None, None
     one = Samples(samples.inputs[:1], None)
-    once = measure_mlperf if options.protocol == "mlperf" else measure
+    once = measure_mlperf if options.build.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
         code = layer_code(elf, segment_layers(project.generated))
@@ -190,10 +194,9 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
         line.close()
 
 
-def _report(
+def _figures(
     prepared: Prepared,
     project: Project,
-    told: dict[str, Any],
     m: DeviceMeasurement,
     sizes: ElfSizes,
     profiled: Profile | None,
@@ -208,7 +211,6 @@ def _report(
         estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
     stack = m.memory.stack_used if m.memory else p.stack
     return {
-        "schema": "arenite.bench/1",
         "model": {
             "path": str(prepared.path),
             "sha256": prepared.sha256,
@@ -219,38 +221,38 @@ def _report(
         "board": {"name": board.name, "core": board.core},
         "protocol": project.protocol,
         "optimise": project.optimise,
-        "samples": told,
-        "inference": {"instructions": instructions, "latency_us": latency, "cycles": estimate},
-        "init": {"instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None},
-        "memory": {
-            "arena": sizes.arena,
-            "arena_regions": arena_regions(board, project.second, sizes.arena, sizes.arena_slow),
-            "arena_lower_bound": project.prepared.plan.lower_bound,
-            "arena_status": project.prepared.plan.status,
-            "stack": stack,
-            # The monitor protocol cannot tell; the bound stands in, and says so.
-            "stack_kind": "measured" if m.memory else "estimated",
-            "static": sizes.static,
-            "ram_total": sizes.arena + stack + sizes.static,
-            "predicted_arena": p.arena,
-            "predicted_arena_regions": project.arena_regions(),
-            "predicted_stack": p.stack,
-            "predicted_static": p.static,
-            "predicted_ram_total": p.ram_total,
-        },
-        "flash": {
-            "weights": sizes.weights,
-            "code": sizes.code,
-            "total": sizes.weights + sizes.code,
-            "predicted_weights": p.weights,
-            "predicted_code": p.code,
-            "predicted_total": p.flash_total,
-        },
+        "instructions": None if instructions is None else Percentiles(**instructions),
+        "latency_us": None if latency is None else Percentiles(**latency),
+        "cycles": estimate,
+        "init_instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None,
+        "memory": MemoryFigures(
+            arena=sizes.arena,
+            arena_regions=arena_regions(board, project.second, sizes.arena, sizes.arena_slow),
+            arena_lower_bound=project.prepared.plan.lower_bound,
+            arena_status=project.prepared.plan.status,
+            stack=stack,
+            # The monitor protocol does not report the stack.
+            stack_kind="measured" if m.memory else "estimated",
+            static=sizes.static,
+            ram_total=sizes.arena + stack + sizes.static,
+            predicted_arena=p.arena,
+            predicted_arena_regions=project.arena_regions(),
+            predicted_stack=p.stack,
+            predicted_static=p.static,
+            predicted_ram_total=p.ram_total,
+        ),
+        "flash": FlashFigures(
+            weights=sizes.weights,
+            code=sizes.code,
+            total=sizes.weights + sizes.code,
+            predicted_weights=p.weights,
+            predicted_code=p.code,
+            predicted_total=p.flash_total,
+        ),
         "layers": layer_rows(project, m, count, profiled),
         "segments": describe_segments(
             project.generated.model.main, project.prepared.plan, project.prepared.needs
         ),
         "classes": cycles.histogram(profiled) if profiled is not None else None,
-        "energy": None,
         "health": m.memory.health.to_json() if m.memory and m.memory.health else None,
     }

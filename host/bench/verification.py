@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from arenite.converters.graph.model import Tensor
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
+from arenite.host.bench.result import SampleFigures
 from arenite.host.bench.samples import Samples, accuracy
 
 
@@ -84,14 +84,14 @@ def difference(expected: np.ndarray, got: np.ndarray) -> float | None:
 
 def sample_figures(
     count: int, judgement: VerificationResult, resumed: int, repeated: int, missing: int
-) -> dict[str, Any]:
+) -> SampleFigures:
     """The part "samples" of a result."""
-    return {
-        "count": count,
-        "bit_exact": len(judgement.exact),
-        "max_abs_diff": judgement.max_abs_diff,
-        "accuracy": judgement.accuracy,
-        "missing": missing,
-        "resumed": resumed,
-        "repeated": repeated,
-    }
+    return SampleFigures(
+        count=count,
+        bit_exact=len(judgement.exact),
+        max_abs_diff=judgement.max_abs_diff,
+        accuracy=judgement.accuracy,
+        missing=missing,
+        resumed=resumed,
+        repeated=repeated,
+    )

@@ -14,6 +14,7 @@ from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
 from arenite.host.build.fit_verdict import FirmwareRequirements, FitVerdict, fit
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.split_arena import SplitModel, split_over
 from arenite.profiles.board import Board, MemoryRegion
@@ -69,24 +70,17 @@ class BuildChoice:
         return self.verdict.needs.second if self.verdict.needs.slow_ram else None
 
 
-def choose(
-    prepared: Prepared,
-    board: Board,
-    optimise: str | None,
-    protocol: str = "arenite",
-    *,
-    stream_input: bool = False,
-    features: Features = NO_FEATURES,
-    fast_ram: int | None = None,
-) -> BuildChoice:
-    """The build that ``optimise`` asks for; with None the first of ``AUTOMATIC_GOALS`` that fits the board, and
-    where none does the one that misses the fewest bytes.
+def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUILD) -> BuildChoice:
+    """Return the build that ``options.optimise`` names.
 
-    ``stream_input``: the model takes its input row by row; ``UsageError`` when it cannot. ``features``: what
-    the firmware has beyond serving the model. ``fast_ram``: how many bytes of the board's first memory the arena may
-    take; None: all that is left. Where no arena fits there whole, one that lies in two memories is tried.
-    When it does not fit, the verdict says what is missing and what would help.
+    Without a goal it is the first of ``AUTOMATIC_GOALS`` that fits the board, or else the one that misses the fewest
+    bytes. Where the arena does not fit the board's first memory, an arena over two memories is tried. When nothing
+    fits, the verdict has the number of missing bytes and what would help.
+
+    Raises ``UsageError`` when ``options.stream_input`` is set and the model cannot take its input row by row.
     """
+    protocol, stream_input, features = options.protocol, options.stream_input, options.features
+    fast_ram = options.fast_ram
     tried: dict[str, BuildChoice] = {}
 
     def build(mode: str) -> BuildChoice:
@@ -94,7 +88,7 @@ def choose(
             tried[mode] = _build(prepared, board, mode, protocol, stream_input, features, fast_ram)
         return tried[mode]
 
-    modes = AUTOMATIC_GOALS if optimise is None else (optimise,)
+    modes = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
     for mode in modes:
         if build(mode).verdict.fits:
             return build(mode)
@@ -193,15 +187,7 @@ def target_for(
 
 
 def verdicts(
-    prepared: Prepared,
-    boards: Sequence[Board],
-    optimise: str | None,
-    *,
-    stream_input: bool = False,
-    fast_ram: int | None = None,
+    prepared: Prepared, boards: Sequence[Board], options: BuildOptions = DEFAULT_BUILD
 ) -> list[FitVerdict]:
-    """One verdict per board; the model is lowered once per kind of core."""
-    return [
-        choose(prepared, board, optimise, stream_input=stream_input, fast_ram=fast_ram).verdict
-        for board in boards
-    ]
+    """Return one verdict per board; the model is lowered once per kind of core."""
+    return [choose(prepared, board, options).verdict for board in boards]

@@ -16,6 +16,7 @@ from arenite.errors import UsageError
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 
@@ -120,9 +121,11 @@ def _measure(prepared: Prepared, board: Board, estimated: Build, samples: int) -
     """The same build, benched on random inputs. On two cores how long it takes stays an estimate: the critical path of
     what was counted on each."""
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    options = BenchConfig(estimated.optimise, stream_input=estimated.stream_input, cycles=board.cores > 1)
-    result = bench(prepared, board, random_samples(tensors, samples), options, lambda *_: None)
-    two = result.get("two_cores")
+    options = BenchConfig(
+        BuildOptions(estimated.optimise, stream_input=estimated.stream_input), cycles=board.cores > 1
+    )
+    result = bench(prepared, board, random_samples(tensors, samples), options, lambda *_: None).to_json()
+    two = result["two_cores"]
     return replace(
         estimated,
         ram=result["memory"]["ram_total"],

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError
-from arenite.firmware.generator.features import NO_FEATURES, Features
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.mlperf_monitor import monitor_bytes, reals_of
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.prediction import Prediction, predict
 from arenite.host.build.fit import choose
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board, MemoryRegion
 
@@ -49,23 +49,16 @@ def generate_project(
     prepared: Prepared,
     board: Board,
     directory: Path,
-    *,
-    optimise: str | None = None,
-    protocol: str = "arenite",
-    stream_input: bool = False,
-    features: Features = NO_FEATURES,
-    fast_ram: int | None = None,
+    options: BuildOptions = DEFAULT_BUILD,
 ) -> Project:
-    """Write the project. With no ``optimise`` it is the fastest that fits the board; ``stream_input``: the model takes
-    its input row by row; ``features``: what the firmware has beyond serving the model; ``fast_ram``: how many bytes of
-    the board's first memory the arena may take.
+    """Write the project that serves ``prepared`` on ``board`` into ``directory``.
 
-    When the board is too small, raises ``DoesNotFitError`` with the number of missing bytes before it writes anything.
+    Raises ``DoesNotFitError`` with the number of missing bytes, before anything is written, when the board is too
+    small, and ``UsageError`` for options that exclude each other.
     """
+    protocol, features = options.protocol, options.features
     features.on(board, protocol)  # refuses what does not go together, before anything is counted
-    choice = choose(
-        prepared, board, optimise, protocol, stream_input=stream_input, features=features, fast_ram=fast_ram
-    )
+    choice = choose(prepared, board, options)
     prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
     if not choice.verdict.fits:
         raise DoesNotFitError(

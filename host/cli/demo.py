@@ -14,6 +14,7 @@ from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples
 from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.build.prepare import prepare
 from arenite.host.cli.bench.bench import show_bench
@@ -61,13 +62,15 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
     chosen = load_board(board)
     note(f"Model: {DEMO_MODEL} from the zoo ({zoo.zoo_entry(DEMO_MODEL).source})")
     prepared = prepare(zoo.fetch(DEMO_MODEL))
-    fits = verdicts(prepared, all_boards(), optimise)
+    fits = verdicts(prepared, all_boards(), BuildOptions(optimise))
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     with tempfile.TemporaryDirectory() as folder:
         samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
     note(f"Inputs: {len(samples)} labelled pictures; board: {chosen.name}")
     with Steps(chosen.name) as steps:
-        result = run_bench(prepared, chosen, samples, BenchConfig(optimise, port=port), steps)
+        result = run_bench(
+            prepared, chosen, samples, BenchConfig(BuildOptions(optimise), port=port), steps
+        ).to_json()
     built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
     drawing = arena_svg(built.model.main, built.plan, built.needs)
     ways = describe(prepared.path, chosen, builds(prepared.path, chosen))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -10,58 +12,91 @@ import click
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.features import DEFAULT_PIN
 from arenite.firmware.generator.project import PROTOCOLS
+from arenite.host.build.options import BuildOptions
 
 
 class Number(click.FloatRange):
-    """A range of real numbers: nan and inf are inside none."""
+    """A range of finite numbers: nan and inf are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no number.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
 optimise_option = click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
-    help="What to favour; default: the fastest that fits the board.",
+    help="The goal of the build. Default: the fastest build that fits the board.",
 )
 protocol_option = click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
     default="arenite",
     show_default=True,
-    help="Arenite's framed protocol, or the MLPerf Tiny monitor, or that of its energy mode.",
+    help="Serial protocol: Arenite's framed protocol, the MLPerf Tiny monitor, or the monitor of its energy mode.",
 )
 no_passes_option = click.option(
-    "--no-passes", is_flag=True, help="Leave out the graph optimisations; they change no output."
+    "--no-passes", is_flag=True, help="Do not apply the graph optimizations. They change no output."
 )
 stream_option = click.option(
     "--stream-input",
     is_flag=True,
-    help="The input comes in rows and never stands whole in RAM; best with --optimise ram.",
+    help="Send the input row by row, so that RAM never holds all of it. Works best with --optimise ram.",
 )
 fast_ram_option = click.option(
     "--fast-ram",
     type=click.IntRange(min=0),
     metavar="BYTES",
-    help="What the arena may take of the board's first RAM; the rest goes to a second one. Default: all that is free.",
+    help="Limit the arena in the board's first RAM; the rest goes to the second RAM. Default: all free bytes.",
 )
 cores_option = click.option(
     "--cores",
     type=click.IntRange(1, 2),
-    help="Cores that compute layers; default: as many as the board's profile has a port for, where that pays.",
+    help="Number of cores that compute layers. Default: all cores that the board's profile supports.",
 )
 health_option = click.option(
     "--health",
     is_flag=True,
-    help="The device tells how it fares, has a watchdog where the board has one, and a log that survives a reset.",
+    help="Add a health report, a log that survives a reset and, where the board has one, a watchdog.",
 )
 mark_option = click.option(
     "--mark",
     is_flag=False,
     flag_value=DEFAULT_PIN,
     metavar="[PIN]",
-    help="Raise a pin while an inference computes, for a meter; a real board needs the pin's name.",
+    help="Raise a pin while an inference computes, as a trigger for a meter. A real board needs the pin's name.",
 )
+
+_BUILD_OPTIONS = {
+    "optimise": optimise_option,
+    "protocol": protocol_option,
+    "passes": no_passes_option,
+    "stream_input": stream_option,
+    "fast_ram": fast_ram_option,
+    "mark": mark_option,
+    "health": health_option,
+    "cores": cores_option,
+}
+
+
+def build_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options called ``names`` (fields of ``BuildOptions``) to a command.
+
+    The command gets one parameter ``build`` in place of them; fields without an option keep their default.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(*args: Any, **given: Any) -> Any:
+            fields = {name: given.pop(name) for name in names if name != "passes"}
+            if "passes" in names:
+                fields["passes"] = not given.pop("no_passes")
+            return function(*args, build=BuildOptions(**fields), **given)
+
+        for name in reversed(names):
+            command = _BUILD_OPTIONS[name](command)
+        return command
+
+    return decorate

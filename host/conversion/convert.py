@@ -130,7 +130,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
 
 def fits(made: Conversion) -> list[FitVerdict]:
     """One verdict for each board of the request."""
-    return [] if made.prepared is None else verdicts(made.prepared, made.request.boards, None)
+    return [] if made.prepared is None else verdicts(made.prepared, made.request.boards)
 
 
 def shrink_suggestions(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from arenite.errors import DeviceError, DoesNotFitError, UsageError
 from arenite.firmware.sources import BOARDS
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import generate_project
 from arenite.host.duty.events import Floats
@@ -97,7 +98,7 @@ class DutyBoard:
 
     def _built(self, directory: Path) -> Path:
         """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
-        project = generate_project(self._prepared, self._board, directory, optimise=self._optimise)
+        project = generate_project(self._prepared, self._board, directory, BuildOptions(self._optimise))
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
         self.most = min(MAX_EVENTS, room // _EVENT_BYTES)
         if self.most < 1:

@@ -13,6 +13,7 @@ from arenite.errors import DoesNotFitError, ToolError
 from arenite.host.bench.samples import Samples
 from arenite.host.build.fit import choose
 from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.energy.estimate_counts import InstructionCounts, Progress, count_instructions, does_not_fit
 from arenite.host.energy.estimate_units import ClassShare, EnergyBounds, PerCycle, joules, per_cycle, shares
@@ -30,9 +31,8 @@ HOW_GOOD = (
 def estimate_energy(
     prepared: Prepared,
     board: Board,
+    options: BuildOptions = DEFAULT_BUILD,
     *,
-    optimise: str | None = None,
-    stream_input: bool = False,
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> dict[str, Any]:
@@ -48,13 +48,11 @@ def estimate_energy(
         ProfileError: no coefficients for the core.
     """
     each, units = per_cycle(board), energy_units_of(board.core)
-    verdict = choose(prepared, board, optimise, stream_input=stream_input).verdict
+    verdict = choose(prepared, board, options).verdict
     if not verdict.fits:
         raise does_not_fit(prepared, verdict)
     try:
-        counted = count_instructions(
-            prepared, board, optimise=optimise, stream_input=stream_input, samples=samples, progress=progress
-        )
+        counted = count_instructions(prepared, board, options, samples=samples, progress=progress)
     except (ToolError, DoesNotFitError) as error:  # no emulator; or its board is smaller than the real one
         note = f"The instructions could not be counted: {error.problem} {error.hint}".strip()
         body = _by_rule_of_thumb(verdict, each, note)

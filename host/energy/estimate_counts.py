@@ -16,6 +16,7 @@ from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import Samples, random_samples
 from arenite.host.build.fit import choose
 from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.layer_code import layer_code, segment_layers
@@ -80,9 +81,8 @@ def does_not_fit(prepared: Prepared, verdict: FitVerdict) -> DoesNotFitError:
 def count_instructions(
     prepared: Prepared,
     board: Board,
+    options: BuildOptions = DEFAULT_BUILD,
     *,
-    optimise: str | None = None,
-    stream_input: bool = False,
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> InstructionCounts:
@@ -91,17 +91,16 @@ def count_instructions(
     Args:
         prepared: the model.
         board: real or emulated.
-        optimise: None: the fastest that fits ``board``.
-        stream_input: the input comes row by row.
-        samples: the first is fed; None: a random one.
-        progress: told of the steps ("build", "profile").
+        options: how it is built.
+        samples: the first one is fed; None is a random one.
+        progress: called with the steps ("build", "profile").
 
     Raises:
         UsageError: a core that has no emulated board.
         DoesNotFitError: the model does not fit ``board``, or not its twin.
         ToolError: no compiler, emulator, or plugin.
     """
-    choice = choose(prepared, board, optimise, stream_input=stream_input)
+    choice = choose(prepared, board, options)
     if not choice.verdict.fits:
         raise does_not_fit(prepared, choice.verdict)
     twin = twin_of(board)
@@ -110,7 +109,7 @@ def count_instructions(
     one = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
     with tempfile.TemporaryDirectory(prefix="arenite-energy-") as folder:
         project = generate_project(
-            prepared, twin, Path(folder) / "project", optimise=choice.optimise, stream_input=stream_input
+            prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)
         )
         progress("build", 0, 1)
         elf = build(project.directory)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from arenite.errors import DeviceError, UsageError
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import open_device, project_folder
 from arenite.host.bench.samples import Samples
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import Project, generate_project
 from arenite.host.energy.inference_loop import InferenceLog, InferenceLoop
@@ -43,10 +43,8 @@ class MeasurementConfig:
     """One measurement.  ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
 
     samples: Samples
-    optimise: str | None = None
+    build: BuildOptions = DEFAULT_BUILD
     port: str | None = None
-    stream_input: bool = False
-    features: Features = field(default_factory=Features)
     inferences: int | None = None
     duration_s: float | None = None
     bit: int | None = None
@@ -79,14 +77,7 @@ def measure_board(
             f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
         )
     with project_folder(None) as folder:
-        project = generate_project(
-            prepared,
-            board,
-            folder,
-            optimise=asked.optimise,
-            stream_input=asked.stream_input,
-            features=asked.features,
-        )
+        project = generate_project(prepared, board, folder, asked.build)
         progress("build", 0, 1)
         elf = build(folder)
         wanted = _wanted(prepared, asked.samples)
@@ -127,7 +118,7 @@ def _record(
     with meter, open_device(project, elf, asked.port) as line:
         client = DeviceClient(line)
         info = client.connect(project.generated.sha256)
-        feeder = InferenceLoop(client, asked.samples, wanted, asked.stream_input)
+        feeder = InferenceLoop(client, asked.samples, wanted, asked.build.stream_input)
         # Whatever is wrong with the board shows before it costs time.
         feeder.once(InferenceLog())
         recording = Recording(meter)
@@ -222,7 +213,7 @@ def _windows(
     origin = started if started is not None else (fed.events[0][0] if fed.events else 0.0)
     events = [(a - origin, b - origin) for a, b in fed.events]
     duration = None
-    if asked.stream_input:
+    if asked.build.stream_input:
         # The mark is up for each row by itself, and the counter stands still while the next one is awaited.
         trace = replace(trace, marks=None)
     elif not board.emulated and tick_hz and fed.ticks:
@@ -240,7 +231,7 @@ def _windows(
 
 def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: MeasurementConfig) -> list[str]:
     notes = []
-    if asked.stream_input:
+    if asked.build.stream_input:
         notes.append(
             "the input comes in rows: an inference lasts from its first byte to the answer, waiting for the serial"
             " port included"

@@ -12,12 +12,13 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.files import cache_directory
-from arenite.firmware.generator.features import ENERGY, Features
+from arenite.firmware.generator.features import ENERGY
 from arenite.firmware.generator.generated_model import Generated
 from arenite.host.bench.devices.journal import Journal, data_hash, project_hash
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import open_device, project_folder
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import generate_project
 from arenite.host.flash.build import build
@@ -66,9 +67,9 @@ def run_mlperf(prepared: Prepared, board: Board, asked: MlperfConfig, progress: 
             named,
             board,
             folder,
-            optimise=asked.optimise,
-            protocol=ENERGY if edges else "mlperf",
-            features=Features(mark=asked.mark if edges else None),
+            BuildOptions(
+                asked.optimise, protocol=ENERGY if edges else "mlperf", mark=asked.mark if edges else None
+            ),
         )
         progress("build", 0, 1)
         elf = build(folder)

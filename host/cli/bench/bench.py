@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,7 +10,6 @@ import click
 from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.errors import UsageError
 from arenite.files import write_atomic
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
 from arenite.host.bench.devices.run_samples import RunConfig
@@ -20,21 +20,12 @@ from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.bench.store.record import keep_result
 from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.build.fit import choose, verdicts
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.build.prepare import prepare
 from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
 from arenite.host.cli.bench.tables import show_bench
-from arenite.host.cli.options import (
-    Number,
-    cores_option,
-    fast_ram_option,
-    health_option,
-    mark_option,
-    no_passes_option,
-    optimise_option,
-    protocol_option,
-    stream_option,
-)
+from arenite.host.cli.options import Number, build_options
 from arenite.host.cli.progress import steps_of
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
@@ -65,14 +56,7 @@ from arenite.profiles.boards import all_boards, load_board
     help="Samples: x (x0, x1, ...) and y in an .npz file, or pictures or WAV files in a folder.",
 )
 @click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
-@optimise_option
-@protocol_option
-@no_passes_option
-@stream_option
-@fast_ram_option
-@mark_option
-@health_option
-@cores_option
+@build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option(
     "--resume/--no-resume",
     default=None,
@@ -110,14 +94,6 @@ def bench(
     copies: int,
     data: Path | None,
     samples: int | None,
-    optimise: str | None,
-    protocol: str,
-    no_passes: bool,
-    stream_input: bool,
-    fast_ram: int | None,
-    mark: str | None,
-    health: bool,
-    cores: int | None,
     resume: bool | None,
     wait: float,
     stateful: bool,
@@ -127,6 +103,7 @@ def bench(
     store: Path | None,
     no_store: bool,
     html: Path | None,
+    build: BuildOptions,
     as_json: bool,
 ) -> int:
     """Generate firmware for IMAGE, build it, start it on a board, feed it and check every output byte.
@@ -136,7 +113,7 @@ def bench(
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Leave one out.")
     baseline = read_baseline(compare) if compare is not None else None
-    prepared = prepare(image, passes=not no_passes)
+    prepared = prepare(image, passes=build.passes)
     chosen = load_board(board)
     if baseline is not None and compare is not None:
         require(baseline, chosen.core, prepared.path.stem, compare)
@@ -148,22 +125,17 @@ def bench(
     else:
         inputs = load_samples(data, tensors, samples)
     options = BenchConfig(
-        optimise,
-        protocol,
-        None,
-        stateful,
-        keep,
-        stream_input,
-        cycles,
-        Features(mark=mark, health=health, cores=cores),
-        RunConfig(ports, copies, resume, wait, say=note),
-        fast_ram,
+        build,
+        stateful=stateful,
+        keep=keep,
+        cycles=cycles,
+        feeding=RunConfig(ports, copies, resume, wait, say=note),
     )
     with steps_of(chosen.name) as steps:
-        result = run_bench(prepared, chosen, inputs, options, steps)
+        result = run_bench(prepared, chosen, inputs, options, steps).to_json()
     if baseline is not None:
         result["compare"] = compare_result(result, baseline)
-    mode = BuildMode(optimise, protocol, not no_passes, stream_input, stateful, mark, cores, health, fast_ram)
+    mode = BuildMode(**vars(build), stateful=stateful)
     given = str(data) if data is not None else "random"
     result["run"] = None if no_store else keep_result(result, mode, given, image, store, note)
     if as_json:
@@ -174,17 +146,14 @@ def bench(
         show_bench(result)
     # After the figures, so that a page that cannot be written does not lose them.
     if html is not None:
-        built = choose(
-            prepared,
-            chosen,
-            result["optimise"],
-            protocol,
-            stream_input=stream_input,
-            features=Features(mark=mark, health=health, cores=cores),
-            fast_ram=fast_ram,
-        ).prepared
+        built = choose(prepared, chosen, replace(build, optimise=result["optimise"])).prepared
         drawing = arena_svg(built.model.main, built.plan, built.needs)
-        fits = [v.to_json() for v in verdicts(prepared, all_boards(), optimise, stream_input=stream_input)]
+        fits = [
+            v.to_json()
+            for v in verdicts(
+                prepared, all_boards(), BuildOptions(build.optimise, stream_input=build.stream_input)
+            )
+        ]
         ways = describe(image, chosen, builds(image, chosen))
         picture = pareto_svg(ways["builds"], ways["limits"])
         page = bench_page(result, fits, drawing, prepared.notes, ways["builds"], picture)

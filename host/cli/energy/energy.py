@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.samples import Samples, load_samples, random_samples
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.cli.energy.energy_tables import show_energy
 from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options, supply_of
-from arenite.host.cli.options import Number, mark_option, no_passes_option, optimise_option, stream_option
+from arenite.host.cli.options import Number, build_options
 from arenite.host.cli.progress import Steps
 from arenite.host.energy.battery_life import battery_life
 from arenite.host.energy.energy_record import board_record, recording_record, save_trace
@@ -34,7 +35,7 @@ from arenite.profiles.boards import load_board
 @meter_options
 @click.option("--inferences", type=click.IntRange(min=1), help="Measure so many.")
 @click.option("--duration", type=POSITIVE, help="Record for so many seconds; default 10.")
-@mark_option
+@build_options("optimise", "stream_input", "passes", "mark")
 @click.option(
     "--csv",
     "csv_file",
@@ -55,9 +56,6 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--data", type=click.Path(path_type=Path, dir_okay=False), help="Samples x (x0, x1, ...) in an .npz file."
 )
-@optimise_option
-@stream_option
-@no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def energy(
     image: Path | None,
@@ -70,7 +68,6 @@ def energy(
     rate: float | None,
     inferences: int | None,
     duration: float | None,
-    mark: str | None,
     mark_input: int | None,
     csv_file: Path | None,
     plot: Path | None,
@@ -79,9 +76,7 @@ def energy(
     every: float | None,
     sleep_current: float | None,
     data: Path | None,
-    optimise: str | None,
-    stream_input: bool,
-    no_passes: bool,
+    build: BuildOptions,
     as_json: bool,
 ) -> int:
     """Measure the energy of one inference of IMAGE on a board.
@@ -94,7 +89,7 @@ def energy(
     """
     _check(image, meter, csv_file, plot, save, battery, every)
     chosen = load_board(board)
-    prepared = None if image is None else prepare(image, passes=not no_passes)
+    prepared = None if image is None else prepare(image, passes=build.passes)
     result: EnergyResult | None = None
     if csv_file is not None:
         trace = read_csv(csv_file, supply_v=supply or supply_of(chosen), rate_hz=rate)
@@ -106,20 +101,13 @@ def energy(
         with Steps(chosen.name) as steps:
             if meter is None:
                 said = estimate_energy(
-                    prepared,
-                    chosen,
-                    optimise=optimise,
-                    stream_input=stream_input,
-                    samples=samples,
-                    progress=steps,
+                    prepared, chosen, replace(build, mark=None), samples=samples, progress=steps
                 )
             else:
                 config = MeasurementConfig(
                     samples,
-                    optimise,
+                    build,
                     port,
-                    stream_input,
-                    Features(mark=mark),
                     inferences,
                     duration,
                     mark_input,

@@ -6,22 +6,13 @@ from pathlib import Path
 
 import click
 
-from arenite.firmware.generator.features import Features
 from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import predicted_split
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.cli.bench.two_cores import two_cores_line
-from arenite.host.cli.options import (
-    cores_option,
-    fast_ram_option,
-    health_option,
-    mark_option,
-    no_passes_option,
-    optimise_option,
-    protocol_option,
-    stream_option,
-)
+from arenite.host.cli.options import build_options
 from arenite.host.report.console import note, print_json, show
 from arenite.profiles.boards import Board, load_board
 
@@ -30,44 +21,21 @@ from arenite.profiles.boards import Board, load_board
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--board", required=True, help="A board of `arenite boards`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
-@optimise_option
-@protocol_option
-@no_passes_option
-@stream_option
-@fast_ram_option
-@mark_option
-@health_option
-@cores_option
+@build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def firmware(
     image: Path,
     board: str,
     output: Path,
-    optimise: str | None,
-    protocol: str,
-    no_passes: bool,
-    stream_input: bool,
-    fast_ram: int | None,
-    mark: str | None,
-    health: bool,
-    cores: int | None,
+    build: BuildOptions,
     as_json: bool,
 ) -> int:
     """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
 
     Exit code 1, and nothing written, when the model does not fit the board.
     """
-    prepared = prepare(image, passes=not no_passes)
-    project = generate_project(
-        prepared,
-        load_board(board),
-        output,
-        optimise=optimise,
-        protocol=protocol,
-        stream_input=stream_input,
-        fast_ram=fast_ram,
-        features=Features(mark=mark, health=health, cores=cores),
-    )
+    prepared = prepare(image, passes=build.passes)
+    project = generate_project(prepared, load_board(board), output, build)
     p = project.prediction
     if as_json:
         print_json(

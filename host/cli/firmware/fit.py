@@ -12,8 +12,9 @@ from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.host.bench.size_check import SizeCheck, check_sizes
 from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
-from arenite.host.cli.options import fast_ram_option, no_passes_option, optimise_option, stream_option
+from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.boards import all_boards, load_board
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--board", "names", multiple=True, help="A board; may be given several times.")
 @click.option("--all", "everything", is_flag=True, help="Every known board.")
-@optimise_option
-@no_passes_option
-@stream_option
-@fast_ram_option
+@build_options("optimise", "passes", "stream_input", "fast_ram")
 @click.option(
     "--shrink", is_flag=True, help="Also look for recipes and sizes that would fit the boards named."
 )
@@ -38,11 +36,8 @@ def fit(
     images: tuple[Path, ...],
     names: tuple[str, ...],
     everything: bool,
-    optimise: str | None,
-    no_passes: bool,
-    stream_input: bool,
-    fast_ram: int | None,
     shrink: bool,
+    build: BuildOptions,
     as_json: bool,
 ) -> int:
     """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
@@ -59,13 +54,11 @@ def fit(
     if shrink and not names:
         raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
     boards = [load_board(n) for n in names] if names else all_boards()
-    models = [prepare(image, passes=not no_passes) for image in images]
-    results = [
-        (p, verdicts(p, boards, optimise, stream_input=stream_input, fast_ram=fast_ram)) for p in models
-    ]
+    models = [prepare(image, passes=build.passes) for image in images]
+    results = [(p, verdicts(p, boards, build)) for p in models]
     help_ = [_shrinking(p, v) if shrink else None for p, v in results]
     if as_json:
-        reports = [_report(p, v, stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
+        reports = [_report(p, v, build.stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
     else:
         for (prepared, found), tried in zip(results, help_, strict=True):

@@ -11,6 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.profiles.boards import load_board
@@ -102,7 +103,7 @@ def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_
     chip = CHIPS[board.espressif.chip]
     project = tmp_path / "project"
     prepared = prepare(shared_model("vww01_int8"))
-    made = generate_project(prepared, board, project, optimise="ram", fast_ram=16384)
+    made = generate_project(prepared, board, project, BuildOptions("ram", fast_ram=16384))
     assert environment(project, name)["framework"] == ["espidf"]
     elf = link(project, board, cmake(project, "espidf"), tmp_path / "linked")
     with elf.open("rb") as stream:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.reference import Reference
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import start
@@ -18,7 +18,6 @@ from arenite.profiles.boards import load_board
 from tests.development_models import shared_model
 from tests.fuzz.comparison import random_input
 
-ONE_CORE = Features(cores=1)
 #: A real board, and the emulated one that runs its sources.
 PAIRS = [
     ("esp32-c3-devkitm-1", "qemu_riscv32"),
@@ -47,7 +46,7 @@ def sources(project: Path) -> dict[str, bytes]:
 def test_they_are_the_same_bytes(real: str, emulated: str, optimise: str, tmp_path: Path) -> None:
     prepared = prepare(shared_model("kws01_int8"))
     for name in (real, emulated):
-        generate_project(prepared, load_board(name), tmp_path / name, optimise=optimise, features=ONE_CORE)
+        generate_project(prepared, load_board(name), tmp_path / name, BuildOptions(optimise, cores=1))
     ours, theirs = sources(tmp_path / real), sources(tmp_path / emulated)
     assert ours == theirs
     assert {"src/model.c", "src/weights.c", "lib/agent/agent.c"} < set(ours)
@@ -58,7 +57,7 @@ def test_so_are_those_for_two_cores(tmp_path: Path) -> None:
     """But for the port of the second core, and what the features say of its stack."""
     prepared = prepare(shared_model("kws01_int8"))
     for name in ("esp32-p4-evboard", "qemu_riscv32_smp2"):
-        generate_project(prepared, load_board(name), tmp_path / name, optimise="speed")
+        generate_project(prepared, load_board(name), tmp_path / name, BuildOptions("speed"))
     ours, theirs = sources(tmp_path / "esp32-p4-evboard"), sources(tmp_path / "qemu_riscv32_smp2")
     assert b"parallel.h" in ours["src/model.c"]
     assert {name for name in ours if ours[name] != theirs.get(name)} == {
@@ -73,8 +72,8 @@ def test_so_are_those_for_two_cores(tmp_path: Path) -> None:
 def test_and_they_give_the_bytes_of_litert(real: str, emulated: str, tmp_path: Path) -> None:
     """Every C file that the ESP32's project shares with the emulated board is taken from the ESP32's project."""
     prepared = prepare(shared_model("ad01_int8"))
-    made = generate_project(prepared, load_board(real), tmp_path / real, optimise="speed", features=ONE_CORE)
-    generate_project(prepared, load_board(emulated), tmp_path / emulated, optimise="speed")
+    made = generate_project(prepared, load_board(real), tmp_path / real, BuildOptions("speed", cores=1))
+    generate_project(prepared, load_board(emulated), tmp_path / emulated, BuildOptions("speed"))
     for name, data in sources(tmp_path / real).items():
         (tmp_path / emulated / name).write_bytes(data)
     reference = Reference(prepared.reference)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import generate_project
 from arenite.host.flash.build import direct_build
@@ -46,7 +47,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def test_every_emulated_environment_builds(name: str, protocol: str, model: Prepared, tmp_path: Path) -> None:
     """As a user would, who has never run PlatformIO before: no settings, an empty home, no way out."""
     project = tmp_path / "project"
-    generate_project(model, load_board(name), project, optimise="balanced", protocol=protocol)
+    generate_project(model, load_board(name), project, BuildOptions("balanced", protocol=protocol))
     nowhere = "http://127.0.0.1:9"  # where namespaces are not allowed, no proxy answers
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PLATFORMIO")}

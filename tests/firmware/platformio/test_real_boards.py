@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from arenite.errors import UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import generate_project
 from arenite.host.cli.firmware.firmware import firmware
@@ -45,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def generated(model: Prepared, board: Board, directory: Path, protocol: str = "arenite") -> Path:
-    generate_project(model, board, directory / "project", optimise="speed", protocol=protocol)
+    generate_project(model, board, directory / "project", BuildOptions("speed", protocol=protocol))
     return directory / "project"
 
 

@@ -23,6 +23,7 @@ from arenite.firmware.sizes.prediction import predict, size_table
 from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, target_of
 from arenite.host.build.elf_sizes import ElfSizes, read_elf
 from arenite.host.build.fit import choose, needs
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import Project, generate_project
 from arenite.host.flash.build import direct_build
@@ -86,7 +87,7 @@ def build(
 ) -> tuple[Project, ElfSizes]:
     need_the_same_compiler(board)
     project = generate_project(
-        prepared(model, folder), board, folder / "p", optimise=optimise, protocol=protocol
+        prepared(model, folder), board, folder / "p", BuildOptions(optimise, protocol=protocol)
     )
     return project, read_elf(direct_build(folder / "p"))
 
@@ -139,7 +140,7 @@ def test_the_models_name_is_counted_as_it_is_written(name: str, tmp_path: Path) 
     need_the_same_compiler(board)
     ready = prepared(float_edges(), tmp_path)
     ready = replace(ready, path=Path(name))
-    project = generate_project(ready, board, tmp_path / "p", optimise="balanced")
+    project = generate_project(ready, board, tmp_path / "p", BuildOptions("balanced"))
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
 
 
@@ -164,7 +165,7 @@ def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Pa
     ready = prepared(classifier(), tmp_path)
     wanted = needs(ready.retarget(Target.of(board.core, optimise)).generated, board, optimise)
     exact = resized(board, wanted.flash, wanted.ram)
-    project = generate_project(ready, exact, tmp_path / "p", optimise=optimise)
+    project = generate_project(ready, exact, tmp_path / "p", BuildOptions(optimise))
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
     for flash, ram, what in (
         (wanted.flash - 4, wanted.ram, "flash"),
@@ -173,7 +174,7 @@ def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Pa
         smaller = resized(board, flash, ram)
         short = 4 if what == "flash" else 16
         with pytest.raises(DoesNotFitError, match=f"needs {short} B more {what}"):
-            generate_project(ready, smaller, tmp_path / "never", optimise=optimise)
+            generate_project(ready, smaller, tmp_path / "never", BuildOptions(optimise))
         assert not (tmp_path / "never").exists()
         (tmp_path / "p/lib/board/link.ld").write_text(linker_script(smaller, wanted.stack))
         region = (smaller.flash if what == "flash" else smaller.ram)[0].name
@@ -212,9 +213,9 @@ def test_the_monitor_takes_a_copy_of_the_inputs(small: Prepared, tmp_path: Path)
     copied = generated.model.main.tensors[generated.model.main.inputs[0]].nbytes
     assert copied / 2 < monitor.static - plain.static < copied + 512  # the protocols' own buffers differ too
     tight = resized(board, board.flash_bytes, plain.ram)
-    assert choose(small, tight, "balanced").verdict.fits
+    assert choose(small, tight, BuildOptions("balanced")).verdict.fits
     with pytest.raises(DoesNotFitError, match="more SRAM"):
-        generate_project(small, tight, tmp_path / "p", optimise="balanced", protocol="mlperf")
+        generate_project(small, tight, tmp_path / "p", BuildOptions("balanced", protocol="mlperf"))
 
 
 def test_state_needs_its_first_values(tmp_path: Path) -> None:
@@ -267,9 +268,7 @@ def test_what_is_chosen_beyond_serving_is_counted_too(
         prepared(classifier(), tmp_path),
         target,
         tmp_path / "p",
-        optimise="balanced",
-        protocol=protocol,
-        features=features,
+        BuildOptions("balanced", protocol=protocol, **vars(features)),
     )
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from arenite.host.bench.reference import Reference
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import Samples, load_samples, random_samples
 from arenite.host.bench.verification import difference
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import start
@@ -48,13 +49,14 @@ def run(
     ready: Prepared, samples: Samples, *, board: str = BOARD, **options: Any
 ) -> tuple[dict[str, Any], list[str]]:
     steps: list[str] = []
+    build = BuildOptions(**{f.name: options.pop(f.name) for f in fields(BuildOptions) if f.name in options})
     result = bench(
         ready,
         load_board(board),
         samples,
-        BenchConfig(**options),
+        BenchConfig(build, **options),
         lambda step, done, total: steps.append(f"{step} {done}/{total}"),
-    )
+    ).to_json()
     json.dumps(result, allow_nan=False)
     return result, steps
 
@@ -253,7 +255,7 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
     if not all(map(shutil.which, tools)):
         pytest.skip(f"no compiler or no emulator for {board.core}: see `arenite doctor`")
     ready, tensors = ready_model(mix("state"), tmp_path)
-    project = generate_project(ready, board, tmp_path / "p", optimise=optimise)
+    project = generate_project(ready, board, tmp_path / "p", BuildOptions(optimise))
     with start(board, direct_build(tmp_path / "p")) as machine:
         samples = random_samples(tensors, 2)
         measured = measure(machine.transport, project.generated, samples, False, lambda *_: None)

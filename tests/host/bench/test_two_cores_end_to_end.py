@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.firmware.generator.features import Features
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import start
@@ -34,14 +34,14 @@ pytestmark = [
 
 def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    return bench(prepared, BOARD, random_samples(tensors, samples), options, lambda *_: None)
+    return bench(prepared, BOARD, random_samples(tensors, samples), options, lambda *_: None).to_json()
 
 
 @pytest.mark.parametrize(("name", "least"), [("kws01", 1.9), ("ad01", 1.9)])
 def test_exact_and_nearly_twice_as_fast(name: str, least: float) -> None:
     prepared = prepare(shared_model(f"{name}_int8"))
-    one = run(prepared, BenchConfig("speed", features=Features(cores=1), cycles=True))
-    two = run(prepared, BenchConfig("speed", features=Features(cores=2), cycles=True))
+    one = run(prepared, BenchConfig(BuildOptions("speed", cores=1), cycles=True))
+    two = run(prepared, BenchConfig(BuildOptions("speed", cores=2), cycles=True))
     for result in (one, two):
         memory, flash = result["memory"], result["flash"]
         assert result["samples"]["bit_exact"] == 2
@@ -63,7 +63,7 @@ def test_exact_and_nearly_twice_as_fast(name: str, least: float) -> None:
 def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
     """RESTART between inferences: the second hart is found idle, and works again."""
     prepared = prepare(shared_model("ad01_int8"))
-    project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed")
+    project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed"))
     samples = random_samples(
         [project.generated.model.main.tensors[project.generated.model.main.inputs[0]]], 1
     )
@@ -83,8 +83,7 @@ def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
 def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: Path) -> None:
     """Half of a layer that reads where nothing is: the first hart, which waits for it, starts again and says why."""
     prepared = prepare(shared_model("ad01_int8"))
-    features = Features(health=health)
-    project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed", features=features)
+    project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed", health=health))
     model = tmp_path / "p" / "src" / "model.c"
     text = model.read_text()
     half = re.search(r"layer_2_half = \{.*?\.input = (AT\(\d+\))", text, re.S)
@@ -110,7 +109,7 @@ def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: P
 def test_an_overflow_of_the_second_stack_is_seen(missing: int, damaged: bool, tmp_path: Path) -> None:
     """The predicted stack is enough; with a little less the last word of paint is gone."""
     prepared = prepare(shared_model("kws01_int8"))
-    generate_project(prepared, BOARD, tmp_path / "p", optimise="speed")
+    generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed"))
     features = tmp_path / "p" / "lib" / "agent" / "firmware_features.h"
     before = features.read_text()
     size = int(re.findall(r"AR_SECOND_STACK (\d+)", before)[0])
@@ -126,14 +125,14 @@ def test_an_overflow_of_the_second_stack_is_seen(missing: int, damaged: bool, tm
 def test_a_board_without_a_second_core_is_told_so(tmp_path: Path) -> None:
     prepared = prepare(shared_model("ad01_int8"))
     with pytest.raises(UsageError, match="no second core"):
-        generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "p", features=Features(cores=2))
+        generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "p", BuildOptions(cores=2))
 
 
 def test_one_core_builds_do_not_change(tmp_path: Path) -> None:
     """What is generated for one core has no trace of a second one."""
     prepared = prepare(shared_model("ad01_int8"))
-    plain = generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "a", optimise="speed")
-    one = generate_project(prepared, BOARD, tmp_path / "b", optimise="speed", features=Features(cores=1))
+    plain = generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "a", BuildOptions("speed"))
+    one = generate_project(prepared, BOARD, tmp_path / "b", BuildOptions("speed", cores=1))
     assert plain.generated.sources() == one.generated.sources()
     assert "ar_fork" not in one.generated.sources()["model.c"]
     assert not list((tmp_path / "b").glob("lib/*/parallel_*.c"))

@@ -18,6 +18,7 @@ from arenite.host.bench.run import bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.board_costs import BoardCosts
 from arenite.host.build.fit import choose
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
 from tests.converters.quantize.trained_models import dataset, samples, wide_classifier
@@ -36,7 +37,9 @@ def test_builds_are_those_of_fit(tmp_path: Path) -> None:
     prepared = prepare(path)
     for build in made:
         streamed = build.options.endswith(" --stream-input")
-        needs = choose(prepared, BOARD, build.options.split()[1], stream_input=streamed).verdict.needs
+        needs = choose(
+            prepared, BOARD, BuildOptions(build.options.split()[1], stream_input=streamed)
+        ).verdict.needs
         assert (build.ram, build.flash) == (needs.ram, needs.flash)
         assert build.instructions == pytest.approx(needs.instructions, abs=1)
 
@@ -74,8 +77,8 @@ def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tm
     image.write_bytes(made.chosen.quantised.flatbuffer)
     prepared = prepare(image)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    options = BenchOptions(made.chosen.build.options.split()[1], cycles=False)
-    result = bench(prepared, BOARD, random_samples(tensors, 3), options, lambda *_: None)
+    options = BenchOptions(BuildOptions(made.chosen.build.options.split()[1]), cycles=False)
+    result = bench(prepared, BOARD, random_samples(tensors, 3), options, lambda *_: None).to_json()
     assert result["samples"]["bit_exact"] == 3
     assert result["flash"]["total"] == made.chosen.build.flash
     assert np.isfinite(made.chosen.build.instructions)

@@ -12,6 +12,7 @@ from arenite.errors import UsageError
 from arenite.firmware.generator.generated_model import Generated
 from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose, needs, verdicts
 from arenite.host.build.fit_verdict import FirmwareRequirements
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board, load_board
 from tests.host.small_graphs import classifier, counter, save
@@ -46,7 +47,7 @@ def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -> BuildChoice:
-    choice = choose(small, of_size(flash, ram), optimise)
+    choice = choose(small, of_size(flash, ram), BuildOptions(optimise))
     assert choice.optimise == choice.prepared.target.optimise == choice.verdict.to_json()["optimise"]
     assert choice.generated is choice.prepared.generated
     return choice
@@ -111,8 +112,8 @@ def test_a_mode_that_is_asked_for_is_taken_or_refused_with_one_that_fits(small: 
 @pytest.mark.usefixtures("known_sizes")
 def test_what_cannot_be_streamed_is_not_advised(small: Prepared, tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
-    assert choose(stateful, of_size(9000, 2999), None).verdict.reasons == ("needs 1 B more SRAM",)
-    monitor = choose(small, of_size(9000, 2999), None, "mlperf")
+    assert choose(stateful, of_size(9000, 2999)).verdict.reasons == ("needs 1 B more SRAM",)
+    monitor = choose(small, of_size(9000, 2999), BuildOptions(protocol="mlperf"))
     assert monitor.verdict.reasons == ("needs 1 B more SRAM",)
 
 
@@ -131,17 +132,17 @@ def test_real_sizes_are_kept_to_the_byte(small: Prepared) -> None:
 def test_each_board_gets_its_own_choice(small: Prepared) -> None:
     roomy = chosen(small, 1 << 22, 1 << 22, "speed").verdict.needs
     boards = [of_size(1 << 20, 1 << 20), of_size(roomy.flash - 1, 1 << 20)]
-    first, second = verdicts(small, boards, None)
+    first, second = verdicts(small, boards)
     assert first.needs.optimise == "speed" != second.needs.optimise
-    assert needs(
-        small.retarget(choose(small, boards[0], None).prepared.target).generated, BOARD, "speed"
-    ) == (first.needs)
+    assert needs(small.retarget(choose(small, boards[0]).prepared.target).generated, BOARD, "speed") == (
+        first.needs
+    )
 
 
 @pytest.mark.usefixtures("known_sizes")
 def test_builds_with_the_input_in_rows_are_judged_as_such(small: Prepared, tmp_path: Path) -> None:
-    (verdict,) = verdicts(small, [of_size(9000, 2000)], None, stream_input=True)
+    (verdict,) = verdicts(small, [of_size(9000, 2000)], BuildOptions(stream_input=True))
     assert verdict.fits and verdict.needs.ram == STREAMED[0]
     stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
     with pytest.raises(UsageError, match="cannot take its input row by row"):
-        verdicts(stateful, [BOARD], None, stream_input=True)
+        verdicts(stateful, [BOARD], BuildOptions(stream_input=True))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import arenite.host.build.pareto as pareto_module
 from arenite.errors import UsageError
 from arenite.host.build.fit import AUTOMATIC_GOALS, choose
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import Build, builds, mark_dominated
 from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
@@ -78,7 +79,9 @@ def test_every_build_is_there_with_the_figures_of_fit(tmp_path: Path) -> None:
     ]
     for one in found:
         prepared = prepare(path, passes=one.passes)
-        wanted = choose(prepared, BOARD, one.optimise, stream_input=one.stream_input).verdict.needs
+        wanted = choose(
+            prepared, BOARD, BuildOptions(one.optimise, stream_input=one.stream_input)
+        ).verdict.needs
         assert one.figures == (wanted.ram, wanted.flash, round(wanted.instructions))
         assert (one.kind, one.bit_exact, one.fits) == ("estimated", None, True)
     assert found[0].options == ["--optimise", "speed"]

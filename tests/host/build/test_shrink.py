@@ -14,6 +14,7 @@ from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.errors import ProfileError
 from arenite.host.build.fit import choose
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.predict import Predictor, int4_weights
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.shrink import MARGIN, WIDTHS, data_for, shrink
@@ -47,7 +48,7 @@ def prepared(floats: bytes, tmp_path_factory: pytest.TempPathFactory) -> Prepare
 def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
     """A board with so many times the RAM and the flash that the model needs for speed."""
     board = load_board(BOARD)
-    needed = choose(prepared, board, "speed").verdict.needs
+    needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     first = replace(board.ram[0], size=int(needed.ram * ram))
     code = replace(board.flash[0], size=int(needed.flash * flash))
     return replace(board, ram=(first, *board.ram[1:]), flash=(code, *board.flash[1:]))
@@ -61,7 +62,7 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     assert found.complete
     (width,) = (s for s in found.suggestions if s.kind == "width")
     assert width.prediction.fits
-    assert width.prediction.flash <= board.flash_bytes < choose(prepared, board, None).verdict.needs.flash
+    assert width.prediction.flash <= board.flash_bytes < choose(prepared, board).verdict.needs.flash
     assert "arenite train dscnn --data mnist " in width.commands[0]
     chosen = float(width.commands[0].split("--width ")[1].split()[0])
     assert chosen < 1
@@ -89,7 +90,7 @@ def test_what_is_predicted_of_an_untrained_network_is_what_another_one_needs(
     size = recognize_architecture(prepared.source)
     assert size is not None
     predicted = Predictor(prepared, None, None).untrained(size, board)
-    needed = choose(prepared, board, "speed").verdict.needs
+    needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     assert predicted.ram == needed.ram
     assert predicted.flash == pytest.approx(needed.flash, abs=64)
 
@@ -113,7 +114,7 @@ def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes)
     board = load_board(BOARD)
     predictor = Predictor(prepared, floats, None)
     int8 = predictor.by_recipe(load_recipe("int8"), board)
-    needed = choose(prepared, board, "speed").verdict.needs
+    needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     assert int8.ram == needed.ram
     try:
         int4 = predictor.by_recipe(load_recipe("w4"), board)

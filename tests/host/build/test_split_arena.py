@@ -24,6 +24,7 @@ from arenite.host.bench.samples import Samples, random_samples
 from arenite.host.bench.size_check import check_sizes
 from arenite.host.build.elf_sizes import read_elf
 from arenite.host.build.fit import choose, verdicts
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import generate_project
 from arenite.host.build.split_arena import split_over
@@ -61,10 +62,10 @@ def arena_of(prepared: Prepared, board: Board = BOARD) -> int:
 
 
 def test_a_second_memory_is_used_when_the_first_is_too_small_and_not_before(small: Prepared) -> None:
-    whole = choose(small, BOARD, "speed")
+    whole = choose(small, BOARD, BuildOptions("speed"))
     needed = whole.verdict.needs.ram
-    assert choose(small, with_ram(needed), "speed").second is None
-    choice = choose(small, with_ram(needed - 1), "speed")
+    assert choose(small, with_ram(needed), BuildOptions("speed")).second is None
+    choice = choose(small, with_ram(needed - 1), BuildOptions("speed"))
     assert choice.second == BOARD.ram[1] and choice.verdict.fits and choice.verdict.reasons == ()
     assert "of the arena in PSRAM, slower" in choice.verdict.notes[0]
     assert choice.verdict.latency_ms > whole.verdict.latency_ms
@@ -72,18 +73,18 @@ def test_a_second_memory_is_used_when_the_first_is_too_small_and_not_before(smal
     assert found["ram"]["needed"] <= found["ram"]["available"] == needed - 1
     assert found["slow_ram"]["region"] == "PSRAM" and found["slow_ram"]["needed"] > 32
     # With less speed the whole arena still fits: that comes first when nobody asks for a way to build.
-    assert choose(small, with_ram(needed - 1), None).second is None
+    assert choose(small, with_ram(needed - 1)).second is None
 
 
 def test_without_a_second_memory_the_limit_is_a_refusal(small: Prepared) -> None:
     alone = replace(BOARD, ram=BOARD.ram[:1])
     limit = arena_of(small) - 1
-    (verdict,) = verdicts(small, [alone], "speed", fast_ram=limit)
+    (verdict,) = verdicts(small, [alone], BuildOptions("speed", fast_ram=limit))
     assert not verdict.fits and verdict.reasons == (
         f"the arena takes 1 B more of SRAM than the {limit:,} B it may",
     )
     tiny = replace(BOARD, ram=(BOARD.ram[0], replace(BOARD.ram[1], size=64)))
-    (verdict,) = verdicts(small, [tiny], "speed", fast_ram=limit)
+    (verdict,) = verdicts(small, [tiny], BuildOptions("speed", fast_ram=limit))
     assert (
         not verdict.fits and verdict.reasons[-1] == "no way was found to put the rest of the arena into PSRAM"
     )
@@ -91,7 +92,7 @@ def test_without_a_second_memory_the_limit_is_a_refusal(small: Prepared) -> None
 
 def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> None:
     with pytest.raises(DoesNotFitError, match=r"scratch alone takes [\d,]+ B of SRAM, where it stays"):
-        generate_project(small, BOARD, tmp_path / "p", optimise="speed", fast_ram=0)
+        generate_project(small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=0))
     assert not (tmp_path / "p").exists()
 
 
@@ -118,8 +119,8 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
     board = load_board(name)
     first, second = (region.name for region in board.ram)
     limit = arena_of(small, board) * share // 100
-    options = BenchConfig(optimise="speed", keep=tmp_path / "p", cycles=False, fast_ram=limit)
-    result = bench(small, board, samples_of(small, 3), options, lambda *_: None)
+    options = BenchConfig(BuildOptions("speed", fast_ram=limit), keep=tmp_path / "p", cycles=False)
+    result = bench(small, board, samples_of(small, 3), options, lambda *_: None).to_json()
     assert result["samples"]["bit_exact"] == 3
     memory = result["memory"]
     regions = {r["region"]: r["bytes"] for r in memory["arena_regions"]}
@@ -136,9 +137,9 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
 @pytest.mark.qemu
 def test_state_lives_on_in_the_second_memory(stateful: Prepared, tmp_path: Path) -> None:
     """With everything out but scratch: the value that inferences carry lies there too."""
-    needed = choose(stateful, BOARD, "speed").verdict.needs
+    needed = choose(stateful, BOARD, BuildOptions("speed")).verdict.needs
     project = generate_project(
-        stateful, with_ram(needed.ram - needed.arena + 16), tmp_path / "p", optimise="speed"
+        stateful, with_ram(needed.ram - needed.arena + 16), tmp_path / "p", BuildOptions("speed")
     )
     offsets = [v.offset for v in project.generated.variables]
     assert offsets and all(o >= project.generated.plan.fast_bytes for o in offsets)
@@ -156,7 +157,9 @@ def test_state_lives_on_in_the_second_memory(stateful: Prepared, tmp_path: Path)
 @pytest.mark.qemu
 def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -> None:
     """A layer that writes behind the second part, and one that writes before it."""
-    project = generate_project(small, BOARD, tmp_path / "p", optimise="speed", fast_ram=arena_of(small) // 2)
+    project = generate_project(
+        small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
+    )
     model = tmp_path / "p/src/model.c"
     text = model.read_text()
     call = "static void layer_0(void) { "
@@ -175,8 +178,8 @@ def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -
 def test_a_real_model_in_a_third_of_its_arena() -> None:
     prepared = prepare(shared_model("vww01_int8"))
     limit = arena_of(prepared) // 3
-    options = BenchConfig(optimise="speed", cycles=False, fast_ram=limit)
-    result = bench(prepared, BOARD, samples_of(prepared, 1), options, lambda *_: None)
+    options = BenchConfig(BuildOptions("speed", fast_ram=limit), cycles=False)
+    result = bench(prepared, BOARD, samples_of(prepared, 1), options, lambda *_: None).to_json()
     assert result["samples"]["bit_exact"] == 1
     assert result["memory"]["arena_regions"] == result["memory"]["predicted_arena_regions"]
     assert result["memory"]["arena_regions"][0]["bytes"] <= limit
@@ -204,7 +207,9 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     core = cores.core_named(board.core)
     if shutil.which(f"{core.prefix}gcc") is None:
         pytest.skip("needs the Arm compiler")
-    project = generate_project(small, board, tmp_path / "p", optimise="speed", fast_ram=arena_of(small) // 2)
+    project = generate_project(
+        small, board, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
+    )
     assert project.second is not None and project.second.name == "CCM" and "as fast as" in project.notes[0]
     ini = (tmp_path / "p/platformio.ini").read_text().split(f"[env:{board.name}]")[1].split("[env:")[0]
     flags = next(line.split() for line in ini.splitlines() if "AR_SLOW_SECTION" in line)
@@ -250,7 +255,7 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
 def test_an_esp32_with_psram_takes_what_its_own_ram_cannot(tmp_path: Path) -> None:
     large = prepare(save(classifier(400, 8), tmp_path / "large.tflite"))
     with_psram, without = load_board("esp32-s3-devkitc-1-n8r8"), load_board("esp32-s3-devkitc-1")
-    verdict, refused = verdicts(large, [with_psram, without], "speed")
+    verdict, refused = verdicts(large, [with_psram, without], BuildOptions("speed"))
     assert verdict.fits and not refused.fits
     found = verdict.to_json()
     assert (
@@ -258,7 +263,7 @@ def test_an_esp32_with_psram_takes_what_its_own_ram_cannot(tmp_path: Path) -> No
         <= found["ram"]["available"]
         < found["ram"]["needed"] + found["slow_ram"]["needed"]
     )
-    project = generate_project(large, with_psram, tmp_path / "p", optimise="speed")
+    project = generate_project(large, with_psram, tmp_path / "p", BuildOptions("speed"))
     compiler = cores.core_named("xtensa-lx106").prefix + "gcc"
     if shutil.which(compiler) is None:
         pytest.skip("needs the Xtensa compiler")

@@ -10,6 +10,7 @@ from arenite.errors import ToolError
 from arenite.firmware.sizes.accesses import per_layer
 from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import random_samples
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.accesses import (
@@ -34,7 +35,7 @@ def test_every_byte_of_an_output_is_stored_once_and_inputs_are_loaded_about_as_e
 ) -> None:
     prepared = prepare(save(classifier(24, 8), tmp_path / "small.tflite"))
     limit = prepared.plan.arena_bytes // 2
-    project = generate_project(prepared, BOARD, tmp_path / "p", optimise="speed", fast_ram=limit)
+    project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=limit))
     elf = direct_build(tmp_path / "p")
     generated, places = project.generated, arena_addresses(elf)
     assert places.slow == BOARD.ram[1].origin + 16 and places.fast >= BOARD.ram[0].origin + 16

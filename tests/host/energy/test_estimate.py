@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from arenite.errors import DoesNotFitError, ProfileError, UsageError
 from arenite.host.build.fit_verdict import ASSUMED_W_PER_HZ
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount, CycleTally, load_timing
@@ -140,8 +141,8 @@ def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
 @pytest.mark.qemu
 def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None:
     """Same counts and no clock in the energy: the two differ by their joules per cycle alone."""
-    real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), optimise="speed")
-    emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), optimise="speed")
+    real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), BuildOptions("speed"))
+    emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), BuildOptions("speed"))
     assert real["counted"]["instructions"] == emulated["counted"]["instructions"]
     ratio = emulated["energy_uj_per_inference"]["median"] / real["energy_uj_per_inference"]["median"]
     assert ratio == pytest.approx(ASSUMED_W_PER_HZ / per_cycle(load_board("nucleo_l4r5zi")).joules)
@@ -197,7 +198,9 @@ def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
 @pytest.mark.qemu
 def test_an_input_that_comes_row_by_row_is_counted_as_such(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
-    whole, rows = (estimate_energy(prepared, board, optimise="ram", stream_input=s) for s in (False, True))
+    whole, rows = (
+        estimate_energy(prepared, board, BuildOptions("ram", stream_input=s)) for s in (False, True)
+    )
     assert rows["method"] == "instruction classes"
     ratio = rows["counted"]["instructions"] / whole["counted"]["instructions"]
     assert 0.5 < ratio < 2 and ratio != 1

@@ -17,6 +17,7 @@ from elftools.elf.sections import SymbolTableSection
 from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.features import Features
 from arenite.firmware.generator.project import write_project
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import RunningEmulator, start
@@ -400,6 +401,6 @@ def test_a_project_with_both_is_refused(tmp_path: Path) -> None:
     ready = prepare(save(classifier(), tmp_path / "m.tflite"))
     with pytest.raises(UsageError, match="MLPerf monitor cannot tell"):
         generate_project(
-            ready, load_board(BOARD), tmp_path / "p", protocol="mlperf", features=Features(health=True)
+            ready, load_board(BOARD), tmp_path / "p", BuildOptions(protocol="mlperf", health=True)
         )
     assert not (tmp_path / "p").exists()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from arenite.host.build.fit import verdicts
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.cli.main import main
 from arenite.host.report.arena_svg import arena_svg
@@ -50,7 +51,7 @@ RESULT: dict[str, Any] = {
 def page(result: dict[str, Any], tmp_path: Path, notes: tuple[str, ...] = ()) -> str:
     ready = prepare(save(classifier(), tmp_path / "m.tflite"))
     boards = [load_board(n) for n in ("qemu_mps2_an386", "nucleo_f030r8", "nucleo_l4r5zi")]
-    fits = [v.to_json() for v in verdicts(ready, boards, "balanced")]
+    fits = [v.to_json() for v in verdicts(ready, boards, BuildOptions("balanced"))]
     return bench_page(result, fits, arena_svg(ready.model.main, ready.plan, ready.needs), notes)
 
 

@@ -58,7 +58,7 @@ def elf(ready: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(ready: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None) -> dict[str, Any]:
     options = BenchConfig(cycles=False, feeding=feeding)
-    return bench(ready, load_board(BOARD), samples_of(ready, count), options, progress)
+    return bench(ready, load_board(BOARD), samples_of(ready, count), options, progress).to_json()
 
 
 def counts(result: dict[str, Any]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from arenite.host.bench.samples import Samples, random_samples
+from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import RunningEmulator, start
@@ -58,7 +59,7 @@ class Cable:
 
 def built(ready: Prepared, board: str, folder: Path, protocol: str = "arenite") -> Path:
     """The ELF that a bench would build, built once."""
-    generate_project(ready, load_board(board), folder, protocol=protocol)
+    generate_project(ready, load_board(board), folder, BuildOptions(protocol=protocol))
     return direct_build(folder)
 
 

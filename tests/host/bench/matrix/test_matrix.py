@@ -71,7 +71,7 @@ def test_four_boards_at_once(tmp_path: Path) -> None:
             alone = bench(
                 ready, load_board(board), samples_of(ready, 3), BenchConfig(cycles=False), lambda *_: None
             )
-            assert_same(result, alone)
+            assert_same(result, alone.to_json())
     assert len({c["result"]["inference"]["instructions"]["p50"] for c in cells.values()}) >= 7
     assert len(said.strip().splitlines()) >= 8 and "[8/8]" in said
     with Store(tmp_path / "s.sqlite") as store:

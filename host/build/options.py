@@ -1,0 +1,41 @@
+"""How a model becomes firmware: one value for every function and every command that builds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.firmware.generator.features import Features
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """The options that decide what is generated.
+
+    Attributes:
+        optimise: the goal (``speed``, ``balanced``, ``ram`` or ``flash``); None is the fastest that fits the board.
+        protocol: the serial protocol of the firmware: ``arenite``, ``mlperf`` or ``mlperf-energy``.
+        passes: apply the graph optimizations; none of them changes an output.
+        stream_input: the model takes its input row by row.
+        fast_ram: bytes of the board's first RAM that the arena may take; None is all that are free.
+        mark: the pin that is high while an inference computes; None is no pin.
+        health: the firmware reports its health and keeps a log over resets.
+        cores: cores that compute layers; None is as many as the board's profile has a port for.
+    """
+
+    optimise: str | None = None
+    protocol: str = "arenite"
+    passes: bool = True
+    stream_input: bool = False
+    fast_ram: int | None = None
+    mark: str | None = None
+    health: bool = False
+    cores: int | None = None
+
+    @property
+    def features(self) -> Features:
+        """What the firmware has beyond serving the model."""
+        return Features(mark=self.mark, health=self.health, cores=self.cores)
+
+
+#: The options of a command that was given none.
+DEFAULT_BUILD = BuildOptions()
