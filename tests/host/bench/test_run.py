@@ -238,7 +238,7 @@ def test_a_model_that_lost_channels_is_judged_by_its_source(
         main = replace(model.main, tensors=tuple(tensors))
         return replace(model, subgraphs=(main, *model.subgraphs[1:])), (PassReport("wrong", ()),)
 
-    monkeypatch.setattr("arenite.host.build.prepare.optimise", wrong)
+    monkeypatch.setattr("arenite.host.build.prepare.run_passes", wrong)
     ready, _ = ready_model(model, tmp_path)
     result, _ = run(ready, random_samples(tensors, 4))
     assert result["samples"]["bit_exact"] < 4
