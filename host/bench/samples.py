@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,16 @@ def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None
         raise UsageError(
             f"Cannot read {path}: {error}.", "Write it with numpy.savez(path, x=..., y=...)."
         ) from error
+    return samples_of_arrays(arrays, tensors, limit, str(path))
+
+
+def samples_of_arrays(
+    arrays: Mapping[str, np.ndarray],
+    tensors: Sequence[Tensor],
+    limit: int | None = None,
+    path: str = "The data",
+) -> Samples:
+    """Return the samples of arrays named as in an .npz file; ``path`` names them in errors. Raises ``UsageError``."""
     names = ["x"] if len(tensors) == 1 and "x" in arrays else [f"x{i}" for i in range(len(tensors))]
     columns = []
     for name, tensor in zip(names, tensors, strict=True):
@@ -77,7 +87,7 @@ def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None
     return Samples([[c[k] for c in columns] for k in range(count)], labels)
 
 
-def _shaped(path: Path, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
     shape = tensor.shape
     dtype = DTYPES[tensor.dtype]
     if array.ndim and array.shape[1:] != shape and shape[:1] == (1,) and array.shape[1:] == shape[1:]:

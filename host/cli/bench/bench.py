@@ -7,26 +7,21 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
-from arenite.host.bench.devices.run_samples import RunConfig
-from arenite.host.bench.run import BenchConfig
-from arenite.host.bench.run import bench as run_bench
-from arenite.host.bench.sample_files import file_samples
-from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.bench.store.record import keep_result
 from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.build.fit import choose, verdicts
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
-from arenite.host.build.prepare import prepare
 from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
 from arenite.host.cli.bench.tables import show_bench
 from arenite.host.cli.options import Number, build_options
 from arenite.host.cli.progress import steps_of
+from arenite.host.interface.measurement import bench as run_bench
+from arenite.host.interface.model import load
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.host.report.console import note, print_json
@@ -113,26 +108,27 @@ def bench(
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Leave one out.")
     baseline = read_baseline(compare) if compare is not None else None
-    prepared = prepare(image, passes=build.passes)
-    chosen = load_board(board)
+    model = load(image, passes=build.passes)
+    prepared, chosen = model.prepared, load_board(board)
     if baseline is not None and compare is not None:
         require(baseline, chosen.core, prepared.path.stem, compare)
-    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    if data is None:
-        inputs = random_samples(tensors, samples or 10)
-    elif data.is_dir() or data.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES):
-        inputs = file_samples(data, tensors, prepared.extra, samples)
-    else:
-        inputs = load_samples(data, tensors, samples)
-    options = BenchConfig(
-        build,
-        stateful=stateful,
-        keep=keep,
-        cycles=cycles,
-        feeding=RunConfig(ports, copies, resume, wait, say=note),
-    )
     with steps_of(chosen.name) as steps:
-        result = run_bench(prepared, chosen, inputs, options, steps).to_json()
+        result = run_bench(
+            model,
+            board,
+            data,
+            samples=samples,
+            build=build,
+            port=ports,
+            copies=copies,
+            stateful=stateful,
+            cycles=cycles,
+            resume=resume,
+            wait_s=wait,
+            keep=keep,
+            report=note,
+            progress=steps,
+        ).to_json()
     if baseline is not None:
         result["compare"] = compare_result(result, baseline)
     mode = BuildMode(**vars(build), stateful=stateful)

@@ -9,10 +9,9 @@ import click
 from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import predicted_split
 from arenite.host.build.options import BuildOptions
-from arenite.host.build.prepare import prepare
-from arenite.host.build.project import generate_project
 from arenite.host.cli.bench.two_cores import two_cores_line
 from arenite.host.cli.options import build_options
+from arenite.host.interface.build import firmware as generate
 from arenite.host.report.console import note, print_json, show
 from arenite.profiles.boards import Board, load_board
 
@@ -34,37 +33,17 @@ def firmware(
 
     Exit code 1, and nothing written, when the model does not fit the board.
     """
-    prepared = prepare(image, passes=build.passes)
-    project = generate_project(prepared, load_board(board), output, build)
-    p = project.prediction
+    made = generate(image, board, output, build=build)
+    project = made.project
+    predicted = project.prediction
     if as_json:
-        print_json(
-            {
-                "schema": "arenite.firmware/1",
-                "directory": str(output),
-                "board": board,
-                "optimise": project.optimise,
-                "layers": len(project.generated.calls),
-                "predicted": {
-                    "arena": p.arena,
-                    "arena_regions": project.arena_regions(),
-                    "static": p.static,
-                    "stack": p.stack,
-                    "ram_total": p.ram_total,
-                    "weights": p.weights,
-                    "code": p.code,
-                    "flash_total": p.flash_total,
-                },
-                "two_cores": predicted_split(project),
-                "passes": [r.to_json() for r in prepared.passes],
-            }
-        )
+        print_json(made.to_json())
     else:
-        for text in prepared.notes:
+        for text in project.prepared.notes:
             note(text)
         show(
             f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
-            f"predicted RAM {p.ram_total:,} B, flash {p.flash_total:,} B",
+            f"predicted RAM {predicted.ram_total:,} B, flash {predicted.flash_total:,} B",
             *project.notes,
             *two_cores_line(predicted_split(project)),
             *_next(load_board(board), output),

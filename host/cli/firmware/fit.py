@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from arenite.errors import UsageError
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.host.bench.size_check import SizeCheck, check_sizes
-from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.options import BuildOptions
-from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.prepare import Prepared
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
+from arenite.host.interface.build import fit as fit_model
 from arenite.host.report.console import note, print_json, show, table
-from arenite.profiles.boards import all_boards, load_board
-
-if TYPE_CHECKING:
-    from arenite.host.build.shrink import ShrinkReport
 
 
 @click.command()
@@ -53,21 +49,20 @@ def fit(
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     if shrink and not names:
         raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
-    boards = [load_board(n) for n in names] if names else all_boards()
-    models = [prepare(image, passes=build.passes) for image in images]
-    results = [(p, verdicts(p, boards, build)) for p in models]
-    help_ = [_shrinking(p, v) if shrink else None for p, v in results]
+    with Stages() as stages:
+        if shrink:
+            stages("look for what would fit", 0, 0)
+        found = [fit_model(image, list(names) or None, build=build, suggest=shrink) for image in images]
     if as_json:
-        reports = [_report(p, v, build.stream_input, h) for (p, v), h in zip(results, help_, strict=True)]
+        reports = [report.to_json() for report in found]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
     else:
-        for (prepared, found), tried in zip(results, help_, strict=True):
-            for text in prepared.notes:
+        for report in found:
+            for text in report.prepared.notes:
                 note(text)
-            show_fits(prepared, found)
-            show(*(tried.sentences() if tried else ()))
-    failed = any(not v.fits for _, found in results for v in found)
-    return 1 if failed and names else 0
+            show_fits(report.prepared, report.verdicts)
+            show(*(report.shrink.sentences() if report.shrink else ()))
+    return 1 if names and not all(report.fits for report in found) else 0
 
 
 def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
@@ -99,32 +94,7 @@ def show_evidence(title: str, evidence: SizeCheck) -> None:
     )
 
 
-def _shrinking(prepared: Prepared, found: list[FitVerdict]) -> ShrinkReport | None:
-    """What would fit the boards that the model does not fit; None where it fits all."""
-    from arenite.host.build.shrink import shrink
-
-    short = [v.board for v in found if not v.fits]
-    if not short:
-        return None
-    with Stages() as stages:
-        stages("look for what would fit", 0, 0)
-        return shrink(prepared, short)
-
-
-def _report(
-    prepared: Prepared, found: list[FitVerdict], stream_input: bool, tried: ShrinkReport | None
-) -> dict:
-    made = {
-        "schema": "arenite.fit/1",
-        "model": {"path": str(prepared.path), "sha256": prepared.sha256},
-        "stream_input": stream_input,
-        "boards": [v.to_json() for v in found],
-        "passes": [r.to_json() for r in prepared.passes],
-    }
-    return made if tried is None else {**made, "shrink": tried.to_json()}
-
-
-def show_fits(prepared: Prepared, found: list[FitVerdict]) -> None:
+def show_fits(prepared: Prepared, found: Sequence[FitVerdict]) -> None:
     """The verdicts as a table, boards that fit first, fastest first."""
     rows = []
     for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from arenite.errors import DoesNotFitError, UsageError
+from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES, core_names
-from arenite.firmware.generator.target import SCALAR, Target
-from arenite.host.build.library import generate_library, identifier, named_image
-from arenite.host.build.prepare import prepare
+from arenite.host.build.library import named_image
 from arenite.host.cli.options import no_passes_option, stream_option
+from arenite.host.interface.build import library as write_library
+from arenite.host.interface.model import load
 from arenite.host.report.console import note, print_json, show, table
-from arenite.profiles.boards import load_board
 
 
 @click.command()
@@ -54,42 +53,23 @@ def library(
 
     Exit code 1, and nothing written, when the arena or the weights alone are too large for --board.
     """
-    if board and core:
-        raise UsageError("--board and --core exclude each other.", "Give one of them.")
-    chosen = load_board(board) if board else None
-    core_name = chosen.core if chosen else core
-    target = (
-        Target.of(core_name, optimise, stream_input)
-        if core_name
-        else Target("", SCALAR, optimise, stream_input)
-    )
-    models = {}
+    models: dict[str, Path] = {}
     for text in images:
         model, path = named_image(text)
         if model in models:
             raise UsageError(f"Two models are called '{model}'.", "Name them: NAME=IMAGE.")
-        models[model] = prepare(path, passes=not no_passes)
-    called = identifier(name if name is not None else output.resolve().name)
-
-    def accept(described: dict) -> None:
-        weights = sum(m["weights"] for m in described["models"])
-        for what, needed, there in (
-            ("RAM", described["arena"], chosen.ram_bytes if chosen else None),
-            ("flash", weights, chosen.flash_bytes if chosen else None),
-        ):
-            if there is not None and needed > there:
-                raise DoesNotFitError(
-                    f"The models alone need {needed - there:,} B more {what} than {board} has.",
-                    "Try --optimise ram, fewer models, or a larger board.",
-                )
-
-    described = generate_library(output, called, models, target, accept)
+        models[model] = path
+    prepared = {model: load(path, passes=not no_passes) for model, path in models.items()}
+    made = write_library(
+        prepared, output, name=name, board=board, core=core, optimise=optimise, stream_input=stream_input
+    )
     if as_json:
-        print_json({**described, "directory": str(output)})
+        print_json(made.to_json())
         return 0
-    for prepared in models.values():
-        for text in prepared.notes:
+    for loaded in prepared.values():
+        for text in loaded.notes:
             note(text)
+    described = made.manifest
     rows = [
         (m["name"], m["header"], f"{m['weights']:,}", f"{m['arena']:,}", "yes" if m["shares_arena"] else "no")
         for m in described["models"]

@@ -6,16 +6,12 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.importers.sources import ImportOptions, parse_shapes
-from arenite.converters.quantize.search.budget import parse_budget
-from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions as SearchOptions
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.options import no_passes_option
 from arenite.host.cli.progress import Stages
 from arenite.host.cli.reproduce import command_line
 from arenite.host.report.console import note, print_json, show
-from arenite.profiles.boards import load_board
 
 FILE = click.Path(path_type=Path)
 
@@ -85,66 +81,47 @@ def convert(
     within --budget. The image is a flatbuffer with its operators in execution order and its arena plan in the
     metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """
-    from arenite.converters.processing.post.postprocessing import load_postprocessing
-    from arenite.converters.processing.preprocessing import load_preprocessing
-    from arenite.host.build.attachments import Attachments, read_labels
-    from arenite.host.conversion import convert as conversion
-    from arenite.host.conversion.request import ConversionRequest
+    from arenite.host.interface.conversion import convert as run_conversion
     from arenite.host.report import conversion_text
 
-    target = output or default_output(source)
-    if Path(source).exists() and target.resolve() == Path(source).resolve():
-        raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
-    for written in (target, html):
-        if written is not None and written.is_dir():
-            raise UsageError(f"{written} is a folder.", "Give the path of a file.")
-    request = ConversionRequest(
-        source,
-        ImportOptions(parse_shapes(input_shape), signature, keep_layout),
-        Attachments(
-            None if preprocessing is None else load_preprocessing(preprocessing),
-            None if postprocessing is None else load_postprocessing(postprocessing),
-            () if labels is None else read_labels(labels),
-        ),
-        calibration,
-        calibration_samples,
-        test,
-        metric,
-        recipe,
-        check_data,
-        tuple(load_board(name) for name in boards),
-        None if budget is None else parse_budget(budget),
-        SearchOptions(trials=trials, workers=jobs, dask=dask, keep=study, seed=seed),
-        sensitivity,
-        not no_passes,
-    )
+    if html is not None and html.is_dir():
+        raise UsageError(f"{html} is a folder.", "Give the path of a file.")
     with Stages() as stages:
-        result = conversion.convert(request, stages)
-        verdicts = conversion.fits(result)
-        help_ = conversion.shrink_suggestions(result, verdicts, target, stages)
-    write_atomic(target, result.image)
+        made = run_conversion(
+            source,
+            output,
+            calibration=calibration,
+            calibration_samples=calibration_samples,
+            test=test,
+            metric=metric,
+            recipe=recipe,
+            check_data=check_data,
+            sensitivity=sensitivity,
+            boards=boards,
+            budget=budget,
+            trials=trials,
+            study=study,
+            jobs=jobs,
+            dask=dask,
+            seed=seed,
+            preprocessing=preprocessing,
+            postprocessing=postprocessing,
+            labels=labels,
+            input_shapes=input_shape,
+            signature=signature,
+            keep_layout=keep_layout,
+            passes=not no_passes,
+            progress=stages,
+        )
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
 
         again = command_line(click.get_current_context(), without=("html", "as_json"))
-        write_atomic(html, conversion_page(result, verdicts, again).encode())
+        write_atomic(html, conversion_page(made.conversion, made.verdicts, again).encode())
     if as_json:
-        print_json(conversion_text.to_json(result, target, verdicts, help_))
+        print_json(made.to_json())
     else:
-        for text in result.notes:
+        for text in made.notes:
             note(text)
-        show(*conversion_text.tables(result, target, verdicts, help_))
-    missed = budget is not None and (result.calibrated is None or result.calibrated.search.chosen is None)  # type: ignore[union-attr]
-    return 1 if missed or any(not v.fits for v in verdicts) else 0
-
-
-def default_output(source: str) -> Path:
-    """``model.keras`` becomes ``model.image.tflite`` beside it; ``module:function`` one in the current folder."""
-    path = Path(source)
-    if not path.exists() and ":" in source:
-        return Path(source.rpartition(":")[2] + ".image.tflite")
-    path = path if path.name not in ("", "..") else path.resolve()  # "." has no name
-    stem = path.name
-    for ending in (".tflite", ".keras", ".h5", ".onnx", ".pt2"):
-        stem = stem.removesuffix(ending)
-    return path.with_name(stem + ".image.tflite")
+        show(*conversion_text.tables(made.conversion, made.path, made.verdicts, made.shrink))
+    return 0 if made.met else 1

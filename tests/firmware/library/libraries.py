@@ -17,7 +17,7 @@ from tests.host.small_graphs import classifier, counter, save
 
 ROOT = Path(__file__).resolve().parents[3]
 BOARDS = ROOT / "firmware" / "boards"
-ARDUINO = ROOT / "tests" / "firmware" / "arduino_core"
+ARDUINO = ROOT / "tests" / "firmware" / "boards" / "arduino_core"
 STAND_INS = Path(__file__).parent
 PORTABLE = Target("", SCALAR, "balanced")
 

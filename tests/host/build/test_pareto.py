@@ -105,7 +105,7 @@ def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest
     asked = []
 
     def bench(prepared, board, samples, options, progress):  # type: ignore[no-untyped-def]
-        asked.append((options.optimise, options.stream_input, len(samples)))
+        asked.append((options.build.optimise, options.build.stream_input, len(samples)))
         return {
             "memory": {"ram_total": 10 * len(asked)},
             "flash": {"total": 1000 - len(asked)},

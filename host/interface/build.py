@@ -1,0 +1,198 @@
+"""``fit``, ``firmware`` and ``library``: what a model needs, and its C sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import DoesNotFitError, UsageError
+from arenite.firmware.generator.target import SCALAR, Target
+from arenite.host.bench.two_cores import predicted_split
+from arenite.host.build.fit import verdicts
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.library import generate_library, identifier
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
+from arenite.host.build.prepare import Prepared
+from arenite.host.build.project import Project, generate_project
+from arenite.host.build.shrink import ShrinkReport, shrink
+from arenite.host.interface.model import Model, prepared_model
+from arenite.profiles.boards import Board, all_boards, load_board
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """The verdicts of one model, one for each board.
+
+    ``shrink`` has suggestions where they were asked for and a board is too small, else None.
+    """
+
+    prepared: Prepared
+    options: BuildOptions
+    verdicts: tuple[FitVerdict, ...]
+    shrink: ShrinkReport | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model fits every board of the report."""
+        return all(verdict.fits for verdict in self.verdicts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.fit/1``."""
+        record = {
+            "schema": "arenite.fit/1",
+            "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
+            "stream_input": self.options.stream_input,
+            "boards": [verdict.to_json() for verdict in self.verdicts],
+            "passes": [report.to_json() for report in self.prepared.passes],
+        }
+        return record if self.shrink is None else {**record, "shrink": self.shrink.to_json()}
+
+
+def fit(
+    model: Model | str | Path,
+    boards: str | Sequence[str] | None = None,
+    *,
+    build: BuildOptions = DEFAULT_BUILD,
+    suggest: bool = False,
+) -> FitReport:
+    """Return whether a model fits boards: flash, SRAM and estimated time, before anything is built.
+
+    Args:
+        model: a loaded model, or the path of one.
+        boards: names of boards; None is every known board.
+        build: how the firmware would be built.
+        suggest: also look for recipes and sizes that would fit the boards that are too small.
+
+    Raises:
+        ProfileError: an unknown board.
+        ModelError, UsageError: what ``load`` raises; a model that cannot take its input row by row.
+    """
+    prepared = prepared_model(model, passes=build.passes)
+    found = tuple(verdicts(prepared, chosen_boards(boards), build))
+    small = [verdict.board for verdict in found if not verdict.fits]
+    suggestions = shrink(prepared, small) if suggest and small else None
+    return FitReport(prepared, build, found, suggestions)
+
+
+def chosen_boards(names: str | Sequence[str] | None) -> Sequence[Board]:
+    """Return the boards called ``names``; None is all of them. Raises ``ProfileError``."""
+    if names is None:
+        return all_boards()
+    return [load_board(name) for name in ([names] if isinstance(names, str) else names)]
+
+
+@dataclass(frozen=True)
+class FirmwareProject:
+    """A generated project; ``arenite build`` and ``arenite flash`` take its ``directory``."""
+
+    project: Project
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the project."""
+        return self.project.directory
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.firmware/1``: sizes in bytes, predicted."""
+        project, predicted = self.project, self.project.prediction
+        return {
+            "schema": "arenite.firmware/1",
+            "directory": str(project.directory),
+            "board": project.board.name,
+            "optimise": project.optimise,
+            "layers": len(project.generated.calls),
+            "predicted": {
+                "arena": predicted.arena,
+                "arena_regions": project.arena_regions(),
+                "static": predicted.static,
+                "stack": predicted.stack,
+                "ram_total": predicted.ram_total,
+                "weights": predicted.weights,
+                "code": predicted.code,
+                "flash_total": predicted.flash_total,
+            },
+            "two_cores": predicted_split(project),
+            "passes": [report.to_json() for report in project.prepared.passes],
+        }
+
+
+def firmware(
+    model: Model | str | Path, board: str, output: str | Path, *, build: BuildOptions = DEFAULT_BUILD
+) -> FirmwareProject:
+    """Generate the C firmware that serves a model on a board, as a project in the folder ``output``.
+
+    Raises:
+        DoesNotFitError: the board is too small; nothing is written. The message has the number of missing bytes.
+        ProfileError, ModelError, UsageError: an unknown board, a bad model, options that exclude each other.
+    """
+    prepared = prepared_model(model, passes=build.passes)
+    return FirmwareProject(generate_project(prepared, load_board(board), Path(output), build))
+
+
+@dataclass(frozen=True)
+class CLibrary:
+    """Models as C sources in ``directory``; ``manifest`` describes them, sizes in bytes."""
+
+    directory: Path
+    manifest: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.library/1``."""
+        return {**self.manifest, "directory": str(self.directory)}
+
+
+def library(
+    models: Mapping[str, Model | str | Path],
+    output: str | Path,
+    *,
+    name: str | None = None,
+    board: str | None = None,
+    core: str | None = None,
+    optimise: str = "balanced",
+    stream_input: bool = False,
+    passes: bool = True,
+) -> CLibrary:
+    """Write models as plain C sources without any board's code, for a program of your own.
+
+    Args:
+        models: the models by the names that become the prefixes of their functions.
+        output: the folder.
+        name: the name of the library; None is that of the folder.
+        board: a board whose core the kernels are for, and whose memory is the limit.
+        core: a core that the kernels are for; without board and core they are plain C for any 32-bit core.
+        optimise: the goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
+        stream_input: the models take their input row by row.
+        passes: apply the graph optimizations.
+
+    Raises:
+        DoesNotFitError: arena or weights alone are too large for ``board``; nothing is written.
+        UsageError: ``board`` and ``core`` together, a name that is taken, a model that cannot be streamed.
+    """
+    if board and core:
+        raise UsageError("board and core exclude each other.", "Give one of them.")
+    chosen = load_board(board) if board else None
+    core_name = chosen.core if chosen else core
+    target = (
+        Target.of(core_name, optimise, stream_input)
+        if core_name
+        else Target("", SCALAR, optimise, stream_input)
+    )
+    directory = Path(output)
+    called = identifier(name if name is not None else directory.resolve().name)
+
+    def accept(described: Mapping[str, Any]) -> None:
+        weights = sum(entry["weights"] for entry in described["models"])
+        for memory, needed, available in (
+            ("RAM", described["arena"], chosen.ram_bytes if chosen else None),
+            ("flash", weights, chosen.flash_bytes if chosen else None),
+        ):
+            if available is not None and needed > available:
+                raise DoesNotFitError(
+                    f"The models alone need {needed - available:,} B more {memory} than {board} has.",
+                    "Try --optimise ram, fewer models, or a larger board.",
+                )
+
+    prepared = {key: prepared_model(model, passes=passes) for key, model in models.items()}
+    return CLibrary(directory, generate_library(directory, called, prepared, target, accept))

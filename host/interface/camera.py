@@ -1,0 +1,80 @@
+"""``Camera``: serve a camera, a video or pictures to a model, and iterate over the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from arenite.errors import UsageError
+
+if TYPE_CHECKING:
+    from arenite.host.camera.frames.served_frame import ServedFrame
+    from arenite.host.camera.summary import CameraResult
+
+
+class Camera:
+    """A camera loop as a context manager that yields answers.
+
+        with arenite.Camera(model="blazeface", source="/dev/video0") as camera:
+            for served in camera:
+                print(served.answer)
+
+    ``model`` and ``source`` are what ``arenite camera`` takes; ``options`` are the fields of ``CameraOptions``
+    (``frames``, ``limits``, ``runtime``, ...). The loop runs in a thread of its own; leaving the block or the ``for``
+    stops it. A consumer that is slower than a live camera misses the oldest answers.
+
+    Raises ``AreniteError`` on entry when the model or the source cannot be opened, and from the iterator when the loop
+    fails.
+    """
+
+    def __init__(
+        self,
+        model: str = "blazeface",
+        source: str = "auto",
+        *,
+        report: Callable[[str], None] = lambda text: None,
+        **options: Any,
+    ) -> None:
+        from arenite.host.camera.options import CameraOptions
+        from arenite.host.camera.session import CameraSession
+
+        self._session = CameraSession(CameraOptions.of(model=model, sources=(source,), **options), report)
+        self._open = False
+
+    def __enter__(self) -> Camera:
+        self._session.__enter__()
+        self._open = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open = False
+        self._session.__exit__(kind, error, trace)
+
+    def __iter__(self) -> Iterator[ServedFrame]:
+        if not self._open:
+            raise UsageError("The camera is not open.", "Use it as `with arenite.Camera(...) as camera:`.")
+        return self._session.stream()
+
+    def run(self) -> CameraResult:
+        """Serve until a limit or the end of the source, without yielding; return the result."""
+        if not self._open:
+            raise UsageError("The camera is not open.", "Use it as `with arenite.Camera(...) as camera:`.")
+        return self._session.run()
+
+    def stop(self) -> None:
+        """End the loop; any thread may call this."""
+        self._session.stop()
+
+    @property
+    def result(self) -> CameraResult | None:
+        """Frames, stage times, energy and temperatures of the run; None until it has ended."""
+        return self._session.result
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.camera/1``. Raises ``UsageError`` before the run has ended."""
+        if self.result is None:
+            raise UsageError("The camera loop has not ended.", "Read the result after the loop.")
+        return self.result.to_json()

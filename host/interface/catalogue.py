@@ -1,0 +1,43 @@
+"""``boards`` and ``zoo``: what is known, and what can be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from arenite.models import zoo as zoo_files
+from arenite.models.manifest import ZooEntry
+from arenite.profiles.boards import Board, all_boards
+
+
+def boards() -> list[Board]:
+    """Return every known board, emulated ones first, each with core, clock and memory in bytes."""
+    return sorted(all_boards(), key=lambda board: (not board.emulated, board.name))
+
+
+class Zoo:
+    """Real trained models, fetched on demand and checked against their hashes."""
+
+    def __iter__(self) -> Iterator[ZooEntry]:
+        return iter(self.list())
+
+    def list(self) -> list[ZooEntry]:
+        """Return every model: name, task, size in bytes, licence, recorded accuracy."""
+        return zoo_files.zoo_entries()
+
+    def fetch(self, name: str, *, progress: bool = False) -> Path:
+        """Return the file of a model, downloaded first where the cache does not have it.
+
+        Raises:
+            UsageError: the zoo has no such model.
+            ToolError: the download failed, or its hash is wrong.
+        """
+        return zoo_files.fetch(name, progress=progress)
+
+    def is_cached(self, name: str) -> bool:
+        """Return whether the cache holds the model. Raises ``UsageError``."""
+        return zoo_files.is_cached(zoo_files.zoo_entry(name))
+
+
+#: The zoo: ``arenite.zoo.list()``, ``arenite.zoo.fetch(name)``.
+zoo = Zoo()

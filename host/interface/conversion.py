@@ -1,0 +1,191 @@
+"""``convert``: a trained model in, an image with a planned arena out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.importers.sources import ImportOptions, parse_shapes
+from arenite.converters.processing.post.postprocessing import load_postprocessing
+from arenite.converters.processing.preprocessing import load_preprocessing
+from arenite.converters.quantize.search.budget import parse_budget
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.host.build.attachments import Attachments, read_labels
+from arenite.host.build.fit_verdict import FitVerdict
+from arenite.host.build.shrink import ShrinkReport
+from arenite.host.conversion.convert import Conversion, fits, shrink_suggestions
+from arenite.host.conversion.convert import convert as run_conversion
+from arenite.host.conversion.request import ConversionRequest, Progress
+from arenite.host.interface.model import Model
+from arenite.host.report.conversion_text import to_json
+from arenite.profiles.boards import load_board
+
+#: An .npz file or a folder of samples, or the arrays of an .npz file by name: x (x0, x1, ...) and y.
+CalibrationData = str | Path | Mapping[str, np.ndarray] | np.ndarray
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """An image that was written to ``path``, and what making it cost.
+
+    ``model`` is None for an image with float activations, which only a host runs. ``verdicts`` has one entry for each
+    board that was named.
+    """
+
+    path: Path
+    conversion: Conversion
+    verdicts: tuple[FitVerdict, ...]
+    shrink: ShrinkReport | None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def model(self) -> Model | None:
+        """The converted model, planned."""
+        return None if self.conversion.prepared is None else Model(self.conversion.prepared)
+
+    @property
+    def score_before(self) -> float | None:
+        """The score of the source, or None without samples to score with."""
+        scores = self.conversion.scores
+        return None if scores is None else scores.source.value
+
+    @property
+    def score_after(self) -> float | None:
+        """The score of the image."""
+        scores = self.conversion.scores
+        return None if scores is None else scores.image.value
+
+    @property
+    def met(self) -> bool:
+        """Whether the image fits every board that was named, and a search met its budget."""
+        request, calibrated = self.conversion.request, self.conversion.calibrated
+        missed = request.budget is not None and (
+            calibrated is None or calibrated.search is None or calibrated.search.chosen is None
+        )
+        return not missed and all(verdict.fits for verdict in self.verdicts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.convert/1``."""
+        return to_json(self.conversion, self.path, self.verdicts, self.shrink)
+
+
+def convert(
+    source: str | Path,
+    output: str | Path | None = None,
+    *,
+    calibration: CalibrationData | None = None,
+    calibration_samples: int | None = None,
+    test: CalibrationData | None = None,
+    metric: str | None = None,
+    recipe: str | Path | None = None,
+    check_data: str | Path | None = None,
+    sensitivity: bool = False,
+    boards: str | Sequence[str] = (),
+    budget: str | None = None,
+    trials: int = 40,
+    study: str | Path | None = None,
+    jobs: int = 1,
+    dask: str | None = None,
+    seed: int = 0,
+    preprocessing: str | Path | None = None,
+    postprocessing: str | Path | None = None,
+    labels: str | Path | None = None,
+    input_shapes: Sequence[str] = (),
+    signature: str = "",
+    keep_layout: bool = False,
+    passes: bool = True,
+    progress: Progress = lambda *_: None,
+) -> ConversionReport:
+    """Quantize a trained model and write it as an image.
+
+    Args:
+        source: a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel folder, or ``module:function`` (PyTorch).
+        output: the image; None is the name of the source with ``.image.tflite``.
+        calibration: real inputs, which a float model needs; arrays are shaped ``(samples, ...)``.
+        calibration_samples: calibrate with this many; the others score.
+        test: labelled samples that source and image are scored with.
+        metric: ``accuracy``, ``auc``, ``mse`` or ``agreement``; None is the one that suits the data.
+        recipe: the name of a shipped recipe (``int8``, ``w4``, ``int16x8``, ...) or a TOML file.
+        check_data: field data, to report where the scales clip them.
+        sensitivity: also measure each layer quantized alone.
+        boards: boards that the image should fit.
+        budget: search for a recipe within limits such as ``"ram=48k,flash=256k,drop=1%"``, on the first board.
+        trials, study, jobs, dask, seed: of the search: recipes to try, its file, processes, scheduler, random seed.
+        preprocessing, postprocessing, labels: TOML and text files that are recorded in the image.
+        input_shapes: ``[NAME=]1,3,96,96`` where the source leaves a dimension open.
+        signature: the signature of a SavedModel.
+        keep_layout: leave NCHW inputs as they are.
+        passes: apply the graph optimizations.
+        progress: called as ``progress(stage, done, total)``.
+
+    Raises:
+        UsageError, ModelError, UnsupportedModelError: the source, the data or the options cannot be used.
+        ToolError: a framework failed.
+    """
+    target = Path(output) if output is not None else default_output(str(source))
+    if Path(source).exists() and target.resolve() == Path(source).resolve():
+        raise UsageError(f"{target} is the source itself.", "Give another file with -o.")
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder.", "Give the path of a file.")
+    names = (boards,) if isinstance(boards, str) else tuple(boards)
+    with ExitStack() as stack:
+        request = ConversionRequest(
+            str(source),
+            ImportOptions(parse_shapes(tuple(input_shapes)), signature, keep_layout),
+            Attachments(
+                None if preprocessing is None else load_preprocessing(Path(preprocessing)),
+                None if postprocessing is None else load_postprocessing(Path(postprocessing)),
+                () if labels is None else read_labels(Path(labels)),
+            ),
+            stack.enter_context(_file(calibration)),
+            calibration_samples,
+            stack.enter_context(_file(test)),
+            metric,
+            None if recipe is None else str(recipe),
+            None if check_data is None else Path(check_data),
+            tuple(load_board(name) for name in names),
+            None if budget is None else parse_budget(budget),
+            RecipeSearchOptions(
+                trials=trials, workers=jobs, dask=dask, keep=None if study is None else Path(study), seed=seed
+            ),
+            sensitivity,
+            passes,
+        )
+        result = run_conversion(request, progress)
+        found = fits(result)
+        suggestions = shrink_suggestions(result, found, target, progress)
+    write_atomic(target, result.image)
+    return ConversionReport(target, result, tuple(found), suggestions, tuple(result.notes))
+
+
+def default_output(source: str) -> Path:
+    """``model.keras`` becomes ``model.image.tflite`` beside it; ``module:function`` one in the current folder."""
+    path = Path(source)
+    if not path.exists() and ":" in source:
+        return Path(source.rpartition(":")[2] + ".image.tflite")
+    path = path if path.name not in ("", "..") else path.resolve()  # "." has no name
+    stem = path.name
+    for ending in (".tflite", ".keras", ".h5", ".onnx", ".pt2"):
+        stem = stem.removesuffix(ending)
+    return path.with_name(stem + ".image.tflite")
+
+
+@contextmanager
+def _file(data: CalibrationData | None) -> Iterator[Path | None]:
+    """The path of ``data``; arrays are written to a temporary .npz file."""
+    if data is None or isinstance(data, str | Path):
+        yield None if data is None else Path(data)
+        return
+    arrays = dict(data) if isinstance(data, Mapping) else {"x": data}
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        path = Path(folder) / "samples.npz"
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        yield path

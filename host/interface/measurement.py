@@ -1,0 +1,177 @@
+"""``bench`` and ``energy``: a model measured on a board or an emulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
+from arenite.host.bench.devices.measure import Progress
+from arenite.host.bench.devices.run_samples import RunConfig
+from arenite.host.bench.result import BenchResult
+from arenite.host.bench.run import BenchConfig
+from arenite.host.bench.run import bench as run_bench
+from arenite.host.bench.sample_files import file_samples
+from arenite.host.bench.samples import Samples, load_samples, random_samples, samples_of_arrays
+from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
+from arenite.host.build.prepare import Prepared
+from arenite.host.energy.energy_record import board_record
+from arenite.host.energy.estimate import estimate_energy
+from arenite.host.energy.measure import MeasurementConfig, measure_board
+from arenite.host.energy.meter_choice import MeterChoice
+from arenite.host.interface.model import Model, prepared_model
+from arenite.profiles.boards import load_board
+
+#: A file (.npz, picture, WAV), a folder of files, or the arrays of an .npz file by name: x, or x0, x1, ..., and y.
+SampleData = str | Path | Mapping[str, np.ndarray]
+
+#: Random inputs of a bench without data, and of an energy measurement.
+DEFAULT_SAMPLES, ENERGY_SAMPLES = 10, 5
+
+
+def bench(
+    model: Model | str | Path,
+    board: str,
+    data: SampleData | None = None,
+    *,
+    samples: int | None = None,
+    build: BuildOptions = DEFAULT_BUILD,
+    port: str | Sequence[str] = (),
+    copies: int = 1,
+    stateful: bool = False,
+    cycles: bool | None = None,
+    resume: bool | None = None,
+    wait_s: float = 0.0,
+    keep: str | Path | None = None,
+    report: Callable[[str], None] = lambda text: None,
+    progress: Progress = lambda *_: None,
+) -> BenchResult:
+    """Generate firmware, build it, start or flash it, feed every sample, and check every output byte.
+
+    Args:
+        model: a loaded model, or the path of one.
+        board: a board of ``arenite.boards()``; ``qemu_*`` boards are emulated.
+        data: samples, shaped and typed as the model's inputs; None makes random ones.
+        samples: how many; None is 10 random ones, or all of ``data``.
+        build: how the firmware is built.
+        port: the serial port of a real board, or "auto"; several ports share the samples.
+        copies: emulators that share the samples.
+        stateful: keep state carried between inferences from one sample to the next.
+        cycles: estimate cycles by counting instructions by class; None where that is possible.
+        resume: continue an earlier run that was cut short; None from 50 samples on.
+        wait_s: seconds to wait for a board that disappeared.
+        keep: leave the generated project in this folder.
+        report: called with lines of text about devices that fail or come back.
+        progress: called as ``progress(step, done, total)``.
+
+    Raises:
+        DoesNotFitError: the board is too small.
+        UsageError, ModelError, ProfileError: bad options, data, model or board.
+        ToolError, DeviceError: the build, the emulator or the device failed.
+    """
+    prepared = prepared_model(model, passes=build.passes)
+    config = BenchConfig(
+        build,
+        stateful=stateful,
+        keep=None if keep is None else Path(keep),
+        cycles=cycles,
+        feeding=RunConfig(
+            (port,) if isinstance(port, str) else tuple(port),
+            copies,
+            resume,
+            wait_s,
+            say=report,
+        ),
+    )
+    return run_bench(prepared, load_board(board), model_samples(prepared, data, samples), config, progress)
+
+
+def model_samples(
+    prepared: Prepared, data: SampleData | None, count: int | None, default: int = DEFAULT_SAMPLES
+) -> Samples:
+    """Return ``count`` samples of ``data``, or random ones. Raises ``UsageError`` for data that do not fit."""
+    graph = prepared.model.main
+    tensors = [graph.tensors[i] for i in graph.inputs]
+    if data is None:
+        return random_samples(tensors, count or default)
+    if isinstance(data, Mapping):
+        return samples_of_arrays(data, tensors, count)
+    path = Path(data)
+    if path.is_dir() or path.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES):
+        return file_samples(path, tensors, prepared.extra, count)
+    return load_samples(path, tensors, count)
+
+
+@dataclass(frozen=True)
+class EnergyReport:
+    """The energy of one inference.
+
+    ``median_uj`` is in microjoules; ``kind`` is "measured", "estimated" or "assumed". ``record`` has all figures.
+    """
+
+    median_uj: float
+    kind: str
+    record: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.energy/1``."""
+        return dict(self.record)
+
+
+def energy(
+    model: Model | str | Path,
+    board: str,
+    *,
+    meter: str | None = None,
+    meter_port: str = "auto",
+    port: str | None = None,
+    data: SampleData | None = None,
+    build: BuildOptions = DEFAULT_BUILD,
+    supply_v: float | None = None,
+    own_supply: bool = False,
+    inferences: int | None = None,
+    duration_s: float | None = None,
+    progress: Progress = lambda *_: None,
+) -> EnergyReport:
+    """Measure the energy of one inference with a meter, or estimate it without one.
+
+    Args:
+        model: a loaded model, or the path of one.
+        board: a board of ``arenite.boards()``.
+        meter: the kind of meter, such as ``ppk2``; None estimates from instructions and the board's profile.
+        meter_port: the meter's port.
+        port: the serial port of a real board.
+        data: samples; None makes random ones.
+        build: how the firmware is built; ``build.mark`` raises a pin while an inference computes.
+        supply_v: supply voltage; None is that of the board's profile.
+        own_supply: the board has a supply of its own; the meter only measures.
+        inferences: how many to record; None lasts until enough are recorded.
+        duration_s: seconds to record; None lasts until enough are recorded.
+        progress: called as ``progress(step, done, total)``.
+
+    Raises:
+        DoesNotFitError, UsageError, ModelError, ProfileError, ToolError, DeviceError: as in ``bench``; a meter that is
+            not found, or a recording without an inference.
+    """
+    prepared, chosen = prepared_model(model, passes=build.passes), load_board(board)
+    samples = model_samples(prepared, data, None, ENERGY_SAMPLES)
+    if meter is None:
+        plain = replace(build, mark=None)
+        record = estimate_energy(prepared, chosen, plain, samples=samples, progress=progress)
+    else:
+        supply = supply_v or (chosen.power.supply_v if chosen.power is not None else 3.3)
+        instrument, where = MeterChoice(meter, meter_port, supply, own_supply, None).make()
+        config = MeasurementConfig(samples, build, port, inferences, duration_s)
+        measured = measure_board(prepared, chosen, instrument, config, progress)
+        record = board_record(measured, chosen, prepared, where)
+    return energy_report(record)
+
+
+def energy_report(record: Mapping[str, Any]) -> EnergyReport:
+    """Return the report of an ``arenite.energy/1`` object."""
+    figure = record["energy_uj_per_inference"]
+    return EnergyReport(figure["median"], figure["kind"], record)
