@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.importers.sources import ImportOptions, parse_shapes
+from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.sources import parse_shapes
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions as SearchOptions
 from arenite.errors import UsageError

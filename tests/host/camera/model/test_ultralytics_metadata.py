@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.processing.image.steps import Letterbox
 from arenite.converters.processing.post.detector_steps import Detections, Yolo
-from arenite.converters.processing.post.postprocessing import Nms, TopK
+from arenite.converters.processing.post.steps import Nms, TopK
 from arenite.converters.processing.preprocessing import Normalize
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, UsageError
