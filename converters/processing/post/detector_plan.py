@@ -10,7 +10,7 @@ import numpy as np
 from arenite.converters.graph.tensor import Tensor
 from arenite.converters.processing.post.steps import Nms
 from arenite.converters.processing.post.tensor_values import TensorReader
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from arenite.converters.processing.post.tensor_values import (
     threshold_key,
     values_of,
 )
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_plan import BoxesPlan

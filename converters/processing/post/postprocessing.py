@@ -8,8 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from arenite.converters.processing.preprocessing import read_record, record_parts, steps_from_records
-from arenite.converters.processing.record_fields import record_error, record_of
+from arenite.converters.processing.specification.preprocessing import (
+    read_record,
+    record_parts,
+    steps_from_records,
+)
+from arenite.converters.processing.specification.record_fields import record_error, record_of
 
 if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_steps import Detections, Yolo

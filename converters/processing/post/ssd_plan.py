@@ -18,7 +18,7 @@ from arenite.converters.processing.post.tensor_values import (
     threshold_key,
     values_of,
 )
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:

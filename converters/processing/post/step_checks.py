@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 #: Landmarks that a box can have: the room in post.h.
 MAX_POINTS = 32

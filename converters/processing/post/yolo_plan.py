@@ -26,7 +26,7 @@ from arenite.converters.processing.post.tensor_values import (
     threshold_key,
     values_of,
 )
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:

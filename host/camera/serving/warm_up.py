@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of
+from arenite.converters.processing.specification.pixel_formats import planes_of
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame

@@ -87,7 +87,7 @@ def convert(
     metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """
     from arenite.converters.processing.post.postprocessing import load_postprocessing
-    from arenite.converters.processing.preprocessing import load_preprocessing
+    from arenite.converters.processing.specification.preprocessing import load_preprocessing
     from arenite.host.build.attachments import Attachments, read_labels
     from arenite.host.conversion import convert as conversion
     from arenite.host.conversion.request import ConversionRequest

@@ -14,13 +14,13 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.converters.processing.audio.reference import preprocess_audio
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import ImageSource
 from arenite.converters.processing.post.plan import plan_post
 from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.post.reference import Box, ScoredClass, postprocess
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.tflite.image import image_bytes
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.graph.model import Model, Quantization
-from arenite.converters.processing.image.steps import Colour, Letterbox, Resize
 from arenite.converters.processing.post.detector_steps import Detections
 from arenite.converters.processing.post.landmark_mask_steps import Mask
 from arenite.converters.processing.post.steps import Boxes, TopK
-from arenite.converters.processing.preprocessing import Normalize, Quantize
+from arenite.converters.processing.specification.image_steps import Colour, Letterbox, Resize
+from arenite.converters.processing.specification.preprocessing import Normalize, Quantize
 from arenite.converters.tflite.image import image_bytes, load_image
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, UsageError

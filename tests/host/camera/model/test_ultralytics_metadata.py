@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.steps import Letterbox
 from arenite.converters.processing.post.detector_steps import Detections, Yolo
 from arenite.converters.processing.post.steps import Nms, TopK
-from arenite.converters.processing.preprocessing import Normalize
+from arenite.converters.processing.specification.image_steps import Letterbox
+from arenite.converters.processing.specification.preprocessing import Normalize
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.answers.answer_reader import AnswerReader
