@@ -68,6 +68,7 @@ bench it:
     arenite bench MODEL --board BOARD
 
 [Operators](operators.md) lists the kernel files of each operator, and [kernels](kernels.md) explains the techniques.
+The first comment of each file describes its data layout and why it is exact.
 
 ## Rounding
 
@@ -117,13 +118,14 @@ def _calls(source: str) -> set[str]:
 
 
 def kernel_note(source: str) -> tuple[str, str]:
-    """What an engine file says of itself in its first comment, and how it scales results ("" for neither)."""
+    """The first sentence of an engine file's first comment, and how the file scales results ("" for neither)."""
     comment = re.match(r"/\*(.*?)\*/", ENGINE.read(source), re.DOTALL)
     says = " ".join(comment.group(1).replace("\n *", " ").split()) if comment else ""
     called = _calls(source)
     notes = [note for name, note in _SCALING.items() if name in called]
     if called >= _TWICE and not notes:
         notes = ["rounds twice"]
+    says = re.split(r"(?<=[.:]) (?=[A-Z`])|: the layouts are in ", says)[0].rstrip(":.") + "." if says else ""
     says = says.replace("[", r"\[")  # "rows[a][b]" is no link
     return says, "; ".join(dict.fromkeys(notes))
 
