@@ -16,7 +16,7 @@ from arenite.converters.importers.sources import import_source, parse_shapes, so
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, UsageError
-from tests.converters.importers.test_modernize import float_net
+from tests.converters.importers.float_network import float_net
 from tests.converters.small_models import Net, conv_net
 from tests.development_models import shared_model
 

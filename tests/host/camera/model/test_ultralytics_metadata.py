@@ -24,7 +24,7 @@ from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import memory
-from tests.host.camera.model.test_camera_model import model
+from tests.host.camera.model.model_files import model
 from tests.host.camera.runtimes.small_models import _part, _value, _whole
 
 NAMES = {0: "person", 1: "bicycle", 2: "car"}
