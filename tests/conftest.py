@@ -7,6 +7,7 @@ the sources, also where the user's settings say otherwise.
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.browser import BROWSER
 
 PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
@@ -33,6 +36,15 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test marked ``browser`` where no browser is installed, or nothing to drive it with."""
+    if item.get_closest_marker("browser"):
+        if BROWSER is None:
+            pytest.skip("needs Chromium or Chrome")
+        if importlib.util.find_spec("websocket") is None:
+            pytest.skip("needs the Python package websocket-client")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from arenite.converters.processing.image.pixel_formats import order_of, unpack
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import Letterbox
+from arenite.converters.processing.specification.image_steps import Letterbox
+from arenite.converters.processing.specification.pixel_formats import order_of, unpack
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.pixel_formats import planes_of
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.runtimes.base import TensorMemory

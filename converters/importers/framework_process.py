@@ -21,6 +21,7 @@ from arenite.converters.graph.model import Model, Signature
 from arenite.converters.importers import source_kinds
 from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.environments import environment
+from arenite.converters.importers.imported_model import ImportedModel, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.litert_runs import (
     batch_notes,
     litert_version,
@@ -30,7 +31,6 @@ from arenite.converters.importers.litert_runs import (
 )
 from arenite.converters.importers.modernize import has_quantized_operators, to_float32
 from arenite.converters.importers.remove_transposes import remove_transposes
-from arenite.converters.importers.sources import ImportedModel, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.tensor_names import shorten_tensor_names
 from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
 from arenite.converters.tflite.writer import to_flatbuffer

@@ -10,9 +10,9 @@ import numpy as np
 from arenite.converters.graph.model import Model
 from arenite.converters.importers import source_kinds
 from arenite.converters.importers.agreement import Agreement, agreement
+from arenite.converters.importers.imported_model import ImportedModel, Inputs
 from arenite.converters.importers.litert_runs import batch_notes, litert_version, random_inputs, run_litert
 from arenite.converters.importers.modernize import to_float32
-from arenite.converters.importers.sources import ImportedModel, Inputs
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.converters.tflite.writer import to_flatbuffer
 

@@ -14,7 +14,7 @@ from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.memory_split_checker import find_split_violations
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.streaming.checker import find_violations as streaming_violations
+from arenite.converters.planner.streaming_checker import find_violations as streaming_violations
 from arenite.errors import PlanError
 
 #: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.processing.audio.steps import AudioSource
-from arenite.converters.processing.image.pixel_formats import order_of
-from arenite.converters.processing.image.steps import ImageSource
 from arenite.converters.processing.preprocess import preprocess_pixels, preprocess_samples
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.audio_steps import AudioSource
+from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")

@@ -8,18 +8,18 @@ import numpy as np
 
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.audio.reference import preprocess_audio
-from arenite.converters.processing.image.pixel_formats import order_of, unpack
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.pixel_formats import order_of, unpack
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 
 def preprocess_pixels(
     spec: Preprocessing, data: np.ndarray, format: str, width: int, height: int
 ) -> np.ndarray:
-    """A buffer of uint8 without gaps, of one of ``steps_image.FORMATS``, as [height, width, channels] of the model's
+    """A buffer of uint8 without gaps, of one of ``image_steps.FORMATS``, as [height, width, channels] of the model's
     input: as stored where ``spec`` quantises, else float32."""
     library = native.library()
     if library is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.row_requirements import RowRequirements, StateLayout, state_layout
+from arenite.converters.planner.row_requirements import RowRequirements, StateLayout, state_layout
 from arenite.errors import PlanError
 from arenite.firmware.generator import model_source
 from arenite.firmware.generator.constants import Constant, ConstantPool

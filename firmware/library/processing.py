@@ -14,16 +14,16 @@ import numpy as np
 
 from arenite.converters.graph.model import Tensor
 from arenite.converters.processing.audio.plan import AudioPlan, plan_audio
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of
 from arenite.converters.processing.image.plan import ImagePlan, source_plan
-from arenite.converters.processing.image.steps import ImageSource
 from arenite.converters.processing.native import structs
 from arenite.converters.processing.post.plan import PostPlan, plan_post
 from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
 from arenite.converters.processing.post.postprocessing import Postprocessing
-from arenite.converters.processing.preprocessing import KEY as PRE_KEY
-from arenite.converters.processing.preprocessing import Preprocessing
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, planes_of
+from arenite.converters.processing.specification.preprocessing import KEY as PRE_KEY
+from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.converters.processing.specification.record_fields import record_error
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.library.postprocessing import write_post
 from arenite.firmware.library.processing_writer import ProcessingWriter, struct

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.c_sources import PROCESSING
+from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.firmware.generator.constants import C_TYPES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_header import memory_symbol

@@ -10,11 +10,11 @@ from typing import Any
 from arenite.converters.graph.model import Model, Tensor
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.image.plan import plan_image
-from arenite.converters.processing.image.steps import Crop, ImageSource
 from arenite.converters.processing.post.plan import plan_post
 from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
 from arenite.converters.processing.post.postprocessing import Postprocessing
-from arenite.converters.processing.preprocessing import KEY, Preprocessing
+from arenite.converters.processing.specification.image_steps import Crop, ImageSource
+from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
 from arenite.errors import UsageError
 
 #: Keys of the image's ``extra``.

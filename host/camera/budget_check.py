@@ -1,34 +1,64 @@
-"""Was the budget kept? Of what was measured; an estimate is told, and is no verdict."""
+"""Compare a run with its budget. Only measurements decide: an estimate is shown, and decides nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arenite.host.governor.interface import Limits
 
 
-def check_budget(limits: Limits, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One per limit that was asked for, of an ``arenite.camera/1`` record: ``kept`` is None where nothing was measured.
+@dataclass(frozen=True)
+class BudgetCheck:
+    """One limit and what the run did. ``kind`` says where ``value`` comes from: measured, estimated or unknown;
+    ``kept`` is None where it was not measured."""
 
-    Power is the mean of the run, temperature its highest, latency the 95th percentile from capture to answer.
-    """
-    power, heat = summary["power_w"], summary["temperature_c"]["max"]
-    late = summary["stage_ms"].get("age", {}).get("p95")
-    rows = (
-        ("power", limits.power_w, power["value"], "W", power["kind"]),
-        ("temperature", limits.temperature_c, heat, "°C", "measured" if heat is not None else "unknown"),
-        ("latency", limits.latency_ms, late, "ms", "measured" if late is not None else "unknown"),
-    )
-    return [
-        {
-            "limit": name,
-            "asked": asked,
-            "value": value,
-            "unit": unit,
-            "kind": kind,
-            "kept": value <= asked if kind == "measured" and value is not None else None,
+    limit: str
+    bound: float
+    value: float | None
+    unit: str
+    kind: str
+    kept: bool | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "limit": self.limit,
+            "asked": self.bound,
+            "value": self.value,
+            "unit": self.unit,
+            "kind": self.kind,
+            "kept": self.kept,
         }
-        for name, asked, value, unit, kind in rows
-        if asked is not None
-    ]
+
+
+def check_budget(
+    limits: Limits, *, power_w: float | None, power_kind: str, max_c: float | None, age_ms: float | None
+) -> tuple[BudgetCheck, ...]:
+    """One check per limit that was given.
+
+    Args:
+        power_w: mean power of the run in watts, and ``power_kind`` where it comes from.
+        max_c: the highest temperature in degrees Celsius.
+        age_ms: the 95th percentile of the time from a capture to its answer.
+    """
+    rows = (
+        ("power", limits.power_w, power_w, "W", power_kind),
+        ("temperature", limits.temperature_c, max_c, "°C", _measured(max_c)),
+        ("latency", limits.latency_ms, age_ms, "ms", _measured(age_ms)),
+    )
+    return tuple(
+        BudgetCheck(
+            name,
+            bound,
+            value,
+            unit,
+            kind,
+            value <= bound if kind == "measured" and value is not None else None,
+        )
+        for name, bound, value, unit, kind in rows
+        if bound is not None
+    )
+
+
+def _measured(value: float | None) -> str:
+    return "measured" if value is not None else "unknown"

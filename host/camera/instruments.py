@@ -1,4 +1,4 @@
-"""Meter, thermometer and governor for a loop: what is there, and the levers that the loop itself has."""
+"""The power meter, the thermometer and the governor of a loop, with the levers that the loop itself has."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arenite.host.governor.interface import Lever
 from arenite.host.governor.levers import CpufreqLever, DevfreqLever, fps_lever, rest_lever
 from arenite.profiles.hosts import HostProfile, detect_host, load_host
 
-#: Frames per second below which the governor does not go.
+#: The lowest frame rate that the governor sets, in frames per second.
 MIN_FPS = 1.0
-#: Seconds of a burst and the rest after it.
+#: Seconds of a burst and the rest that follows it, together.
 CYCLE_S = 10.0
 
 
@@ -30,17 +30,19 @@ def open_instruments(
     levers: Sequence[Callable[[], Lever]],
     notes: list[str],
 ) -> Instruments:
-    """Notes what cannot be had. Raises ``AreniteError`` for what was asked for by name and is not there."""
-    profile = load_host(options.host) if options.host is not None else detect_host(options.root)
-    meter = open_power(options.root, profile, options.power)
-    thermometer = open_thermometer(options.root, options.limits.temperature_c, profile)
-    limits = options.limits
+    """Open the sensors and the governor. Adds to ``notes`` what is not available; raises ``AreniteError`` where it was
+    requested by name."""
+    energy = options.energy
+    profile = load_host(energy.host) if energy.host is not None else detect_host(energy.root)
+    meter = open_power(energy.root, profile, energy.power_source)
+    thermometer = open_thermometer(energy.root, energy.limits.temperature_c, profile)
+    limits = energy.limits
     if limits.temperature_c is not None and thermometer is None:
-        notes.append("This computer tells no temperature: that limit is not kept.")
+        notes.append("This computer reports no temperature, so the temperature limit cannot be kept.")
     if limits.power_w is None and limits.temperature_c is None and limits.latency_ms is None:
         return Instruments(meter, thermometer)
     every = _levers(options, loop, format, levers)
-    frequency = _frequency_lever(options, profile, notes) if options.set_frequency else None
+    frequency = _frequency_lever(options, profile, notes) if energy.set_frequency else None
     if frequency is not None:
         every.append(frequency)
     governor = Governor(limits, every, idle_w=profile.idle_w, most_w=profile.most_w)
@@ -51,16 +53,16 @@ def open_instruments(
 def _levers(
     options: CameraOptions, loop: Loop, format: Format, more: Sequence[Callable[[], Lever]]
 ) -> list[Lever]:
-    """In the order in which they are moved."""
+    """The governor's levers, in the order in which it moves them."""
     source = loop.source
-    full = options.fps or format.fps or 30.0
+    full = options.source.fps or format.fps or 30.0
     levers: list[Lever] = []
     if source.live:
         pace = _RateControl(source, full)
         levers.append(fps_lever(full, pace.set_rate, min(MIN_FPS, full)))
-        if options.rest_saves_w is not None:
+        if options.energy.rest_saves_w is not None:
             loop.rest_before_frame = pace.rest_s
-            levers.append(rest_lever(pace.set_duty, options.rest_saves_w, CYCLE_S))
+            levers.append(rest_lever(pace.set_duty, options.energy.rest_saves_w, CYCLE_S))
     levers += [make() for make in more]
     return levers
 
@@ -68,19 +70,19 @@ def _levers(
 def _frequency_lever(
     options: CameraOptions, profile: HostProfile, notes: list[str]
 ) -> CpufreqLever | DevfreqLever | None:
-    """Of the processor that the model runs on."""
+    """The lever for the frequency of the processor that the model runs on."""
     try:
-        if any(word in options.runtime for word in ("gpu", "cuda", "tensorrt")):
-            return DevfreqLever(options.root)
-        return CpufreqLever(options.root, profile.voltage_floor)
+        if any(word in options.model.runtime for word in ("gpu", "cuda", "tensorrt")):
+            return DevfreqLever(options.energy.root)
+        return CpufreqLever(options.energy.root, profile.voltage_floor)
     except AreniteError as error:
-        notes.append(f"No cap of the frequency: {error}")
+        notes.append(f"The frequency cannot be capped: {error}")
         return None
 
 
 class _RateControl:
-    """Frames per second in the mean, and the part of each cycle in which they are served: faster then, so that the mean
-    stays."""
+    """Sets the mean frame rate, and the share of each cycle in which frames are served. A smaller share raises the rate
+    within it, so that the mean stays."""
 
     def __init__(self, source: Source, full: float) -> None:
         self._source, self._full = source, full
@@ -98,6 +100,6 @@ class _RateControl:
         self._source.set_rate(min(self._rate / self._duty, self._full))
 
     def rest_s(self) -> float:
-        """For how many seconds to rest now."""
+        """Seconds to rest now."""
         phase = time.monotonic() % CYCLE_S
         return 0.0 if phase < self._duty * CYCLE_S else CYCLE_S - phase

@@ -1,4 +1,4 @@
-"""What serves the frames, as the options ask: one model, a ladder, a cascade, or several beside each other."""
+"""Build the server that the options describe: one model, variants of a model, a cascade, or several models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.answers.answer_reader import AnswerReader
@@ -15,78 +15,110 @@ from arenite.host.camera.option_parsing import parse_runtime_options
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.runtimes.base import Runtime
 from arenite.host.camera.runtimes.factory import open_runtime
-from arenite.host.camera.serving.loop import FrameServer
+from arenite.host.camera.serving.frame_server import FrameServer, StagedServer
 from arenite.host.camera.serving.model_server import ModelServer
 from arenite.host.governor.interface import Lever
 
+if TYPE_CHECKING:
+    from arenite.host.camera.several.model_pool import ModelPool
+    from arenite.host.camera.several.variant_options import VariantSpec
+
 
 class ModelServers:
-    """``server`` is for the loop; ``models`` have the one of ``--model`` first. ``close`` closes all.
+    """The server for the loop, and everything that it is built from.
 
-    ``levers``: of the governor. ``more``: parts of the summary. ``warm``: servers to be warmed up one by one.
+    Attributes:
+        server: serves the frames.
+        models: all models; the one of ``--model`` comes first.
+        warm: the servers to warm up, one by one.
+        levers: functions that make the governor's levers.
+        parts: functions that make further parts of the result's JSON, by key.
+        crops: whether a model sees parts of frames, so that frames must keep their full resolution.
+        notes: for people.
+
+    ``close`` closes everything.
     """
 
     def __init__(self, options: CameraOptions, slots: int) -> None:
-        self.options, self.slots = options, slots
+        self.options, self.slots = options.model, slots
+        self._overlap = options.loop.overlap
         self.models: list[CameraModel] = []
         self.notes: list[str] = []
         self.runtime_name = ""
-        self.threads = options.threads
-        self._runtime_options = parse_runtime_options(options.runtime_options)
-        self.crops = False  # whether a model is shown parts of frames, so that these matter in full detail
-        self.warm: list[Any] = []
+        self.threads = self.options.threads
+        self._runtime_options = parse_runtime_options(self.options.runtime_options)
+        self.crops = False
+        self.warm: list[StagedServer] = []
         self.levers: list[Callable[[], Lever]] = []
-        self.more: dict[str, Callable[[], Any]] = {}
-        self._pool: Any = None
+        self.parts: dict[str, Callable[[], Any]] = {}
+        self._pool: ModelPool | None = None
         self._stack = ExitStack()
-        chosen = [name for name in ("ladder", "cascade", "rerun", "also") if getattr(options, name)]
-        if len(chosen) > 1:
-            names = " and ".join(f"--{name.replace('rerun', 'rerun-below')}" for name in chosen)
-            raise UsageError(f"{names} cannot be given together.", "Choose one way to use several models.")
-        whole = [name for name in chosen if name != "ladder"] + ["memory-budget"] * bool(options.memory_mb)
-        if options.cache and whole:
-            raise UsageError(
-                f"--cache does not go with --{whole[0].replace('rerun', 'rerun-below')}.",
-                "It is for one model, or a ladder of models; --motion goes with all.",
-            )
+        self._check_combination(options)
         try:
-            if options.memory_mb is not None:
-                self._open_pool(int(options.memory_mb * 1e6))
+            if self.options.memory_mb is not None:
+                self._open_pool(int(self.options.memory_mb * 1e6))
             self.server: FrameServer = self._build()
         except BaseException:
             self._stack.close()
             raise
+
+    @staticmethod
+    def _check_combination(options: CameraOptions) -> None:
+        """Raise ``UsageError`` for options that exclude each other."""
+        model = options.model
+        given = {
+            "--ladder": model.variants,
+            "--cascade": model.cascade,
+            "--rerun-below": model.rerun_below,
+            "--also": model.also,
+        }
+        chosen = [name for name, value in given.items() if value]
+        if len(chosen) > 1:
+            raise UsageError(
+                f"{' and '.join(chosen)} cannot be given together.", "Choose one way to use several models."
+            )
+        unstaged = [name for name in chosen if name != "--ladder"] + ["--memory-budget"] * bool(
+            model.memory_mb
+        )
+        if options.loop.cache and unstaged:
+            raise UsageError(
+                f"--cache does not work with {unstaged[0]}.",
+                "Use it with one model or with --ladder; --motion works with every server.",
+            )
 
     def close(self) -> None:
         self._stack.close()
 
     def _build(self) -> FrameServer:
         options = self.options
-        if options.ladder:
-            return self._ladder([options.model, *options.ladder])
+        if options.variants:
+            return self._variants([options.name, *options.variants])
         if options.cascade:
             return self._cascade(options.cascade)
-        if options.rerun:
-            return self._rerun(options.rerun)
+        if options.rerun_below:
+            return self._rerun(options.rerun_below)
         if options.also:
             from arenite.host.camera.several.pooled_server import ModelGroup
 
-            return ModelGroup([self._single(name) for name in (options.model, *options.also)])
+            return ModelGroup([self._single(name) for name in (options.name, *options.also)])
         if options.threads > 1:
             return self._threads(options.threads)
-        return self._single(options.model)
+        return self._single(options.name)
 
     # One model
 
     def _model(self, name: str) -> CameraModel:
-        """Options about what belongs to a model are about the first one."""
-        options = self.options
-        own = (
-            {}
-            if self.models
-            else {k: getattr(options, k) for k in ("preprocessing", "postprocessing", "labels")}
-        )
-        model = open_model(name, **own)
+        """Open a model. The options of preprocessing, postprocessing and labels apply to the first one."""
+        if self.models:
+            model = open_model(name)
+        else:
+            options = self.options
+            model = open_model(
+                name,
+                preprocessing=options.preprocessing,
+                postprocessing=options.postprocessing,
+                labels=options.labels,
+            )
         self.models.append(model)
         self.notes += [note for note in model.notes if note not in self.notes]
         return model
@@ -98,47 +130,48 @@ class ModelServers:
         threads: int | None = None,
         options: dict[str, str] | None = None,
     ) -> Runtime:
-        told = {}
+        input_option = {}
         if model.free:
             from arenite.host.camera.several.variant_options import input_shape_option
 
-            told["input"] = input_shape_option(model)
+            input_option["input"] = input_shape_option(model)
 
         path = model.path
 
-        def opened() -> Runtime:
+        def open_path() -> Runtime:
             return open_runtime(
                 path,
                 name or self.options.runtime,
                 threads=threads or self.options.threads,
                 slots=self.slots,
-                options=told | self._runtime_options | (options or {}),
+                options=input_option | self._runtime_options | (options or {}),
                 measure=self.options.measure_runtimes,
             )
 
         try:
-            made = opened()
+            runtime = open_path()
         except ModelError:
             from arenite.host.camera.model.tflite_repair import repaired_copy
 
-            again = repaired_copy(path) if path.suffix == ".tflite" else None
-            if again is None:
+            repaired = repaired_copy(path) if path.suffix == ".tflite" else None
+            if repaired is None:
                 raise
-            path, said = again
-            made = opened()
-            self.notes.append(f"{model.path.name} is refused as it is, and was mended: {' '.join(said)}")
-        if getattr(made, "copying", False) and not self.options.overlap:
-            # Nobody asked for frames that overlap: no copies then.
-            made.close()
+            path, repairs = repaired
+            runtime = open_path()
+            self.notes.append(
+                f"The runtime refused {model.path.name}; a repaired copy is used: {' '.join(repairs)}"
+            )
+        if runtime.copies_slots and not self._overlap:
+            # A second slot would cost copies, and overlapping was not requested.
+            runtime.close()
             self.slots = 1
-            made = opened()
+            runtime = open_path()
         if not self.runtime_name:
-            self.runtime_name = made.name
-            self.threads = getattr(made, "threads", self.threads)
-        self.notes += [note for note in getattr(made, "notes", ()) if note not in self.notes]
-        return made
+            self.runtime_name, self.threads = runtime.name, runtime.threads
+        self.notes += [note for note in runtime.notes if note not in self.notes]
+        return runtime
 
-    def _single(self, name: str) -> Any:
+    def _single(self, name: str) -> FrameServer:
         model = self._model(name)
         if self._pool is not None:
             from arenite.host.camera.several.pooled_server import PooledModelServer
@@ -159,7 +192,7 @@ class ModelServers:
         self.slots = 1
         self._pool = ModelPool(budget, opener, lambda key: Path(key).stat().st_size)
         self._stack.callback(self._pool.close)
-        self.more["memory"] = self._pool.to_json
+        self.parts["memory"] = self._pool.to_json
 
     # Several
 
@@ -170,26 +203,26 @@ class ModelServers:
         plans = parse_cascade(text)
         self.crops = any(plan.rule is not None and plan.rule.margin is not None for plan in plans)
         stages = [CascadeStage(self._single(plan.model), plan.rule) for plan in plans]
-        made = Cascade(stages)
-        self.more["cascade"] = made.to_json
-        return made  # type: ignore[return-value]
+        cascade = Cascade(stages)
+        self.parts["cascade"] = cascade.to_json
+        return cascade
 
     def _rerun(self, text: str) -> FrameServer:
         from arenite.host.camera.several.cascade import Cascade, CascadeStage
         from arenite.host.camera.several.cascade_rules import LowConfidenceRule, parse_rerun
 
         below, name = parse_rerun(text)
-        made = Cascade(
+        cascade = Cascade(
             [
-                CascadeStage(self._single(self.options.model), LowConfidenceRule(below)),
+                CascadeStage(self._single(self.options.name), LowConfidenceRule(below)),
                 CascadeStage(self._single(name)),
             ]
         )
-        self.more["cascade"] = made.to_json
-        return made  # type: ignore[return-value]
+        self.parts["cascade"] = cascade.to_json
+        return cascade
 
-    def _ladder(self, texts: list[str]) -> FrameServer:
-        """Costs are measured before the loop begins: each variant is opened once."""
+    def _variants(self, texts: list[str]) -> FrameServer:
+        """A server of model variants. Each variant is opened once before the loop begins, to measure what it costs."""
         from arenite.host.camera.several.variant_lever import VariantLever
         from arenite.host.camera.several.variant_options import (
             input_shape_option,
@@ -198,7 +231,7 @@ class ModelServers:
         )
         from arenite.host.camera.several.variant_server import ModelVariant, VariantServer
 
-        rungs: list[ModelVariant] = []
+        variants: list[ModelVariant] = []
         specs = [parse_variant(text) for text in texts]
         opened: dict[str, CameraModel] = {}
         for spec in specs:
@@ -220,28 +253,28 @@ class ModelServers:
                 return ModelServer(model, self._runtime(model, runtime, options=extra), label)
 
             server = open_variant()
-            # Another size may have outputs that the postprocessing does not suit: better told now than later.
+            # The outputs of another size may not suit the postprocessing: that must fail before the loop begins.
             AnswerReader(model.postprocessing, server.runtime.slots[0], model.labels)
-            rungs.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
+            variants.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
             server.close()
-        rungs.sort(key=lambda variant: -variant.cost)
-        ladder = VariantServer(rungs)
-        self._stack.callback(ladder.close)
-        lever = VariantLever(ladder)
+        variants.sort(key=lambda variant: -variant.cost)
+        server_of_variants = VariantServer(variants)
+        self._stack.callback(server_of_variants.close)
+        lever = VariantLever(server_of_variants)
         lever.name = _what_differs(specs)
         self.levers.append(lambda: lever)
-        self.more["ladder"] = ladder.to_json
-        self.warm.append(ladder)
-        return ladder  # type: ignore[return-value]
+        self.parts["ladder"] = server_of_variants.to_json
+        self.warm.append(server_of_variants)
+        return server_of_variants
 
     def _threads(self, count: int) -> FrameServer:
-        """A ladder of the same model on fewer and fewer threads."""
+        """A server whose variants are the same model on fewer and fewer threads."""
         from arenite.host.camera.several.variant_server import ModelVariant, VariantServer
         from arenite.host.governor.levers import threads_lever
 
-        model = self._model(self.options.model)
+        model = self._model(self.options.name)
         if self._pool is not None:
-            raise UsageError("--memory-budget goes with one thread.", "Leave out --threads.")
+            raise UsageError("--memory-budget works with one thread only.", "Leave out --threads.")
 
         def variant(threads: int) -> ModelVariant:
             def open_variant() -> ModelServer:
@@ -249,15 +282,15 @@ class ModelServers:
 
             return ModelVariant(f"{threads} threads", threads / count, open_variant)
 
-        ladder = VariantServer([variant(threads) for threads in range(count, 0, -1)])
-        self._stack.callback(ladder.close)
-        self.levers.append(lambda: threads_lever(count, lambda label: ladder.move(count - int(label))))
-        self.warm.append(ladder)
-        return ladder  # type: ignore[return-value]
+        server = VariantServer([variant(threads) for threads in range(count, 0, -1)])
+        self._stack.callback(server.close)
+        self.levers.append(lambda: threads_lever(count, lambda label: server.move(count - int(label))))
+        self.warm.append(server)
+        return server
 
 
 def _seconds(runtime: Runtime) -> float:
-    """Of an inference, warm: the fastest of a few."""
+    """Seconds of a warm inference: the fastest of five."""
     fastest = float("inf")
     for _ in range(5):
         begin = time.monotonic()
@@ -266,7 +299,8 @@ def _seconds(runtime: Runtime) -> float:
     return fastest
 
 
-def _what_differs(specs: list[Any]) -> str:
+def _what_differs(specs: list[VariantSpec]) -> str:
+    """The name of the governor's lever: what distinguishes the variants."""
     if len({spec.model for spec in specs}) > 1:
         return "model"
     return "resolution" if len({spec.size for spec in specs}) > 1 else "accelerator"

@@ -1,16 +1,37 @@
-"""One run of the camera loop from its options: opens what is asked for, serves, closes, and sums up."""
+"""One run of the camera loop: open everything that the options name, serve frames, close, and sum up.
+
+There are two ways to run a session. ``run`` serves in the calling thread and returns the result:
+
+    with CameraSession(CameraOptions.of(sources=("synthetic",), frames=100)) as session:
+        result = session.run()                      # a CameraResult; result.to_json() is arenite.camera/1
+
+``stream`` serves in a thread and yields each served frame, with its answer, as it comes:
+
+    with CameraSession(CameraOptions.of(model="blazeface")) as session:
+        for served in session.stream():             # a ServedFrame: served.answer, served.source, served.total_ns
+            if served.answer is not None and served.answer.boxes:
+                break                               # stops the loop
+    session.result                                  # the CameraResult, once the stream has ended
+
+The stream ends at a limit of the options, at the end of the source, or after ``stop``, which any thread may call. An
+error of the loop is raised by the iterator after the answers that came before it. Leaving the ``for`` early, or the
+``with`` block, stops the loop and waits for the frame in progress. A consumer that is slower than a live camera misses
+the oldest answers (``session.missed`` counts them); with a recording the loop waits, so that every answer arrives. A
+session serves once.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from arenite.errors import UsageError
-from arenite.host.camera.budget_check import check_budget
-from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame, Sink
 from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.options import CameraOptions
@@ -19,29 +40,72 @@ from arenite.host.camera.serving.loop import Loop
 from arenite.host.camera.serving.warm_up import warm_up
 from arenite.host.camera.sources.base import Source
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.summary import since_start_ms, summary
+from arenite.host.camera.summary import CameraResult, camera_result, since_start_ms
 from arenite.host.camera.supervisor import Instruments, StateListener, Supervisor
 
 if TYPE_CHECKING:
     from arenite.host.camera.observe.soak import Soak
+    from arenite.host.camera.serving.realtime import RequestOutcome
 
-#: Overlapping pays when computing takes a good part of the time between two frames; handing over costs some 50 µs.
+#: Frames overlap when computing takes at least this share of the time between two frames, or this time where frames
+#: come from a recording: handing a frame from thread to thread costs about 50 µs.
 OVERLAP_SHARE, MIN_OVERLAP_S = 0.6, 0.002
 
-#: Notes that are kept, of those that come while it runs.
+#: How many notes of a run are kept: the first ones and the last ones.
 KEPT_FIRST_NOTES, KEPT_LAST_NOTES = 20, 40
+
+#: Served frames that wait for the consumer of ``stream``.
+STREAM_DEPTH = 8
+
+
+class _StreamQueue:
+    """A sink between the loop's thread and the consumer of ``stream``. ``lossless``: a full queue makes the loop wait
+    instead of dropping the oldest frame."""
+
+    def __init__(self, lossless: bool) -> None:
+        self.missed = 0
+        self._lossless = lossless
+        self._waiting: deque[ServedFrame] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+
+    def take(self, served: ServedFrame, frame: Frame | None) -> None:
+        with self._changed:
+            if self._lossless:
+                self._changed.wait_for(lambda: self._ended or len(self._waiting) < STREAM_DEPTH)
+            elif len(self._waiting) >= STREAM_DEPTH:
+                self._waiting.popleft()
+                self.missed += 1
+            self._waiting.append(served)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """No more frames come, and ``take`` no longer waits."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def next(self) -> ServedFrame | None:
+        """The oldest waiting frame; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or bool(self._waiting))
+            served = self._waiting.popleft() if self._waiting else None
+            self._changed.notify_all()
+            return served
 
 
 class CameraSession:
-    """A context: everything is opened on entry and closed on exit. ``run`` serves, once, and returns the summary.
+    """A context manager that opens everything on entry and closes it on exit; ``run`` or ``stream`` serves, once.
 
-    ``report`` takes lines for people. Raises ``AreniteError`` for what cannot be opened.
+    ``report`` is called with lines of text for people. Entering raises ``AreniteError`` for what cannot be opened.
     """
 
     def __init__(self, options: CameraOptions, report: Callable[[str], None] = lambda text: None) -> None:
         self.options, self.report = options, report
         self.notes: list[str] = []
         self.cold_start_ms = 0.0
+        self.result: CameraResult | None = None  # once the run has ended
+        self.missed = 0  # served frames that the consumer of ``stream`` was too slow for
         self.format: Format
         self._running = False
         self._stack = ExitStack()
@@ -61,37 +125,40 @@ class CameraSession:
 
     def _open(self) -> None:
         options = self.options
-        if options.pin is not None:
-            self._pin(options.pin)
-        overlapping = options.overlap or (options.overlap is None and (os.cpu_count() or 1) > 1)
+        if options.loop.pin is not None:
+            self._pin(options.loop.pin)
+        overlap = options.loop.overlap
+        overlapping = overlap or (overlap is None and (os.cpu_count() or 1) > 1)
         self.servers = ModelServers(options, 2 if overlapping else 1)
         self._stack.callback(self.servers.close)
         self.model = self.servers.models[0]
-        self.source = self._source()
+        self.source = self._open_source()
         self.format = self.source.open()
         self._stack.callback(self.source.close)
         invoke_s = self._warm_up()
-        self._make_steady()
+        self._request_scheduling()
         self.notes += self.servers.notes
-        if any(getattr(server, "code", "") == "numpy" for server in self.servers.warm):
+        if any(server.preprocessing_code == "numpy" for server in self.servers.warm):
             from arenite.converters.processing.native import library as native
 
             self.notes.append(
-                f"Preprocessing runs in NumPy, some 100 times slower than in C. {native.unavailable_reason()}"
+                f"Preprocessing runs in NumPy, about 100 times slower than in C. {native.unavailable_reason()}"
             )
         self.loop = self._loop(self._overlap(invoke_s))
         self.supervisor = self._supervisor()
 
-    def _source(self) -> Source:
-        options = self.options
+    def _open_source(self) -> Source:
+        options = self.options.source
         single = len(options.sources) == 1
         if not single and options.pace == "file":
             raise UsageError(
-                "Frames of several sources are sets by the time of their capture.", "Leave out --pace file."
+                "Frames of several sources are combined by the time of their capture, so they cannot be read at the "
+                "pace of a file.",
+                "Leave out --pace file.",
             )
-        # Recordings that come as fast as they are read would pass each other by.
+        # Recordings that are read as fast as possible would drift apart.
         pace = options.pace if single else "live"
-        made = [
+        cameras = [
             open_source(
                 spec,
                 width=options.width,
@@ -102,20 +169,23 @@ class CameraSession:
                 loop=options.loop,
                 index=index,
                 least=self._sufficient_size(),
-                # Sets hold frames that may stand in, the dashboard the one that it shows.
-                buffers=(4 if single else 6) + (options.dashboard is not None),
+                # A set keeps frames that may be used again; the dashboard keeps the frame that it shows.
+                buffers=(4 if single else 6) + (self.options.outputs.dashboard is not None),
                 on_message=self._on_source_message,
             )
             for index, spec in enumerate(options.sources)
         ]
         if single:
-            return made[0]
+            return cameras[0]
         from arenite.host.camera.several.camera_group import CameraGroup
 
-        return CameraGroup(made, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
+        group = CameraGroup(cameras, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
+        self.servers.parts["cameras"] = group.to_json
+        return group
 
     def _on_source_message(self, text: str) -> None:
-        """A camera that comes and goes for days must not fill the memory: the first notes stay, and the last ones."""
+        """Note a message of a source. A camera that comes and goes for days must not fill the memory, so that only the
+        first and the last notes are kept."""
         self.notes.append(text)
         if len(self.notes) > KEPT_FIRST_NOTES + KEPT_LAST_NOTES:
             del self.notes[KEPT_FIRST_NOTES]
@@ -123,27 +193,27 @@ class CameraSession:
             self.report(text)
 
     def _sufficient_size(self) -> tuple[int, int] | None:
-        """Width and height that suffice for every model's input, where all see whole frames: JPEG need not be decoded
-        any larger."""
+        """Width and height that suffice for every model's input; JPEG need not be decoded any larger. None when a model
+        sees only a part of the frame."""
         from arenite.host.camera.model.tensor_heuristics import sides
 
         models = self.servers.models
         if (
-            self.options.window is not None
+            self.options.model.window is not None
             or self.servers.crops
             or any(step.do == "crop" for model in models for step in model.preprocessing.steps)
         ):
             return None
-        made = [sides(model.inputs[0]) for model in models]
-        return max(width for _, width, _ in made), max(height for height, _, _ in made)
+        sizes = [sides(model.inputs[0]) for model in models]
+        return max(width for _, width, _ in sizes), max(height for height, _, _ in sizes)
 
     def _warm_up(self) -> float:
-        """A black frame through everything; seconds of an inference of the first model, warm."""
+        """Take a black frame through every model; returns the seconds of a warm inference of the first one."""
         fastest = 0.0
         for server in self.servers.warm:
             times = []
-            for _ in range(max(self.options.warm_up, 1)):
-                warm_up(server, self.format, self.options.window)
+            for _ in range(max(self.options.model.warm_up, 1)):
+                warm_up(server, self.format, self.options.model.window)
                 begin = time.monotonic()
                 server.invoke()
                 times.append(time.monotonic() - begin)
@@ -151,11 +221,12 @@ class CameraSession:
         return fastest
 
     def _overlap(self, invoke_s: float) -> bool:
-        if self.options.overlap is not None or self.servers.server.slots < 2:
-            return bool(self.options.overlap)
+        overlap = self.options.loop.overlap
+        if overlap is not None or self.servers.server.slots < 2:
+            return bool(overlap)
         if not self.source.live:
             return invoke_s > MIN_OVERLAP_S
-        fps = self.options.fps or self.format.fps or 30.0
+        fps = self.options.source.fps or self.format.fps or 30.0
         return invoke_s > OVERLAP_SHARE / fps
 
     def _pin(self, text: str) -> None:
@@ -164,8 +235,8 @@ class CameraSession:
 
         self._note_refusal(pin(parse_processors(text)))
 
-    def _make_steady(self) -> None:
-        options = self.options
+    def _request_scheduling(self) -> None:
+        options = self.options.loop
         if options.lock_memory:
             from arenite.host.camera.serving.realtime import lock_memory
 
@@ -176,21 +247,21 @@ class CameraSession:
             self._note_refusal(raise_priority(options.realtime))
 
     def _on_thread_start(self) -> None:
-        """The priority is a thread's own. What is not granted was told of the first one."""
-        if self.options.realtime is not None:
+        """Every thread has its own priority. A refusal was noted when the first one asked."""
+        if self.options.loop.realtime is not None:
             from arenite.host.camera.serving.realtime import raise_priority
 
-            raise_priority(self.options.realtime)
+            raise_priority(self.options.loop.realtime)
 
-    def _note_refusal(self, granted: Any) -> None:
-        if not granted.granted:
-            self.notes.append(f"Not granted: {granted.what}: {granted.detail}")
+    def _note_refusal(self, outcome: RequestOutcome) -> None:
+        if not outcome.granted:
+            self.notes.append(f"Not granted: {outcome.what}: {outcome.detail}")
 
     def _loop(self, overlap: bool) -> Loop:
-        options = self.options
+        options = self.options.loop
         if options.overlap and self.servers.server.slots < 2:
             self.notes.append(
-                "Frames are served in a row: --overlap is for one model, or a ladder of models."
+                "Frames are served one after the other: --overlap works with one model or with --ladder."
             )
         motion = cache = None
         if options.motion:
@@ -201,7 +272,7 @@ class CameraSession:
             from arenite.host.camera.serving.result_cache import ResultCache
 
             cache = ResultCache()
-        late = options.limits.latency_ms
+        limit_ms = self.options.energy.limits.latency_ms
         return Loop(
             self.source,
             self.servers.server,
@@ -211,22 +282,20 @@ class CameraSession:
             overlap=overlap,
             frames=options.frames,
             duration_s=options.duration_s,
-            late_ns=None if late is None else int(late * 1e6),
-            window=options.window,
-            first=self._first,
+            late_ns=None if limit_ms is None else int(limit_ms * 1e6),
+            window=self.options.model.window,
+            on_first_answer=self._on_first_answer,
             on_thread_start=self._on_thread_start,
         )
 
     def _sinks(self) -> list[Sink]:
-        options = self.options
+        options = self.options.outputs
         sinks: list[Sink] = []
         self._watchers: list[StateListener] = []
 
-        def add(sink: Any) -> None:
+        def add(sink: Sink) -> None:
             self._stack.callback(sink.close)
             sinks.append(sink)
-            if hasattr(sink, "update"):
-                self._watchers.append(sink)
 
         if options.output is not None:
             from arenite.host.camera.sinks.jsonl import JsonLinesSink
@@ -243,8 +312,11 @@ class CameraSession:
         if options.timeline is not None:
             from arenite.host.camera.observe.timeline import Timeline
 
-            title = f"arenite camera, {self.model.name}"
-            add(Timeline(options.timeline, title=title, report=self.report))
+            timeline = Timeline(
+                options.timeline, title=f"arenite camera, {self.model.name}", report=self.report
+            )
+            add(timeline)
+            self._watchers.append(timeline)
         if options.dashboard is not None:
             from arenite.host.camera.dashboard.server import Dashboard
             from arenite.host.camera.option_parsing import parse_address
@@ -253,11 +325,12 @@ class CameraSession:
             title = f"{self.model.name} on {self.source.name}"
             dashboard = Dashboard(host, port, options.token, title=title, report=self.report)
             add(dashboard)
+            self._watchers.append(dashboard)
             self.report(f"Dashboard: {dashboard.start()}")
         return sinks
 
     def _supervisor(self) -> Supervisor:
-        limits, model, servers = self.options.limits, self.model, self.servers
+        limits, model, servers = self.options.energy.limits, self.model, self.servers
         shape = "x".join(map(str, model.inputs[0].shape))
         describe = {
             "budget": {
@@ -283,86 +356,133 @@ class CameraSession:
             instruments=self._instruments,
             watchers=self._watchers,
             notes=self.notes,
-            root=self.options.root,
+            root=self.options.energy.root,
         )
 
     def _instruments(self) -> Instruments:
-        """In the supervisor's thread."""
+        """Open the sensors and the governor; called in the supervisor's thread."""
         from arenite.host.camera.instruments import open_instruments
 
         return open_instruments(self.options, self.loop, self.format, self.servers.levers, self.notes)
 
     # Running
 
-    def _first(self) -> None:
+    def _on_first_answer(self) -> None:
         self.cold_start_ms = since_start_ms()
-        self.supervisor.first()
+        self.supervisor.on_first_answer()
 
     def stop(self) -> None:
+        """End the run after the frame in progress. Any thread may call it."""
         self.loop.stop()
 
-    def run(self) -> dict[str, Any]:
-        """Serve until a limit, the source's end, or ``stop``; the ``arenite.camera/1`` summary."""
-        more: dict[str, Any] = {"overlapped": self.loop.overlap}
+    def stream(self) -> Iterator[ServedFrame]:
+        """Serve in a thread and yield every served frame; see the text of this module.
+
+        Raises what ``run`` raises, after the frames that were served before. ``result`` is set when the stream has
+        ended.
+        """
+        queue = _StreamQueue(lossless=not self.source.live)
+        errors: list[BaseException] = []
+
+        def serve() -> None:
+            try:
+                self._on_thread_start()
+                self.run()
+            except BaseException as error:
+                errors.append(error)
+            finally:
+                queue.close()
+
+        self.loop.sinks.append(queue)
+        thread = threading.Thread(target=serve, name="camera", daemon=True)
+
+        def end() -> None:
+            self.stop()
+            queue.close()
+            thread.join()
+
+        # The ``with`` block may be left while the iterator is still alive: the loop ends before its source is closed.
+        self._stack.callback(end)
+        thread.start()
+        try:
+            while (served := queue.next()) is not None:
+                yield served
+        finally:
+            end()
+            self.missed = queue.missed
+        if errors:
+            raise errors[0]
+
+    def run(self) -> CameraResult:
+        """Serve until a limit, the end of the source, or ``stop``. Raises ``AreniteError``."""
         soak = self._soak()
+        scenario: dict[str, Any] | None = None
         self.supervisor.start()
         self._running = True
         try:
-            if self.options.scenario is not None:
-                more["scenario"] = self._scenario(self.options.scenario)
+            if self.options.loop.scenario is not None:
+                scenario = self._scenario(self.options.loop.scenario)
             else:
                 self.loop.run()
         finally:
             self.supervisor.stop()
+        parts: dict[str, Any] = {"overlapped": self.loop.overlap}
+        if scenario is not None:
+            parts["scenario"] = scenario
         if soak is not None:
-            more["soak"] = soak.result().to_json()
-        more |= {name: told() for name, told in self.servers.more.items()}
-        if len(self.options.sources) > 1:
-            more["cameras"] = self.source.to_json()  # type: ignore[attr-defined]
-        made = summary(
+            parts["soak"] = soak.result().to_json()
+        parts |= {name: to_json() for name, to_json in self.servers.parts.items()}
+        self.result = camera_result(
             self.loop,
             self.supervisor,
             self.model,
             self.servers.runtime_name,
             self.cold_start_ms,
             self.notes,
-            more,
+            self.options.energy.limits,
+            parts,
         )
-        if "scenario" in more:
-            # Stages are of some of its samples, and of its trials.
-            made["fps"] = round(self.loop.served / self.loop.seconds, 3)
-            made["frames"]["by"] = {"model": self.loop.served}
-        made["budget"] = check_budget(self.options.limits, made)
-        return made
+        return self.result
 
     def _soak(self) -> Soak | None:
-        minutes = self.options.soak
+        minutes = self.options.loop.soak_minutes
         if minutes is None:
             return None
         from arenite.host.camera.observe.soak import Soak
 
-        made = Soak(self.loop.statistics, minutes, self.options.root)
-        self.loop.duration_s = made.seconds
-        self.supervisor.watchers.append(made)
-        return made
+        soak = Soak(self.loop.statistics, minutes, self.options.energy.root)
+        self.loop.duration_s = soak.seconds
+        self.supervisor.watchers.append(soak)
+        return soak
+
+    def _unused_by_scenario(self) -> list[str]:
+        loop, outputs = self.options.loop, self.options.outputs
+        values = {
+            "output": outputs.output,
+            "callback": outputs.callback,
+            "mqtt": outputs.mqtt,
+            "timeline": outputs.timeline,
+            "motion": loop.motion,
+            "cache": loop.cache,
+            "frames": loop.frames,
+        }
+        return [f"--{name}" for name, value in values.items() if value]
 
     def _scenario(self, name: str) -> dict[str, Any]:
-        """Instead of the loop: the same server, asked as the scenario does."""
+        """Query the server as the scenario defines it, instead of running the loop."""
         from arenite.host.camera.scenarios.sample_library import collect_frames
         from arenite.host.camera.scenarios.scenario_runs import run_scenario
 
-        options = self.options
-        unused = ("output", "callback", "mqtt", "timeline", "motion", "cache", "frames")
-        given = [f"--{each}" for each in unused if getattr(options, each)]
-        if given:
-            self.notes.append(f"A scenario has no use for {', '.join(given)}.")
+        unused = self._unused_by_scenario()
+        if unused:
+            self.notes.append(f"A scenario does not use {', '.join(unused)}.")
         frames = collect_frames(self.source)
-        self.report(f"{len(frames)} frames are held; the scenario {name} begins.")
-        loop, server = self.loop, self.servers.server
+        self.report(f"{len(frames)} frames are held in memory; the scenario {name} begins.")
+        options, loop, server = self.options.loop, self.loop, self.servers.server
 
         def served(each: ServedFrame) -> None:
             if not self.supervisor.ready:
-                self._first()
+                self._on_first_answer()
             loop.statistics.add(each)
 
         loop.begin()
@@ -372,14 +492,14 @@ class CameraSession:
             frames,
             duration_s=options.duration_s,
             quick=options.quick,
-            latency_ms=options.limits.latency_ms,
+            latency_ms=self.options.energy.limits.latency_ms,
             qps=options.qps,
             report=self.report,
             served=served,
-            window=options.window,
+            window=self.options.model.window,
         )
         loop.end(result.samples)
-        # Figures per frame are of the run that counts, without warm-up and trials.
+        # The figures per frame are those of the run that counts, without warm-up and trials.
         loop.began_ns = loop.ended_ns - round(result.duration_s * 1e9)
         loop.bytes_written = result.samples * server.bytes_written
         mean_ns = loop.statistics.window("all").mean_ms("total") * 1e6

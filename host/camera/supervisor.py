@@ -131,7 +131,7 @@ class Supervisor:
         if self._error is not None:
             raise self._error
 
-    def first(self) -> None:
+    def on_first_answer(self) -> None:
         """The first answer is there: now there is time to look for sensors."""
         self.ready = True
         self._go.set()

@@ -1,4 +1,4 @@
-"""``arenite camera``: a camera's frames through a model, measured and kept within a budget."""
+"""``arenite camera``: serve a camera's frames to a model, measure that, and keep it within a budget."""
 
 from __future__ import annotations
 
@@ -7,214 +7,312 @@ import math
 import signal
 import sys
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from arenite.errors import UsageError
 from arenite.host.camera.option_parsing import parse_budget, parse_window
-from arenite.host.camera.options import CameraOptions
-from arenite.host.governor.interface import Limits
+from arenite.host.camera.options import (
+    CameraOptions,
+    EnergyOptions,
+    LoopOptions,
+    ModelOptions,
+    OutputOptions,
+    Range,
+    SourceOptions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from arenite.host.camera.session import CameraSession
+    from arenite.host.camera.summary import CameraResult
 
-# Nothing heavy above: the first answer should be there within a quarter of a second of the command.
+# Imports that take long stay out of the top of this file: the first answer should be there within a quarter of a second
+# after the command starts.
 
-PATH = click.Path(path_type=Path)
+_GROUPS: dict[str, Any] = {
+    "source": SourceOptions,
+    "model": ModelOptions,
+    "loop": LoopOptions,
+    "energy": EnergyOptions,
+    "outputs": OutputOptions,
+}
+#: Fields of ``CameraOptions`` that the command line gives as text of a form of their own.
+_PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
 
 
 class Number(click.FloatRange):
-    """Neither nan nor inf."""
+    """A number within limits; nan and inf are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        made = super().convert(value, param, ctx)
-        if not math.isfinite(made):
-            self.fail(f"{value} is not a number to work with.", param, ctx)
-        return made
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
-ABOVE_0 = Number(0, min_open=True)
+@cache
+def _hints(group: str) -> dict[str, Any]:
+    return get_type_hints(_GROUPS[group], include_extras=True)
+
+
+def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[Any], Any]:
+    """An option of the command that sets the field ``sets`` ("group.field") of ``CameraOptions``. Its type, range and
+    default are those of the field."""
+    group, name = sets.split(".")
+    default = next(each.default for each in fields(_GROUPS[group]) if each.name == name)
+    more = {"default": default, **_click_type(_hints(group)[name]), **more}
+    if sets in _PARSED:
+        more["default"] = None
+    more.setdefault(
+        "show_default", default is not None and not more.get("is_flag") and not more.get("multiple")
+    )
+    return click.option(*names, f"{group}__{name}", help=help, **more)
+
+
+def _click_type(hint: Any) -> dict[str, Any]:
+    """Arguments of ``click.option`` for the type of a field."""
+    limits = Range()
+    if get_origin(hint) is Annotated:
+        hint, limits = get_args(hint)
+    if type(None) in get_args(hint):
+        kinds = [each for each in get_args(hint) if each is not type(None)]
+        if kinds == [bool]:
+            return {}  # a flag with a name for each value
+        hint = kinds[0]
+    if get_origin(hint) is Literal:
+        return {"type": click.Choice(get_args(hint))}
+    if get_origin(hint) is tuple:
+        return {"multiple": True}
+    if hint is bool:
+        return {"is_flag": True}
+    if hint is int:
+        return {"type": click.IntRange(limits.min, limits.max)}
+    if hint is float:
+        return {"type": Number(limits.min, limits.max, min_open=limits.above)}
+    return {"type": click.Path(path_type=Path) if hint is Path else str}
 
 
 @click.command(short_help="Serve a camera to a model within a power, temperature and latency budget.")
-@click.option(
+@_option(
     "--source",
-    "sources",
-    multiple=True,
-    help="/dev/videoN, a video, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, csi:N, photos, synthetic; "
-    "several make a set of cameras. Default: a camera if there is one, else photographs.",
+    sets="source.sources",
+    help="Where frames come from: /dev/videoN, a video, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, "
+    "csi:N, photos, or synthetic. Several make a set of cameras. Default: a camera if there is one, else photographs.",
 )
-@click.option("--model", default="blazeface", show_default=True, help="A name of the zoo, .tflite, or .onnx.")
-@click.option("--frames", type=click.IntRange(1), help="Stop after so many answers.")
-@click.option("--duration", "duration_s", type=ABOVE_0, help="Stop after so many seconds.")
-@click.option("--budget", help='Limits to keep, such as "power=5W,temperature=70C,latency=50ms".')
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (arenite.camera/1) on standard output."
+@_option("--model", sets="model.name", help="A model of the zoo, or a .tflite or .onnx file.")
+@_option("--frames", sets="loop.frames", help="Stop after this number of answers.")
+@_option("--duration", sets="loop.duration_s", help="Stop after this number of seconds.")
+@_option(
+    "--budget", sets="energy.limits", help='Limits to keep, such as "power=5W,temperature=70C,latency=50ms".'
 )
-@click.option("--width", type=click.IntRange(16, 16384), help="Of the frames wanted from the camera.")
-@click.option("--height", type=click.IntRange(16, 16384))
-@click.option("--fps", type=Number(0, 1000, min_open=True), help="Frames per second wanted.")
-@click.option("--pixels", help="Pixel format wanted: yuyv, nv12, rgb, …")
 @click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object (arenite.camera/1) to standard output."
+)
+@_option("--width", sets="source.width", help="Request frames of this width from the camera.")
+@_option("--height", sets="source.height", help="Request frames of this height from the camera.")
+@_option("--fps", sets="source.fps", help="Request this frame rate, in frames per second.")
+@_option("--pixels", sets="source.pixels", help="Request this pixel format: yuyv, nv12, rgb, …")
+@_option(
     "--pace",
-    type=click.Choice(["auto", "live", "file"]),
-    default="auto",
-    show_default=True,
-    help="live: at the source's rate, late frames are dropped; file: every frame, as fast as they are served.",
+    sets="source.pace",
+    help="live: serve at the source's rate and drop late frames. file: serve every frame as fast as possible.",
 )
-@click.option("--loop", is_flag=True, help="A recording starts again at its end.")
-@click.option(
-    "--jitter",
-    "jitter_ms",
-    type=Number(),
-    default=17.0,
-    show_default=True,
-    help="ms between cameras of a set.",
+@_option("--loop", sets="source.loop", help="Start a recording again when it ends.")
+@_option("--jitter", sets="source.jitter_ms", help="Largest time in ms between the captures of one set.")
+@_option("--timeout", sets="source.timeout_ms", help="Time in ms that a set waits for a late camera.")
+@_option(
+    "--preprocessing",
+    sets="model.preprocessing",
+    help="A TOML or JSON file with preprocessing steps, instead of those recorded in the model.",
 )
-@click.option(
-    "--timeout", "timeout_ms", type=Number(), default=33.0, show_default=True, help="ms to wait for a camera."
+@_option(
+    "--postprocessing",
+    sets="model.postprocessing",
+    help="A TOML or JSON file with postprocessing steps, instead of those recorded in the model.",
 )
-@click.option("--preprocessing", type=PATH, help="TOML or JSON file instead of what the model records.")
-@click.option("--postprocessing", type=PATH, help="The same for what is made of the outputs.")
-@click.option("--labels", type=PATH, help="One label per line.")
-@click.option("--window", help="LEFT,TOP,WIDTH,HEIGHT: show the model this part of the frame.")
-@click.option(
+@_option("--labels", sets="model.labels", help="A file with one label per line.")
+@_option(
+    "--window", sets="model.window", help="LEFT,TOP,WIDTH,HEIGHT: show the model only this part of the frame."
+)
+@_option(
     "--runtime",
-    default="auto",
-    show_default=True,
-    help="litert-cpu, litert-gpu, litert-npu, delegate:LIB, onnx-…",
+    sets="model.runtime",
+    help="litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIB, onnx-cpu, onnx-cuda, …",
 )
-@click.option(
-    "--runtime-option", "runtime_options", multiple=True, help="NAME=VALUE of the runtime: precision=fp16, …"
+@_option(
+    "--runtime-option",
+    sets="model.runtime_options",
+    help="NAME=VALUE: an option of the runtime, such as precision=fp16. May be given several times.",
 )
-@click.option("--measure-runtimes", is_flag=True, help="Measure every runtime here and remember the best.")
-@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
-@click.option(
-    "--warm-up", type=click.IntRange(1, 1000), default=1, show_default=True, help="Rounds before ready."
+@_option(
+    "--measure-runtimes",
+    sets="model.measure_runtimes",
+    help="Measure every runtime of this computer and remember the best one.",
 )
-@click.option(
+@_option("--threads", sets="model.threads", help="Threads that the model runs on.")
+@_option("--warm-up", sets="model.warm_up", help="Inferences before the loop begins.")
+@_option(
     "--overlap/--in-a-row",
-    default=None,
-    help="Prepare the next frame while one is computed; default: where it pays.",
+    sets="loop.overlap",
+    help="Prepare the next frame while the model runs. Default: when that makes the loop faster.",
 )
-@click.option(
+@_option(
     "--ladder",
-    multiple=True,
-    help="A cheaper model that the governor may switch to: MODEL, MODEL@WIDTHxHEIGHT, MODEL@RUNTIME, or with both.",
+    sets="model.variants",
+    help="A cheaper variant of the model that the governor may switch to: MODEL, MODEL@WIDTHxHEIGHT, MODEL@RUNTIME, "
+    "or with both. May be given several times.",
 )
-@click.option("--cascade", help='"MODEL:LABEL>=SCORE -> MODEL": the first decides whether the second looks.')
-@click.option(
-    "--rerun-below", "rerun", help="SCORE:MODEL: a more precise model looks again at unsure answers."
+@_option(
+    "--cascade",
+    sets="model.cascade",
+    help='"MODEL:LABEL>=SCORE -> MODEL": run the second model only when the first one finds the label.',
 )
-@click.option("--also", multiple=True, help="Another model that looks at every frame.")
-@click.option(
+@_option(
+    "--rerun-below",
+    sets="model.rerun_below",
+    help="SCORE:MODEL: run a more precise model when the answer's score is below SCORE.",
+)
+@_option(
+    "--also", sets="model.also", help="Another model that runs on every frame. May be given several times."
+)
+@_option(
     "--memory-budget",
-    "memory_mb",
-    type=ABOVE_0,
-    help="MB for several models; who does not fit is loaded again.",
+    sets="model.memory_mb",
+    help="Memory in MB for several models; a model that does not fit is unloaded, and loaded again when needed.",
 )
-@click.option(
+@_option(
     "--scenario",
-    type=click.Choice(["single-stream", "multi-stream", "offline", "server"]),
-    help="Measure as MLPerf Inference defines it; 10 minutes, or --duration, which is then no valid result.",
+    sets="loop.scenario",
+    help="Measure a scenario of MLPerf Inference. A valid result takes 10 minutes; --duration makes it shorter.",
 )
-@click.option("--quick", is_flag=True, help="Of --scenario: 10 seconds; not a valid result.")
-@click.option(
+@_option(
+    "--quick", sets="loop.quick", help="With --scenario: measure for 10 seconds; the result is not valid."
+)
+@_option(
     "--qps",
-    type=Number(0, 1e6, min_open=True),
-    help="Of --scenario server: the rate to judge; else it is searched.",
+    sets="loop.qps",
+    help="With --scenario server: test this rate in queries per second. Default: search for the highest rate.",
 )
-@click.option("--soak", type=Number(), help="Run for so many minutes; minute 1 beside the steady state.")
-@click.option("--motion", is_flag=True, help="Run the model only when something moved.")
-@click.option("--cache", is_flag=True, help="Answer identical inputs from a cache.")
-@click.option("--pin", help="Processors to run on, such as 2 or 1-3.")
-@click.option("--lock-memory", is_flag=True, help="Keep all pages in RAM.")
-@click.option("--realtime", type=click.IntRange(1, 99), help="SCHED_FIFO priority.")
-@click.option("--root", type=click.Path(path_type=Path, exists=True), default=Path("/"), hidden=True)
-@click.option("--host", help="Host profile for estimates; found out by default.")
-@click.option("--power-source", help="Part of a power source's name: ina3221, rapl, battery, estimate.")
-@click.option("--set-frequency", is_flag=True, help="Let the governor cap the processor's frequency.")
-@click.option(
+@_option(
+    "--soak",
+    sets="loop.soak_minutes",
+    help="Run for this number of minutes and compare the steady state with the first minute.",
+)
+@_option("--motion", sets="loop.motion", help="Run the model only when something moved.")
+@_option("--cache", sets="loop.cache", help="Answer identical inputs from a cache.")
+@_option("--pin", sets="loop.pin", help="Run on these processors only, such as 2 or 1-3.")
+@_option("--lock-memory", sets="loop.lock_memory", help="Keep all memory of the process in RAM.")
+@_option("--realtime", sets="loop.realtime", help="Run with this SCHED_FIFO priority.")
+@_option("--root", sets="energy.root", type=click.Path(path_type=Path, exists=True), hidden=True)
+@_option(
+    "--host", sets="energy.host", help="Host profile for estimates. Default: the one that fits this computer."
+)
+@_option(
+    "--power-source",
+    sets="energy.power_source",
+    help="A part of a power source's name: ina3221, rapl, battery, …",
+)
+@_option(
+    "--set-frequency", sets="energy.set_frequency", help="Let the governor cap the processor's frequency."
+)
+@_option(
     "--rest-saves",
-    "rest_saves_w",
-    type=ABOVE_0,
-    help="Watts that the device draws less while the loop rests: the governor may then serve in bursts.",
+    sets="energy.rest_saves_w",
+    help="Watts that the device saves while the loop rests. The governor may then serve frames in bursts.",
 )
-@click.option(
-    "--dashboard", is_flag=False, flag_value="127.0.0.1:0", help="Serve the dashboard at HOST:PORT."
+@_option(
+    "--dashboard",
+    sets="outputs.dashboard",
+    is_flag=False,
+    flag_value="127.0.0.1:0",
+    help="Serve the dashboard at HOST:PORT. Default: a free port of this computer.",
 )
-@click.option(
+@_option(
     "--token",
+    sets="outputs.token",
     envvar="ARENITE_TOKEN",
-    help="Of the dashboard; 'auto' makes one. Required beyond this computer. Also read from ARENITE_TOKEN.",
+    help="Access token of the dashboard; 'auto' generates one. Required when other computers can reach the dashboard. "
+    "Also read from ARENITE_TOKEN.",
 )
-@click.option("--output", help="FILE or -: a JSON line per frame.")
-@click.option("--callback", help="module:function or FILE.py:function, called with every answer.")
-@click.option(
-    "--mqtt", envvar="ARENITE_MQTT", help="mqtt://user:password@host:port/topic. Also read from ARENITE_MQTT."
+@_option("--output", sets="outputs.output", help="FILE or -: write one line of JSON per frame.")
+@_option(
+    "--callback",
+    sets="outputs.callback",
+    help="module:function or FILE.py:function: call this function with every answer.",
 )
-@click.option("--timeline", type=PATH, help="A trace of the run for ui.perfetto.dev.")
-def camera(
-    as_json: bool, budget: str | None, window: str | None, sources: tuple[str, ...], **given: Any
-) -> int:
-    """Serve frames of a camera to a model, live, and tell what that took.
+@_option(
+    "--mqtt",
+    sets="outputs.mqtt",
+    envvar="ARENITE_MQTT",
+    help="mqtt://user:password@host:port/topic: publish every answer. Also read from ARENITE_MQTT.",
+)
+@_option(
+    "--timeline", sets="outputs.timeline", help="Write a trace of the run for ui.perfetto.dev to this file."
+)
+def camera(as_json: bool, **given: Any) -> int:
+    """Serve frames of a camera to a model, live, and report time, power and temperature.
 
-    Without a camera photographs are panned over, so that one command works everywhere. Ctrl-C ends the run with its
-    summary.
+    Without a camera, photographs are shown instead, so that the same command works everywhere. Ctrl-C ends the run and
+    prints its summary.
     """
-    if as_json and given["output"] == "-":
+    if as_json and given["outputs__output"] == "-":
         raise UsageError(
             "--json and --output - both write to standard output.",
             "Give --output a file, or leave out --json.",
         )
     gc.disable()  # until the loop runs: collections while everything is imported find nothing
-    limits = parse_budget(budget) if budget else Limits()
-    options = CameraOptions(
-        sources=sources or ("auto",),
-        limits=limits,
-        window=parse_window(window) if window else None,
-        power=given.pop("power_source"),
-        **given,
-    )
+    options = _options(given)
     from arenite.host.camera.session import CameraSession
 
-    with CameraSession(options, _say) as session, _signals(session):
-        if as_json or not sys.stderr.isatty():
-            made = session.run()
-        else:
-            made = _watched(session)
+    with CameraSession(options, _report) as session, _signals(session):
+        result = session.run() if as_json or not sys.stderr.isatty() else _run_with_live_line(session)
     if as_json:
         from arenite.host.report.console import print_json
 
-        print_json(made)
+        print_json(result.to_json())
     else:
         from arenite.host.report.camera_tables import show_summary
 
-        # Lines of frames on standard output are for programs.
-        with redirect_stdout(sys.stderr) if options.output == "-" else nullcontext():
-            show_summary(made)
-    return 1 if any(each["kept"] is False for each in made["budget"]) else 0
+        # Standard output is for programs when it carries the frames' lines.
+        with redirect_stdout(sys.stderr) if options.outputs.output == "-" else nullcontext():
+            show_summary(result.to_json())
+    return 0 if result.within_budget else 1
 
 
-def _say(text: str) -> None:
+def _options(given: dict[str, Any]) -> CameraOptions:
+    """The values of the command line, in the groups of ``CameraOptions``. Raises ``UsageError``."""
+    groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
+    for path, value in given.items():
+        group, name = path.split("__")
+        parse = _PARSED.get(f"{group}.{name}")
+        if parse is None:
+            groups[group][name] = value
+        elif value:
+            groups[group][name] = parse(value)
+    return CameraOptions(**{group: kind(**groups[group]) for group, kind in _GROUPS.items()})
+
+
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _signals(session: CameraSession) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the loop; a second one ends the program. A scenario that is cut short has no result, so
-    that the first one ends it."""
+    """Make Ctrl-C and SIGTERM end the loop; a second signal ends the program. A scenario that is cut short has no
+    result, so the first signal ends the program too."""
     before: dict[int, Any] = {}
 
     def stop(number: int, _: object) -> None:
         session.stop()
         for each, handler in before.items():
             signal.signal(each, handler)
-        if session.options.scenario is not None:
+        if session.options.loop.scenario is not None:
             raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -226,8 +324,8 @@ def _signals(session: CameraSession) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _watched(session: CameraSession) -> dict[str, Any]:
-    """With a line on the terminal that tells how it goes."""
+def _run_with_live_line(session: CameraSession) -> CameraResult:
+    """Run the session and show its state in one line of the terminal."""
     from rich.live import Live
 
     from arenite.host.report.camera_tables import live_line

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Model
-from arenite.converters.importers.sources import ImportedModel, import_source
+from arenite.converters.importers.imported_model import ImportedModel
+from arenite.converters.importers.sources import import_source
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.checks.saturation import check_quantised
 from arenite.converters.quantize.dataset.dataset import Dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arenite.converters.importers.sources import ImportedModel
+from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.checks.coverage import TensorCoverage, coverage, quantized_ranges
 from arenite.converters.quantize.checks.field_data import FieldReport, check_data

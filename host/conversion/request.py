@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arenite.converters.importers.sources import ImportOptions
+from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.quantize.dataset.dataset import MINIMUM
 from arenite.converters.quantize.scoring.metrics import check_metric
 from arenite.converters.quantize.search.budget import Budget

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.importers.sources import ImportedModel
+from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.quantize.checks.sample_range import check_range
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.scoring.metrics import MetricDrop, Score, largest_drops, metric_drop

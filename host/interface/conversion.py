@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.importers.sources import ImportOptions, parse_shapes
+from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.sources import parse_shapes
 from arenite.converters.processing.post.postprocessing import load_postprocessing
-from arenite.converters.processing.preprocessing import load_preprocessing
+from arenite.converters.processing.specification.preprocessing import load_preprocessing
 from arenite.converters.quantize.search.budget import parse_budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
 from arenite.errors import UsageError

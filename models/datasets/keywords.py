@@ -15,9 +15,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
 from arenite.converters.processing.preprocess import preprocess_samples
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.audio_steps import (
+    AudioSource,
+    AudioWindow,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+)
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.files import cache_directory, replace_file
 from arenite.models.datasets import speech
 from arenite.models.datasets.fixed_size import reject_resolution

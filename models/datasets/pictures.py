@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.processing.image.steps import ImageSource, Resize
 from arenite.converters.processing.preprocess import preprocess_pixels
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.specification.image_steps import ImageSource, Resize
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 
 #: The sides that pictures may be resized to.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 CLASSIFY, RECONSTRUCT, DETECT = "classify", "reconstruct", "detect"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arenite.converters.processing.post.postprocessing import Boxes, Mse, Nms, Postprocessing, TopK
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.steps import Boxes, Mse, Nms, TopK
 from arenite.models.architectures.anchors import SCALES, anchors
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData

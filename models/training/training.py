@@ -179,7 +179,8 @@ def _run(folder: Path, progress: Progress | None) -> None:
 def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bool) -> None:
     """Write the formats that Keras does not."""
     if "model.tflite" in names:
-        from arenite.converters.importers.sources import ImportOptions, import_source
+        from arenite.converters.importers.imported_model import ImportOptions
+        from arenite.converters.importers.sources import import_source
 
         samples = [[x[None]] for x in data.x_test[:8]]
         options = ImportOptions(progress=progress)

@@ -18,9 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of
-from arenite.converters.processing.image.steps import FORMATS, PAIRS, Colour, ImageSource, Letterbox, Resize
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.specification.image_steps import (
+    FORMATS,
+    PAIRS,
+    Colour,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
+from arenite.converters.processing.specification.pixel_formats import planes_of
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor

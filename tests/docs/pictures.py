@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.host.camera.dashboard.chromium import Browser
+from tests.browser import Browser
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 #: The largest picture that the README may load, in bytes.

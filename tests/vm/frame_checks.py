@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of, unpack
+from arenite.converters.processing.specification.pixel_formats import planes_of, unpack
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.reconnect import ReconnectingSource
 from arenite.host.camera.sources.v4l2 import V4l2Camera

@@ -22,8 +22,8 @@ from arenite.converters.planner.lifetimes import (
 from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
 from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.row_requirements import state_layout
 from arenite.converters.planner.streaming.placement import BlockPlacer, PlacedBlock, block, live_bytes
-from arenite.converters.planner.streaming.row_requirements import state_layout
 from arenite.converters.planner.streaming.schedule import (
     Schedule,
     fewest_slots,

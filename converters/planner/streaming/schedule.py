@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from arenite.converters.graph.model import Subgraph, Tensor
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.streaming.row_requirements import MAX_INPUTS, MAX_STAGES, RowRequirements
+from arenite.converters.planner.row_requirements import MAX_INPUTS, MAX_STAGES, RowRequirements
 
 
 def height(tensor: Tensor) -> int:

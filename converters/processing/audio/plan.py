@@ -7,17 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing import input_values
-from arenite.converters.processing.audio.steps import (
-    AudioSource,
-    AudioWindow,
-    Fft,
-    Frame,
-    Log,
-    Mel,
-    Mfcc,
-    Peak,
-)
 from arenite.converters.processing.audio.tables import (
     Filters,
     cosines,
@@ -27,8 +16,19 @@ from arenite.converters.processing.audio.tables import (
     sines,
     window,
 )
-from arenite.converters.processing.preprocessing import Preprocessing
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification import input_values
+from arenite.converters.processing.specification.audio_steps import (
+    AudioSource,
+    AudioWindow,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+    Peak,
+)
+from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.converters.processing.specification.record_fields import record_error
 
 #: Fractional bits of a logarithm to base 2, and of a feature.
 LOG2_BITS = 20

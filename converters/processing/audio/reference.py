@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from arenite.converters.processing import input_values
 from arenite.converters.processing.audio.plan import (
     FEATURE_BITS,
     FRAME_BITS,
@@ -30,7 +29,8 @@ from arenite.converters.processing.audio.tables import (
     log_table,
     root_table,
 )
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification import input_values
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 _MAX_BITS = 62
 _WORD = 32

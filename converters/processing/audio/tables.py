@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Fft, Mel, Mfcc
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Fft, Mel, Mfcc
+from arenite.converters.processing.specification.record_fields import record_error
 
 #: Fractional bits of the window, of sines, of mel weights (before their own exponent), of cosines.
 WINDOW_BITS = 31

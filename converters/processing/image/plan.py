@@ -10,13 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing import input_values
-from arenite.converters.processing.image import pixel_formats
 from arenite.converters.processing.image.reference import crop_box, letterbox_box, resized_size
 from arenite.converters.processing.image.resample import Axis, axis, identity, resample_kind
-from arenite.converters.processing.image.steps import Colour, Crop, ImageSource, Letterbox, Resize
-from arenite.converters.processing.preprocessing import Preprocessing
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification import input_values, pixel_formats
+from arenite.converters.processing.specification.image_steps import (
+    Colour,
+    Crop,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
+from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing import input_values
-from arenite.converters.processing.image import pixel_formats
-from arenite.converters.processing.image.resample import (
-    FRACTION_BITS,
-    WEIGHT_BITS,
-    Axis,
-    axis,
-    resample_kind,
-)
-from arenite.converters.processing.image.steps import Colour, Crop, Letterbox, Resize
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing, Quantize
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.image.resample import WEIGHT_BITS, Axis, axis, resample_kind
+from arenite.converters.processing.specification import input_values, pixel_formats
+from arenite.converters.processing.specification.image_steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.input_values import FRACTION_BITS
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing, Quantize
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 #: Fractional bits of weights, but for OpenCV's bilinear.
 WEIGHT_BITS = 22
 OPENCV_BITS = 11
-#: Fractional bits of a value that was not rounded to a byte.
-FRACTION_BITS = 16
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import HALVED, PIXEL_BYTES, PLANES, planes_of
 from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.image.resample import WEIGHT_BITS
+from arenite.converters.processing.specification.pixel_formats import HALVED, PIXEL_BYTES, PLANES, planes_of
 
 LANES = 8
 PREFETCH_ROWS = 4  # rows between the one that is made and the one that is asked for from memory

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arenite.converters.processing import input_values
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of
 from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.image.vector_tables import vector_of
 from arenite.converters.processing.native import structs as c
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification import input_values
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, planes_of
+from arenite.converters.processing.specification.record_fields import record_error
 
 if TYPE_CHECKING:
     from arenite.converters.processing.audio.plan import AudioPlan

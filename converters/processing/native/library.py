@@ -14,7 +14,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from arenite.converters.processing.c_sources import PROCESSING
+from arenite.converters.processing.native.c_sources import PROCESSING
 
 FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 

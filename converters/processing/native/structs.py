@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arenite.converters.processing import input_values
+from arenite.converters.processing.specification import input_values
 
 if TYPE_CHECKING:
     from arenite.converters.processing.audio.plan import AudioPlan

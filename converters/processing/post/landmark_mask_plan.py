@@ -15,7 +15,7 @@ from arenite.converters.processing.post.tensor_values import (
     tensor_of,
     threshold_key,
 )
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 #: A point's score that is none.
 NO_SCORE = 255

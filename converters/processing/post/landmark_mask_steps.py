@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.post.postprocessing import UNITS, check_threshold
-from arenite.converters.processing.record_fields import check_one_of, check_within
+from arenite.converters.processing.post.step_checks import UNITS, check_threshold
+from arenite.converters.processing.specification.record_fields import check_one_of, check_within
 
 
 @dataclass(frozen=True)

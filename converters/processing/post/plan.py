@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.post.postprocessing import Mse, Postprocessing, TopK
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.steps import Boxes, Mse, Nms, TopK
 from arenite.converters.processing.post.tensor_values import (
     REAL_BITS,
     TensorReader,
@@ -17,7 +18,7 @@ from arenite.converters.processing.post.tensor_values import (
     threshold_key,
     values_of,
 )
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.record_fields import record_error
 
 if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_plan import BoxesPlan
@@ -60,9 +61,23 @@ def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[
         from arenite.converters.processing.post.landmark_mask_plan import plan_points_or_mask
 
         return plan_points_or_mask(first, inputs, outputs)
-    from arenite.converters.processing.post.detector_plan import plan_detector
+    return _plan_detector(spec, inputs, outputs)
 
-    return plan_detector(spec, inputs, outputs)
+
+def _plan_detector(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
+    first, nms = spec.steps[0], spec.steps[-1]
+    if isinstance(first, Boxes):
+        from arenite.converters.processing.post.ssd_plan import plan_boxes
+
+        assert isinstance(nms, Nms)
+        return plan_boxes(first, nms, outputs)
+    from arenite.converters.processing.post.detector_steps import Detections, Yolo
+    from arenite.converters.processing.post.yolo_plan import plan_detections, plan_yolo
+
+    if isinstance(first, Detections):
+        return plan_detections(first, inputs, outputs)
+    assert isinstance(first, Yolo) and isinstance(nms, Nms)
+    return plan_yolo(first, nms, inputs, outputs)
 
 
 def _top_k(step: TopK, outputs: Sequence[Tensor]) -> TopKPlan:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.input_values import Affine, _fixed
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.input_values import Affine, _fixed
+from arenite.converters.processing.specification.record_fields import record_error
 from arenite.errors import UsageError
 
 #: Fractional bits of a real number, of anchors.

@@ -1,4 +1,4 @@
-"""Heads of YOLO, and boxes that a model has sifted itself, bound to a model's outputs."""
+"""Heads of YOLO, and boxes that a model has already selected, bound to a model's outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arenite.converters.processing.post.detector_plan import (
     key_zero,
 )
 from arenite.converters.processing.post.detector_steps import Detections, Yolo
-from arenite.converters.processing.post.postprocessing import Nms
+from arenite.converters.processing.post.steps import Nms
 from arenite.converters.processing.post.tensor_values import (
     INT32,
     MAX_ROWS,
@@ -26,17 +26,7 @@ from arenite.converters.processing.post.tensor_values import (
     threshold_key,
     values_of,
 )
-from arenite.converters.processing.record_fields import record_error
-
-
-def plan_yolo_or_detections(
-    step: object, nms: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-) -> BoxesPlan:
-    """Raises ``UsageError`` for outputs of other shapes or types."""
-    if isinstance(step, Detections):
-        return plan_detections(step, inputs, outputs)
-    assert isinstance(step, Yolo) and isinstance(nms, Nms)
-    return plan_yolo(step, nms, inputs, outputs)
+from arenite.converters.processing.specification.record_fields import record_error
 
 
 def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:

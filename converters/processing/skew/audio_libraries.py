@@ -8,9 +8,17 @@ import numpy as np
 
 from arenite.converters.processing.audio.plan import FEATURE_BITS, AudioPlan
 from arenite.converters.processing.audio.reference import prepare_clip
-from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Fft, Frame, Log, Mel, Mfcc
-from arenite.converters.processing.preprocessing import Preprocessing
 from arenite.converters.processing.skew.framework_processes import Frameworks
+from arenite.converters.processing.specification.audio_steps import (
+    AudioSource,
+    AudioWindow,
+    Fft,
+    Frame,
+    Log,
+    Mel,
+    Mfcc,
+)
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 #: What difference is rounding: of a magnitude or a filter relative to the largest, of a logarithm in its own units.
 RELATIVE = 1e-4

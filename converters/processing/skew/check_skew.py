@@ -13,20 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.processing import input_values
 from arenite.converters.processing.audio import reference as audio
 from arenite.converters.processing.audio.plan import FEATURE_BITS, plan_audio
-from arenite.converters.processing.audio.steps import AudioSource
 from arenite.converters.processing.image import reference as image
-from arenite.converters.processing.image.pixel_formats import order_of
-from arenite.converters.processing.image.steps import Colour, Crop, Letterbox, Resize
 from arenite.converters.processing.media_files import read_picture, read_sound
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing, Quantize
 from arenite.converters.processing.skew.audio_libraries import SoundSteps
 from arenite.converters.processing.skew.framework_processes import Frameworks
 from arenite.converters.processing.skew.image_libraries import expected, levels_of
 from arenite.converters.processing.skew.skew_report import DifferenceSums, SkewReport, StepSkewResult
 from arenite.converters.processing.skew.user_pipeline import Pipeline, compare_pipeline, function_named
+from arenite.converters.processing.specification import input_values
+from arenite.converters.processing.specification.audio_steps import AudioSource
+from arenite.converters.processing.specification.image_steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing, Quantize
 from arenite.converters.tflite.litert import single_operator
 from arenite.errors import UsageError
 

@@ -7,9 +7,9 @@ from importlib.metadata import version
 import numpy as np
 
 from arenite.converters.processing.image.reference import PictureState, crop_box, letterbox_box, resized_size
-from arenite.converters.processing.image.resample import FRACTION_BITS
-from arenite.converters.processing.image.steps import Colour, Crop, Letterbox, Resize
 from arenite.converters.processing.skew.framework_processes import Frameworks
+from arenite.converters.processing.specification.image_steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.input_values import FRACTION_BITS
 from arenite.converters.tflite.litert import single_operator
 
 #: A rounded pixel may differ by one level between versions of a library; a fraction by this.

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.processing import input_values
 from arenite.converters.processing.audio import reference as audio
-from arenite.converters.processing.audio.steps import AudioSource, AudioWindow, Mel
 from arenite.converters.processing.image import reference as image
-from arenite.converters.processing.image.pixel_formats import order_of
-from arenite.converters.processing.image.steps import PAIRS, Colour, Crop, Letterbox, Resize
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
 from arenite.converters.processing.skew.skew_report import DifferenceSums, StepSkewResult
+from arenite.converters.processing.specification import input_values
+from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Mel
+from arenite.converters.processing.specification.image_steps import PAIRS, Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 
 Pipeline = Callable[[Any], Any]

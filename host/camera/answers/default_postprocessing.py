@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.post.postprocessing import Postprocessing, TopK
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.steps import TopK
 
 TOP_CLASSES = 5
 

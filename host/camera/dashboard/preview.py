@@ -132,8 +132,8 @@ class PreviewScaler:
     """Frames of one format as RGB, at most ``width`` wide."""
 
     def __init__(self, format: Format, width: int = WIDTH) -> None:
-        from arenite.converters.processing.image.steps import Resize
-        from arenite.converters.processing.preprocessing import ImageSource, Preprocessing
+        from arenite.converters.processing.specification.image_steps import Resize
+        from arenite.converters.processing.specification.preprocessing import ImageSource, Preprocessing
         from arenite.host.camera.frames.preprocessor import FramePreprocessor
         from arenite.host.camera.runtimes.base import TensorMemory
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.processing.image.reference import crop_box, letterbox_box, resized_size
-from arenite.converters.processing.image.steps import Crop, Letterbox, Resize
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import Crop, Letterbox, Resize
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 
 @dataclass(frozen=True, slots=True)

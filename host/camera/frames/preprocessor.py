@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import order_of, planes_of, unpack
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.pixel_formats import order_of, planes_of, unpack
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.geometry import Geometry, geometry_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.processing.image.pixel_formats import order_of, planes_of
 from arenite.converters.processing.image.plan import ImagePlan
-from arenite.converters.processing.image.steps import FORMATS, Colour, Crop, ImageSource
-from arenite.converters.processing.preprocessing import Preprocessing, Quantize
+from arenite.converters.processing.specification.image_steps import FORMATS, Colour, Crop, ImageSource
+from arenite.converters.processing.specification.pixel_formats import order_of, planes_of
+from arenite.converters.processing.specification.preprocessing import Preprocessing, Quantize
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format
 from arenite.host.camera.runtimes.base import TensorMemory

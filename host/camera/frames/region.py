@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.converters.processing.image.pixel_formats import PIXEL_BYTES, PLANES
+from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTES, PLANES
 from arenite.host.camera.answers.answer import Answer, Box
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 

@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.image.steps import ImageSource
 from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
 from arenite.converters.processing.post.postprocessing import Postprocessing, load_postprocessing
-from arenite.converters.processing.preprocessing import KEY, Normalize, Preprocessing, load_preprocessing
+from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.preprocessing import (
+    KEY,
+    Normalize,
+    Preprocessing,
+    load_preprocessing,
+)
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.model import tensor_heuristics, tflite_metadata
 from arenite.host.camera.model.tflite_header import ModelHeader, read_header

@@ -7,9 +7,16 @@ from dataclasses import replace
 
 from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.converters.graph.tensor import Quantization, Tensor
-from arenite.converters.processing.image.steps import Colour, Crop, ImageSource, Letterbox, Resize
-from arenite.converters.processing.post.postprocessing import Postprocessing, TopK
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.steps import TopK
+from arenite.converters.processing.specification.image_steps import (
+    Colour,
+    Crop,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.answers.default_postprocessing import default_postprocessing
 

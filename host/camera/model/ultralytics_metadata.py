@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.image.steps import Crop, ImageSource, Letterbox, Resize
-from arenite.converters.processing.post.postprocessing import Nms, Postprocessing, TopK
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.steps import Nms, TopK
+from arenite.converters.processing.specification.image_steps import Crop, ImageSource, Letterbox, Resize
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text

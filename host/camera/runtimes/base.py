@@ -1,4 +1,4 @@
-"""What a runtime is to the loop: memory to write inputs into, memory to read outputs from, and ``invoke``."""
+"""The interface of a runtime: memory for its inputs and outputs, and ``invoke``."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class TensorSlot:
 class Runtime(Protocol):
     name: str  # litert-cpu, litert-gpu, litert-npu, litert-edgetpu, onnx-cpu, onnx-cuda, ...
     slots: tuple[TensorSlot, ...]
-    resident_bytes: (
-        int  # what it holds: weights that are not mapped, arena, buffers (measured where it can be)
-    )
+    resident_bytes: int  # weights that are not mapped, arena and buffers; measured where possible
     notes: tuple[str, ...]  # for people: copies, fallbacks, operators left on the CPU
+    threads: int  # on processors
+    copies_slots: bool  # whether more than one slot costs a copy of every input and output
 
     def invoke(self, slot: int = 0) -> None:
         """Inputs of the slot to its outputs; without the interpreter lock. Raises ``AreniteError``."""

@@ -41,7 +41,9 @@ class CompiledModel:
     def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
         self.name = name
         self.path = path
+        self.threads = threads
         self.notes: tuple[str, ...] = ()
+        self.copies_slots = False
         before = allocated_bytes()
         self._lib = lite.library()
         self._close = contextlib.ExitStack()

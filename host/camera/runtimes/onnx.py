@@ -49,7 +49,9 @@ class OnnxSession:
     def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
         self.name = name
         self.path = path
+        self.threads = threads
         self.notes: tuple[str, ...] = ()
+        self.copies_slots = False
         ort = onnxruntime()
         providers = PROVIDERS[name]
         if providers[0] not in ort.get_available_providers():

@@ -49,6 +49,7 @@ class StockInterpreter:
     ) -> None:
         self.name = name
         self.path = path
+        self.threads = threads
         self.notes: tuple[str, ...] = ()
         module = import_interpreter()
         before = allocated_bytes()
@@ -68,8 +69,8 @@ class StockInterpreter:
         self._kept: list[np.ndarray] = []
         self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
         #: Whether inputs and outputs are copied: then one slot is better, unless frames are overlapped.
-        self.copying = slots > 1
-        if self.copying:
+        self.copies_slots = slots > 1
+        if self.copies_slots:
             self.notes += (
                 "The interpreter has one set of tensors: inputs and outputs are copied once each.",
             )

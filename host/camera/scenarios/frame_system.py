@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol
 
 from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.serving.frame_server import FrameServer
 
 #: Samples of one query that are recorded: the first ones, and then one in so many.
 _FIRST, _EVERY = 8, 64
@@ -64,14 +65,15 @@ class FrameSystem:
 
     def __init__(
         self,
-        server: Any,
+        server: FrameServer,
         frames: Sequence[Frame],
         record: Callable[[ServedFrame], None] | None = None,
         window: CropWindow | None = None,
     ) -> None:
         self._server, self._window = server, window
         self._frames = list(frames)
-        self.overlap = hasattr(server, "prepare") and server.slots > 1
+        self._staged = server.staged if server.slots > 1 else None
+        self.overlap = self._staged is not None
         self._record = record
         self._served: list[ServedFrame] = []
         self._queued: SimpleQueue[_Work | None] = SimpleQueue()
@@ -120,7 +122,8 @@ class FrameSystem:
         if self._worker is None:
             self._worker = threading.Thread(target=self._compute, name="scenario", daemon=True)
             self._worker.start()
-        server, clock = self._server, time.monotonic_ns
+        server, clock = self._staged, time.monotonic_ns
+        assert server is not None
         free = list(range(server.slots))
         for number, sample in enumerate(samples):
             if not free:
@@ -137,8 +140,9 @@ class FrameSystem:
         work = self._computed.get()
         if work.error is not None:
             raise work.error
+        assert self._staged is not None
         begin = time.monotonic_ns()
-        answer = self._server.answer(work.slot)
+        answer = self._staged.answer(work.slot)
         if work.recorded:
             work.spans["postprocess"] = (begin, time.monotonic_ns())
             frame = work.frame
@@ -156,11 +160,12 @@ class FrameSystem:
         return work.slot
 
     def _compute(self) -> None:
-        clock = time.monotonic_ns
+        server, clock = self._staged, time.monotonic_ns
+        assert server is not None
         while (work := self._queued.get()) is not None:
             begin = clock()
             try:
-                self._server.invoke(work.slot)
+                server.invoke(work.slot)
             except Exception as error:
                 work.error = error
             work.spans["invoke"] = (begin, clock())

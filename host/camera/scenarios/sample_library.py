@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of
+from arenite.converters.processing.specification.pixel_formats import planes_of
 from arenite.errors import DeviceError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source

@@ -12,6 +12,7 @@ from arenite.host.camera.scenarios.query_runs import offline_run, server_run, st
 from arenite.host.camera.scenarios.rate_search import find_max_rate
 from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import RULES, SERVER_LATENCY_MS, Rules
+from arenite.host.camera.serving.frame_server import FrameServer
 
 #: Duration of a ``quick`` run: long enough for a first figure, and labelled as not valid.
 QUICK_DURATION_S = 10.0
@@ -19,7 +20,7 @@ QUICK_DURATION_S = 10.0
 
 def run_scenario(
     name: str,
-    server: object,
+    server: FrameServer,
     frames: Sequence[Frame],
     *,
     duration_s: float | None = None,

@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from arenite.host.camera.answers.answer import Answer
-from arenite.host.camera.frames.frame import CropWindow, Format, Frame
+from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame, Sink
 from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.observe.statistics import Statistics
+from arenite.host.camera.serving.frame_server import FrameServer
 from arenite.host.camera.serving.realtime import freeze_garbage_collector
 from arenite.host.camera.sources.base import EndOfSource, Source
 
@@ -30,30 +31,17 @@ if TYPE_CHECKING:
 READ_S = 0.25
 
 
-class FrameServer(Protocol):
-    """What the loop needs of a ``ModelServer``, a ladder of them, or a cascade (which only serves whole)."""
-
-    @property
-    def slots(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def bytes_written(self) -> int: ...
-    def bind(self, format: Format, window: CropWindow | None = None) -> None: ...
-    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
-
-
 class _FrameJob:
-    """A frame on its way."""
+    """A frame in progress."""
 
-    __slots__ = ("again", "answer", "by", "frame", "server", "slot", "spans")
+    __slots__ = ("again", "answer", "by", "frame", "slot", "spans")
 
-    def __init__(self, frame: Frame, slot: int, server: FrameServer) -> None:
-        self.frame, self.slot, self.server = frame, slot, server
+    def __init__(self, frame: Frame, slot: int) -> None:
+        self.frame, self.slot = frame, slot
         self.spans: dict[str, tuple[int, int]] = {}
         self.answer: Answer | None = None
         self.by = "model"
-        self.again = False  # no model looks: the answer of the frame before it holds
+        self.again = False  # no model runs: the answer of the frame before it holds
 
     def release_frame(self) -> None:
         self.frame.release()
@@ -70,7 +58,7 @@ class Loop:
         duration_s: time to run.
         late_ns: an answer that comes later after its capture counts as late; None: one interval of the source.
         window: the part of the frame that the model is shown.
-        first: called when the first answer is there.
+        on_first_answer: called once, when the first answer is there.
         rest_before_frame: asked before each frame; returns for how many seconds to rest first (a lever of the
         governor). on_thread_start: called at the start of each further thread that frames go through.
     """
@@ -88,7 +76,7 @@ class Loop:
         duration_s: float | None = None,
         late_ns: int | None = None,
         window: CropWindow | None = None,
-        first: Callable[[], None] | None = None,
+        on_first_answer: Callable[[], None] | None = None,
         rest_before_frame: Callable[[], float] | None = None,
         on_thread_start: Callable[[], None] = lambda: None,
     ) -> None:
@@ -97,8 +85,8 @@ class Loop:
         self.cache, self.window = cache, window
         self._make_gate = motion
         self._gates: dict[int, MotionGate] = {}  # of each source
-        self.staged = hasattr(server, "prepare")
-        self.overlap = overlap and self.staged and server.slots > 1
+        self.staged = server.staged
+        self.overlap = overlap and self.staged is not None and server.slots > 1
         self.frames, self.duration_s, self.late_ns = frames, duration_s, late_ns
         self.statistics = Statistics()
         self.served = 0
@@ -110,7 +98,8 @@ class Loop:
         self.ended_ns = 0
         self.last: dict[int, Answer] = {}  # of each source
         self._last_model: dict[int, str] = {}  # that gave it
-        self._first, self.rest_before_frame, self._on_thread_start = first, rest_before_frame, on_thread_start
+        self._on_first_answer, self.rest_before_frame = on_first_answer, rest_before_frame
+        self._on_thread_start = on_thread_start
         self._frame_ns = 0  # between two frames of the camera
         self._prepare_ns = self._invoke_ns = 0  # that the last ones took
         self._computing_since = 0  # of the invoke under way; 0: none
@@ -162,9 +151,9 @@ class Loop:
             if frame is None:
                 continue
             try:
-                work = self._captured(frame, begin, 0, self.server)
+                work = self._captured(frame, begin, 0)
                 self._prepare(work)
-                if self.staged:
+                if self.staged is not None:
                     self._invoke(work)
                 self._finish(work)
             finally:
@@ -207,7 +196,7 @@ class Loop:
                     free.put(slot)
                     continue
                 try:
-                    work = self._captured(frame, begin, slot, self.server)
+                    work = self._captured(frame, begin, slot)
                     self._prepare(work)
                 except BaseException:
                     frame.release()
@@ -256,12 +245,12 @@ class Loop:
             if ahead > 0:
                 self._stop.wait(ahead / 1e9)
 
-    def _captured(self, frame: Frame, begin: int, slot: int, server: FrameServer) -> _FrameJob:
+    def _captured(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
         """The wait for a camera is no work: capture begins when the frame is there."""
         now = time.monotonic_ns()
         fps = frame.format.fps
         self._frame_ns = int(1e9 / fps) if fps else 0
-        work = _FrameJob(frame, slot, server)
+        work = _FrameJob(frame, slot)
         work.spans["capture"] = (min(max(begin, frame.time_ns), now), now)
         return work
 
@@ -273,9 +262,9 @@ class Loop:
         elif self._make_gate is not None and not self._moved(work.frame):
             # The frame before it may still be in the works: its answer is looked up in the end.
             work.again, work.by = True, "motion"
-        elif self.staged:
-            work.server.prepare(work.frame, work.slot, self.window)  # type: ignore[attr-defined]
-            self.bytes_written += work.server.bytes_written
+        elif self.staged is not None:
+            self.staged.prepare(work.frame, work.slot, self.window)
+            self.bytes_written += self.staged.bytes_written
         elif self._make_gate is None:
             return
         now = time.monotonic_ns()
@@ -293,18 +282,19 @@ class Loop:
     def _invoke(self, work: _FrameJob) -> None:
         if work.again:
             return
-        server, slot = work.server, work.slot
+        server, slot = self.staged, work.slot
+        assert server is not None
         begin = time.monotonic_ns()
         if self.cache is not None:
-            key = (_model_of(work), work.frame.format, self.window)
-            work.answer = self.cache.find(server.input(slot), key, slot)  # type: ignore[attr-defined]
+            key = (server.model_of(slot), work.frame.format, self.window)
+            work.answer = self.cache.find(server.input(slot), key, slot)
             now = time.monotonic_ns()
             work.spans["cache"], begin = (begin, now), now
             if work.answer is not None:
                 work.by = "cache"
                 return
         self._computing_since = begin
-        server.invoke(slot)  # type: ignore[attr-defined]
+        server.invoke(slot)
         now = time.monotonic_ns()
         self._computing_since = 0
         self._invoke_ns = now - begin
@@ -316,13 +306,14 @@ class Loop:
             self.cache.keep(work.answer, slot)
 
     def _read(self, work: _FrameJob) -> None:
+        assert self.staged is not None
         begin = time.monotonic_ns()
-        work.answer = work.server.answer(work.slot)  # type: ignore[attr-defined]
+        work.answer = self.staged.answer(work.slot)
         work.spans["postprocess"] = (begin, time.monotonic_ns())
 
     def _finish(self, work: _FrameJob) -> None:
         """The answer, its record, and everybody who wants to know."""
-        if self.staged or work.again:
+        if self.staged is not None or work.again:
             served = self._answered(work)
         else:
             served = self._served_whole(work)
@@ -341,15 +332,15 @@ class Loop:
             self.last[work.frame.source] = served.answer
             self._last_model[work.frame.source] = served.model
         self.statistics.add(served)
-        if self._first is not None:
-            self._first()
-            self._first = None
+        if self._on_first_answer is not None:
+            self._on_first_answer()
+            self._on_first_answer = None
         for sink in self.sinks:
             sink.take(served, work.frame)
 
     def _served_whole(self, work: _FrameJob) -> ServedFrame:
-        served = work.server.serve(work.frame, 0, self.window)
-        self.bytes_written += work.server.bytes_written
+        served = self.server.serve(work.frame, 0, self.window)
+        self.bytes_written += self.server.bytes_written
         if "preprocess" in work.spans:  # so far only what the motion gate took
             work.spans["gate"] = work.spans.pop("preprocess")
         served.spans = work.spans | served.spans
@@ -362,7 +353,8 @@ class Loop:
         else:
             if work.answer is None:
                 self._read(work)
-            model = _model_of(work)
+            assert self.staged is not None
+            model = self.staged.model_of(work.slot)
         return ServedFrame(
             self.served,
             frame.source,
@@ -376,9 +368,3 @@ class Loop:
             width=frame.format.width,
             height=frame.format.height,
         )
-
-
-def _model_of(work: _FrameJob) -> str:
-    """The model that the frame was prepared for: a ladder may have moved on meanwhile."""
-    of = getattr(work.server, "model_of", None)
-    return of(work.slot) if of is not None else work.server.name

@@ -38,8 +38,20 @@ class ModelServer:
         ] = [OrderedDict() for _ in runtime.slots]
         self._readers: list[AnswerReader | None] = [None] * self.slots
         self.bytes_written = 0  # of the last frame: preprocessing and answer
-        self.code = ""  # what preprocesses: Feed.code
+        self.preprocessing_code = ""  # FramePreprocessor.code
         self._number = 0
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.model.labels
+
+    @property
+    def staged(self) -> ModelServer:
+        return self
+
+    def model_of(self, slot: int = 0) -> str:
+        """The name of the model; the same for every slot."""
+        return self.name
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
         """Pixels into the input of ``slot``; of ``window`` only, where one is given."""
@@ -67,7 +79,7 @@ class ModelServer:
         if len(known) > MAX_PREPROCESSORS:
             known.popitem(last=False)
         self.bytes_written = feed.bytes_written + feed.scratch_bytes
-        self.code = feed.code
+        self.preprocessing_code = feed.code
         return feed, reader
 
     def invoke(self, slot: int = 0) -> None:

@@ -1,36 +1,16 @@
-"""A server that has worked once before the first real frame: tables are made, memory is touched."""
+"""Warm a server up: after one black frame its tables are built and its memory is mapped."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import planes_of
-from arenite.host.camera.answers.answer import Answer
+from arenite.converters.processing.specification.pixel_formats import planes_of
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
-from arenite.host.camera.frames.served_frame import ServedFrame
-
-
-class StagedServer(Protocol):
-    """What a ladder needs of a ``ModelServer``."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def slots(self) -> int: ...
-    @property
-    def bytes_written(self) -> int: ...
-    def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None: ...
-    def invoke(self, slot: int = 0) -> None: ...
-    def answer(self, slot: int = 0) -> Answer: ...
-    def input(self, slot: int = 0) -> np.ndarray: ...
-    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
-    def close(self) -> None: ...
+from arenite.host.camera.serving.frame_server import StagedServer
 
 
 def warm_up(server: StagedServer, format: Format, window: CropWindow | None) -> None:
-    """A black frame of that format through every slot."""
+    """Take a black frame of ``format`` through every slot of ``server``."""
     planes = planes_of(format.pixels, format.width, format.height)
     strides = format.strides if len(format.strides) == len(planes) else (format.strides[0],) * len(planes)
     held = [np.zeros(rows * stride, np.uint8) for (_, rows), stride in zip(planes, strides, strict=True)]

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.region import crop_frame, square_around, to_frame_coordinates
 from arenite.host.camera.frames.served_frame import ServedFrame
+from arenite.host.camera.serving.frame_server import FrameServer
 from arenite.host.camera.several.cascade_rules import CascadeRule
-
-
-class StageServer(Protocol):
-    """What a stage needs of a ``ModelServer``."""
-
-    name: str
-
-    @property
-    def bytes_written(self) -> int: ...
-    def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame: ...
-    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -30,7 +20,7 @@ class CascadeStage:
     """``rule``: when the stage behind it looks; None of the last. ``asked``: frames it looked at; ``changed``: of
     these, how often its best label was another than that of the stage before it."""
 
-    server: StageServer
+    server: FrameServer
     rule: CascadeRule | None = None
     asked: int = 0
     changed: int = 0
@@ -45,6 +35,7 @@ class Cascade:
     """
 
     slots = 1
+    staged = None
 
     def __init__(self, stages: Sequence[CascadeStage]) -> None:
         self.stages = list(stages)
@@ -54,11 +45,15 @@ class Cascade:
                 'Give for instance --cascade "vww:person>=0.6 -> blazeface".',
             )
         for stage in stages[:-1]:
-            labels = getattr(getattr(stage.server, "model", None), "labels", None)
-            if stage.rule is not None and labels is not None:
-                stage.rule.check(labels, stage.server.name)
+            if stage.rule is not None:
+                stage.rule.check(stage.server.labels, stage.server.name)
         self.name = " -> ".join(stage.server.name for stage in stages)
         self.bytes_written = 0  # of the last frame, by all that looked
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the last model."""
+        return self.stages[-1].server.labels
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
         """Nothing: each stage has been warmed up by itself."""

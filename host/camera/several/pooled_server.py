@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.runtimes.base import Runtime
+from arenite.host.camera.serving.frame_server import FrameServer
 from arenite.host.camera.serving.model_server import ModelServer
 from arenite.host.camera.several.model_pool import ModelPool
 
@@ -17,6 +19,7 @@ class PooledModelServer:
     ``load`` tells."""
 
     slots = 1
+    staged = None
 
     def __init__(self, model: CameraModel, pool: ModelPool, key: str) -> None:
         self.model, self.name = model, model.name
@@ -24,6 +27,10 @@ class PooledModelServer:
         self._pool, self._key = pool, key
         self._runtime: Runtime | None = None
         self._server: ModelServer | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.model.labels
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         import time
@@ -55,11 +62,16 @@ class ModelGroup:
     others are in ``ServedFrame.extra["also"]`` by name."""
 
     slots = 1
+    staged = None
 
-    def __init__(self, servers: list[Any]) -> None:
+    def __init__(self, servers: list[FrameServer]) -> None:
         self.servers = servers
         self.name = " + ".join(server.name for server in servers)
         self.bytes_written = 0
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self.servers[0].labels
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
         served = self.servers[0].serve(frame, slot, window)

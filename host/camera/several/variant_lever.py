@@ -23,7 +23,7 @@ class VariantLever:
         self.move(level)
 
     def label(self, level: int) -> str:
-        return self._ladder.labels[level]
+        return self._ladder.variant_labels[level]
 
     def cost(self, level: int) -> float:
         return self._ladder.cost(level)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from arenite.converters.processing.image.steps import Letterbox, Resize
+from arenite.converters.processing.specification.image_steps import Letterbox, Resize
 from arenite.errors import UsageError
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.model.tensor_heuristics import sides

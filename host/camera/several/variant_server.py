@@ -19,7 +19,8 @@ from arenite.errors import UsageError
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
-from arenite.host.camera.serving.warm_up import StagedServer, warm_up
+from arenite.host.camera.serving.frame_server import StagedServer
+from arenite.host.camera.serving.warm_up import warm_up
 
 #: Weight of the newest frame in the mean time of an inference.
 _NEWEST = 0.1
@@ -79,7 +80,19 @@ class VariantServer:
         return self._held[self._active].name
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def staged(self) -> VariantServer:
+        return self
+
+    @property
+    def preprocessing_code(self) -> str:
+        return self._held[self._active].preprocessing_code
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self._held[self._active].labels
+
+    @property
+    def variant_labels(self) -> tuple[str, ...]:
         return tuple(variant.label for variant in self.variants)
 
     @property
@@ -116,6 +129,10 @@ class VariantServer:
         """Until the level that was asked for can serve, or its load failed; False when it took longer."""
         with self._ready:
             return self._ready.wait_for(lambda: self._loading is None, timeout_s)
+
+    def bind(self, format: Format, window: CropWindow | None = None) -> None:
+        """Get the variant that serves now ready for frames of ``format``; others get ready when they are loaded."""
+        self._held[self._active].bind(format, window)
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
         server = self._begin(frame, slot, window)
@@ -160,7 +177,7 @@ class VariantServer:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "levels": list(self.labels),
+            "levels": list(self.variant_labels),
             "level": self._active,
             "switches": self.switches,
             "invoke_ms": {

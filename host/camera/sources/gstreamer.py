@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import PLANES, planes_of
+from arenite.converters.processing.specification.pixel_formats import PLANES, planes_of
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.base import SourceLost

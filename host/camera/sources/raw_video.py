@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from arenite.converters.processing.image.pixel_formats import HALVED, PLANES, buffer_bytes
+from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES, buffer_bytes
 from arenite.errors import UsageError
 
 #: Codes of AVI to pixel formats.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from fractions import Fraction
 
-from arenite.converters.processing.image.pixel_formats import planes_of
+from arenite.converters.processing.specification.pixel_formats import planes_of
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.base import SourceLost

@@ -33,8 +33,8 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
     """
     from arenite.converters.importers.load import load_any_image
     from arenite.converters.processing.media_files import suffixes
-    from arenite.converters.processing.preprocessing import load_preprocessing
     from arenite.converters.processing.skew.check_skew import check_skew
+    from arenite.converters.processing.specification.preprocessing import load_preprocessing
     from arenite.host.bench.sample_files import sample_files
     from arenite.host.build.attachments import recorded_preprocessing
 

@@ -12,8 +12,8 @@ import pytest
 
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.framework_process import FrameworkProcess
+from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.importers.litert_runs import run_litert
-from arenite.converters.importers.sources import ImportedModel
 from arenite.errors import AreniteError
 from arenite.locks import file_lock
 

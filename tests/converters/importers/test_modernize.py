@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.graph.model import Model
 from arenite.converters.importers.litert_runs import random_inputs, run_litert
 from arenite.converters.importers.modernize import (
     has_float16,
@@ -20,27 +20,8 @@ from arenite.converters.importers.modernize import (
 )
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
-from tests.converters.small_models import Net, conv_net
-
-
-def float_net(stored: str = "float32") -> Model:
-    """A fully connected layer whose weights are float32, float16 behind a DEQUANTIZE, or int8 ("dynamic range")."""
-    n = Net(4)
-    x = n.tensor((1, 6), "float32", quant=None)
-    n.inputs.append(x)
-    values = n.rng.standard_normal((3, 6)).astype(np.float32)
-    if stored == "int8":
-        scale = tuple(float(np.float32(s)) for s in np.abs(values).max(1) / 127)
-        q = np.round(values / np.array(scale)[:, None])
-        w = n.tensor((3, 6), "int8", data=q, quant=Quantization(scale, (0, 0, 0), 0))
-    elif stored == "float16":
-        half = n.tensor((3, 6), "float16", data=values, quant=None)
-        w = n.op("DEQUANTIZE", [half], (3, 6), "float32", quant=None)
-    else:
-        w = n.tensor((3, 6), "float32", data=values, quant=None)
-    b = n.tensor((3,), "float32", data=[0.1, -0.2, 0.3], quant=None)
-    y = n.op("FULLY_CONNECTED", [x, w, b], (1, 3), "float32", options="FullyConnectedOptions", quant=None)
-    return n.model([y])
+from tests.converters.importers.float_network import float_net
+from tests.converters.small_models import conv_net
 
 
 def as_old_converters_wrote(model: Model) -> bytes:

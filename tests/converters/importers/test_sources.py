@@ -10,12 +10,13 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.agreement import agreement
+from arenite.converters.importers.imported_model import source_sha256
 from arenite.converters.importers.litert_runs import run_litert
-from arenite.converters.importers.sources import import_source, parse_shapes, source_kind, source_sha256
+from arenite.converters.importers.sources import import_source, parse_shapes, source_kind
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, UsageError
-from tests.converters.importers.test_modernize import float_net
+from tests.converters.importers.float_network import float_net
 from tests.converters.small_models import Net, conv_net
 from tests.development_models import shared_model
 

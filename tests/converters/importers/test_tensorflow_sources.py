@@ -9,7 +9,7 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.framework_process import FrameworkProcess
-from arenite.converters.importers.sources import ImportOptions
+from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import Made, once

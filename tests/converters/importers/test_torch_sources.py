@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from arenite.converters.importers.framework_process import FrameworkProcess
-from arenite.converters.importers.sources import ImportOptions, source_kind
+from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.sources import source_kind
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import MAKERS, Made, once

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.steps import FORMATS, PAIRS
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
@@ -51,7 +51,7 @@ def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
 @st.composite
 def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarray]:
     """Preprocessing, the format, width and height of a buffer, and the buffer."""
-    from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of
+    from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of
 
     format = draw(st.sampled_from(FORMATS))
     width, height = (2 * draw(st.integers(1, 30)) for _ in range(2))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.processing.media_files import preprocess_file, read_sound
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
 Image = pytest.importorskip("PIL.Image")

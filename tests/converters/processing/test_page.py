@@ -6,15 +6,15 @@ import re
 import tomllib
 from pathlib import Path
 
-from arenite.converters.processing import preprocessing as spec
-from arenite.converters.processing.audio import steps
 from arenite.converters.processing.audio.plan import plan_audio
-from arenite.converters.processing.audio.steps import AudioSource
 from arenite.converters.processing.image.plan import source_plan
-from arenite.converters.processing.image.steps import CONVENTIONS, FORMATS
 from arenite.converters.processing.post import postprocessing as steps_post
 from arenite.converters.processing.post.postprocessing import Postprocessing
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification import audio_steps as steps
+from arenite.converters.processing.specification import preprocessing as spec
+from arenite.converters.processing.specification.audio_steps import AudioSource
+from arenite.converters.processing.specification.image_steps import CONVENTIONS, FORMATS
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "processing.md").read_text("utf-8")
 

@@ -13,7 +13,11 @@ from arenite.converters.graph.model import Quantization, Tensor
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.preprocessing import Preprocessing, Quantize, load_preprocessing
+from arenite.converters.processing.specification.preprocessing import (
+    Preprocessing,
+    Quantize,
+    load_preprocessing,
+)
 from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases, image_cases
 

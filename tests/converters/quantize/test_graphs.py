@@ -19,7 +19,7 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
-from tests.converters.quantize.test_quantize import run
+from tests.converters.quantize.quantized_runs import run
 
 SHAPE = (1, 6, 6, 4)
 STEPS = ("conv", "depthwise", "add", "mul", "maximum", "tanh", "relu", "concat", "leaky", "pool", "logistic")

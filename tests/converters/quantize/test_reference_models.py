@@ -15,7 +15,7 @@ from arenite.converters.tflite.reader import load, parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import Samples, samples_for
-from tests.converters.quantize.test_quantize import run
+from tests.converters.quantize.quantized_runs import run
 from tests.development_models import SHARED, shared_model
 
 #: Every fifth sample calibrates, the others count.

@@ -19,7 +19,7 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.firmware.boards.test_port_arduino import compile_as_arduino_core_would
+from tests.firmware.boards.arduino_compiler import compile_as_arduino_core_would
 from tests.firmware.cross_compiler import cmake, compile_project, have_compilers
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")

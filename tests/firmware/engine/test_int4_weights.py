@@ -20,7 +20,7 @@ from arenite.firmware.generator.operator_needs import check_supported
 from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
 from arenite.host.bench.reference import Reference
 from tests.converters.passes.layer_models import conv, quant
-from tests.firmware.engine.conv.test_convolutions import refused
+from tests.firmware.engine.conv.convolution_graphs import refused
 from tests.fuzz.cases.conv_2d import constant_weights, int4_scales
 from tests.fuzz.comparison import compare, lower, random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32

@@ -15,9 +15,9 @@ from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias, pack_filters
 from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_mve import pack_weights, sums_fit
 from arenite.firmware.generator.target import MVE, Target
-from tests.firmware.engine.conv.test_convolutions import RELU, RELU6, SAME, VALID, changed, conv, scales
-from tests.firmware.engine.dense.test_matmul import fully_connected
-from tests.firmware.engine.elementwise.test_elementwise import q
+from tests.firmware.engine.conv.convolution_graphs import RELU, RELU6, SAME, VALID, changed, conv, scales
+from tests.firmware.engine.dense.dense_graphs import fully_connected
+from tests.firmware.engine.elementwise.quantized_tensors import q
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated
 from tests.fuzz.graph_builder import GraphBuilder

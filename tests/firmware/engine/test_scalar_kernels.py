@@ -12,7 +12,7 @@ from arenite.firmware.generator.lower.dense import fully_connected_scalar
 from arenite.firmware.generator.lower.dense.fully_connected_pairs import pack_pairs
 from arenite.firmware.generator.lower.dense.fully_connected_scalar import pack_weights as pack_units
 from arenite.firmware.generator.target import SCALAR, Target
-from tests.firmware.engine.dense.test_matmul import fully_connected
+from tests.firmware.engine.dense.dense_graphs import fully_connected
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.fixed_graphs import assert_bit_exact
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
-from arenite.converters.planner import check
-from arenite.converters.planner.streaming.plan_streaming import plan_streaming
 from arenite.converters.tflite.image import to_flatbuffer
-from arenite.firmware.generator.generated_model import Generated, lower_model
-from arenite.firmware.generator.operator_needs import check_supported, op_needs
 from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
 from arenite.host.bench.native_model import NativeModel, build
 from arenite.host.bench.reference import Reference
@@ -23,22 +19,11 @@ from tests.firmware.engine.random_chains import (
     depthwise_3x3,
     global_mean,
 )
+from tests.firmware.engine.streamed_models import streamed
 from tests.fuzz.comparison import CACHE, random_input
 
 CHAINS = 40
 MODELS = ("ic01_int8", "kws01_int8", "vww01_int8", "person_detect_int8")
-
-
-def streamed(model: Model, target: Target, prefix: str) -> Generated | None:
-    """The model with all that can be streamed; None where nothing can be."""
-    check_supported(model)
-    needs = op_needs(model.main, target)
-    pushed = model.main.inputs[0] if target.stream_input else None
-    made = plan_streaming(model.main, needs, pushed=pushed)
-    if made is None or not made.segments:
-        return None
-    check(model.main, made, needs)
-    return lower_model(model, made, target=target, prefix=prefix)
 
 
 def differences(model: Model, native: NativeModel, seed: int, runs: int = 2) -> int:

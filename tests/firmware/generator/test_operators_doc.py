@@ -9,22 +9,25 @@ import pytest
 
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.core.variant import kernels_of
-from arenite.firmware.generator.operators_doc import ENGINE, PAGE, kernel_note, main, render
+from arenite.firmware.generator.operators_doc import DOCS, ENGINE, kernel_note, main, pages
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import HOST_TARGETS, lower
 from tests.fuzz.graph_builder import GraphBuilder
 
 
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == render(), "run: python -m arenite.firmware.generator.operators_doc"
+def test_the_pages_are_up_to_date() -> None:
+    for name, text in pages().items():
+        assert (DOCS / name).read_text() == text, "run: python -m arenite.firmware.generator.operators_doc"
 
 
-def test_check_notices_an_old_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "operators.md"
-    assert main(["--check", "-o", str(page)]) == 1 and "not up to date" in capsys.readouterr().err
-    assert main(["-o", str(page)]) == 0 and main(["--check", "-o", str(page)]) == 0
+@pytest.mark.parametrize("name", ["operators.md", "kernel-files.md"])
+def test_check_notices_an_old_page(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    to_folder = ["-o", str(tmp_path)]
+    assert main(["--check", *to_folder]) == 1 and "not up to date" in capsys.readouterr().err
+    assert main(to_folder) == 0 and main(["--check", *to_folder]) == 0
+    page = tmp_path / name
     page.write_text(page.read_text() + "x")
-    assert main(["--check", "-o", str(page)]) == 1
+    assert main(["--check", *to_folder]) == 1 and name in capsys.readouterr().err
 
 
 def test_every_operator_says_what_it_supports() -> None:

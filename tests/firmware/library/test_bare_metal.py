@@ -10,22 +10,16 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from arenite.firmware.boards import cores
-from arenite.firmware.boards.families import family_named
-from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.model_source import GUARD_BYTES
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.build.prepare import prepare
 from arenite.host.emulator.machine import start
 from arenite.profiles.boards import Board, load_board
 from tests.development_models import shared_model
+from tests.firmware.library.bare_metal import link
 from tests.firmware.library.libraries import (
-    BOARDS,
-    STAND_INS,
     ModelTurns,
-    flags,
     numbers,
-    sources,
     three_models,
     write_library_of,
 )
@@ -33,34 +27,6 @@ from tests.firmware.library.libraries import (
 pytestmark = pytest.mark.slow
 
 TURNS = 3
-
-
-def link(library: Path, board: Board, out: Path, *more: str) -> Path:
-    """The example with start-up code and a serial port, by the compiler alone."""
-    assert board.emulator is not None
-    core, family = cores.core_named(board.core), family_named(board.emulator.family)
-    support = [core.start, *core.helpers, *family.sources]
-    (out / "link.ld").write_text(linker_script(board, 2048))
-    command = [
-        f"{core.prefix}gcc",
-        *core.architecture,
-        *cores.COMMON_FLAGS,
-        "-O2",
-        "-fno-tree-loop-distribute-patterns",
-        *(f"-D{name}" for name in family.defines),
-        *more,
-        *flags(library / "src", BOARDS),
-        *map(str, sources(library)),
-        str(library / "examples/bare_metal/main.c"),
-        str(STAND_INS / "board_mps2.c"),
-        *(str(BOARDS / name) for name in support),
-        *cores.LINK_FLAGS,
-        f"-T{out / 'link.ld'}",
-        "-lgcc",
-        *("-o", str(out / "program.elf")),
-    ]
-    subprocess.run(command, check=True, cwd=out)
-    return out / "program.elf"
 
 
 def outputs(board: Board, elf: Path, turns: ModelTurns) -> list[list[int]]:

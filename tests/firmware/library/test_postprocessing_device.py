@@ -11,7 +11,7 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from tests.firmware.library.libraries import write_library_of
-from tests.firmware.library.test_processing_device import SHOW_BEST, direct_case, run
+from tests.firmware.library.processing_cases import SHOW_BEST, direct_case, run
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import quant
 

@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
@@ -28,23 +27,10 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import Project, generate_project
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import Board, all_boards, load_board
-from tests.fuzz.cases import load_all
+from tests.firmware.sizes.mixed_model import MIXES, mix
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, counter, float_edges, save
 
-#: Operators of each mix: one graph with all of them, each fed by what came before where that suits.
-MIXES = {
-    "movement": (
-        "TRANSPOSE CONCATENATION STRIDED_SLICE PACK UNPACK SPLIT_V PADV2 MIRROR_PAD TILE RESHAPE GATHER_ND "
-        "BATCH_TO_SPACE_ND REVERSE_V2 SELECT_V2 ONE_HOT CAST"
-    ),
-    "state": "VAR_HANDLE UNIDIRECTIONAL_SEQUENCE_LSTM SVDF VAR_HANDLE ADD",
-    "wide": "CONV_2D MUL SOFTMAX TANH LOGISTIC MEAN BATCH_MATMUL FULLY_CONNECTED RESIZE_BILINEAR DIV FLOOR_MOD",
-    "narrow": (
-        "CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV AVERAGE_POOL_2D PRELU LEAKY_RELU SOFTMAX LOG_SOFTMAX HARD_SWISH "
-        "L2_NORMALIZATION SQUARED_DIFFERENCE ARG_MAX TOPK_V2 CUMSUM REDUCE_MAX DEQUANTIZE"
-    ),
-}
 BOARDS = (
     "qemu_mps2_an386",
     "qemu_mps2_an505",
@@ -59,13 +45,6 @@ BUILDS = [
     for k, board in enumerate(BOARDS)
     for j, name in enumerate(MIXES)
 ]
-
-
-def mix(name: str) -> Model:
-    b = GraphBuilder(np.random.default_rng(11), max_elements=256)
-    for op in MIXES[name].split():
-        load_all()[op](b)
-    return b.build()
 
 
 def prepared(model: Model, folder: Path, name: str = "m") -> Prepared:

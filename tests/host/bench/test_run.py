@@ -31,7 +31,7 @@ from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
 from tests.converters.passes.constant_channel_models import planted_model
 from tests.development_models import SHARED, shared_model
-from tests.firmware.sizes.test_prediction import mix
+from tests.firmware.sizes.mixed_model import mix
 from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
 
 BOARD = "qemu_mps2_an386"

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from arenite.converters.graph.model import Quantization, Tensor
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.tflite.image import image_bytes
 from arenite.errors import UsageError
 from arenite.host.bench.sample_files import file_samples

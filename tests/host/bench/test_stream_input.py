@@ -22,7 +22,7 @@ from arenite.host.flash.build import direct_build
 from arenite.host.link.client import INFER, OF_INPUTS, OUT_OF_ORDER, WRITE, DeviceClient, InputLostError
 from arenite.profiles.boards import load_board
 from tests.firmware.engine.random_chains import ChainBuilder, add, depthwise_3x3, global_mean, pointwise
-from tests.firmware.engine.test_streaming import streamed
+from tests.firmware.engine.streamed_models import streamed
 
 BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_riscv32", "qemu_microbit", "qemu_xtensa_lx106")
 

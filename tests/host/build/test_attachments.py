@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arenite.converters.processing.post.postprocessing import Postprocessing
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from arenite.host.build.attachments import Attachments, recorded_preprocessing
 from tests.host.small_graphs import classifier

@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from arenite.errors import ProfileError
 from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.model.camera_model import CameraModel, open_model
@@ -17,7 +19,7 @@ from arenite.host.camera.session import CameraSession
 
 
 def least(models: list[CameraModel], crops: bool = False, **options) -> tuple[int, int] | None:
-    session = CameraSession(CameraOptions(**options))
+    session = CameraSession(CameraOptions.of(**options))
     session.servers = SimpleNamespace(models=models, crops=crops)  # type: ignore[assignment]
     return session._sufficient_size()
 
@@ -44,26 +46,28 @@ def test_jpeg_is_decoded_whole_where_a_model_sees_a_part(model: CameraModel) -> 
 def test_a_runtime_that_would_copy_has_one_slot_unless_frames_overlap(
     overlap: bool | None, slots: int
 ) -> None:
-    options = CameraOptions(sources=("synthetic",), runtime="litert-interpreter", overlap=overlap, frames=3)
+    options = CameraOptions.of(
+        sources=("synthetic",), runtime="litert-interpreter", overlap=overlap, frames=3
+    )
     with CameraSession(options) as session:
-        made = session.run()
+        record = session.run().to_json()
     assert session.servers.server.slots == slots
-    assert any("copied once each" in note for note in made["notes"]) == (slots == 2)
-    assert made["frames"]["served"] == 3 and made["overlapped"] == (slots == 2)
+    assert any("copied once each" in note for note in record["notes"]) == (slots == 2)
+    assert record["frames"]["served"] == 3 and record["overlapped"] == (slots == 2)
 
 
-def test_a_camera_that_comes_and_goes_is_told_at_once_and_does_not_fill_the_memory() -> None:
+def test_a_camera_that_comes_and_goes_is_reported_at_once_and_does_not_fill_the_memory() -> None:
     """A pipeline of six pictures is lost each time, and opened again."""
     if shutil.which("gst-launch-1.0") is None:
         pytest.skip("gst-launch-1.0 is not installed")
-    said: list[str] = []
-    options = CameraOptions(sources=("gst:videotestsrc num-buffers=6",), frames=10)
-    with CameraSession(options, said.append) as session:
-        made = session.run()
-        assert said[:2] == [note for note in made["notes"] if "again" in note or "back" in note][:2] != []
+    reported: list[str] = []
+    options = CameraOptions.of(sources=("gst:videotestsrc num-buffers=6",), frames=10)
+    with CameraSession(options, reported.append) as session:
+        result = session.run()
+        assert reported[:2] == [note for note in result.notes if "again" in note or "back" in note][:2] != []
         for number in range(1000):
             session._on_source_message(f"It is back: {number}.")
-    assert len(session.notes) == 60 and session.notes[0] == made["notes"][0]
+    assert len(session.notes) == 60 and session.notes[0] == result.notes[0]
     assert session.notes[-1] == "It is back: 999."
 
 
@@ -83,7 +87,7 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
 
     names: dict[int, str] = {}
     before = os.sched_getscheduler(0)
-    options = CameraOptions(sources=("synthetic",), realtime=5, overlap=True, frames=3)
+    options = CameraOptions.of(sources=("synthetic",), realtime=5, overlap=True, frames=3)
     try:
         with CameraSession(options) as session:
             if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_FIFO:
@@ -95,3 +99,58 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
     assert os.sched_getscheduler(0) == before
     fifo = {names[each] for each, policy in threads.items() if policy == os.SCHED_FIFO}
     assert fifo == {"MainThread", "compute", "answer"}
+
+
+def test_a_stream_of_a_recording_yields_every_frame_and_has_a_result() -> None:
+    options = CameraOptions.of(sources=("synthetic",), pace="file", frames=30)
+    with CameraSession(options) as session:
+        numbers = []
+        for served in session.stream():
+            assert served.answer is not None
+            numbers.append(served.number)
+            time.sleep(0.01)  # slower than the loop
+    assert numbers == list(range(30)) and session.missed == 0
+    assert session.result is not None and session.result.frames.served == 30
+
+
+def test_leaving_a_stream_stops_the_loop() -> None:
+    with CameraSession(CameraOptions.of(sources=("synthetic",))) as session:
+        for served in session.stream():
+            if served.number == 2:
+                break
+        assert session.result is not None and session.result.frames.served >= 3
+        assert "camera" not in {each.name for each in threading.enumerate()}
+
+
+def test_leaving_the_session_ends_a_stream_that_is_still_held() -> None:
+    with CameraSession(CameraOptions.of(sources=("synthetic",), pace="file")) as session:
+        stream = session.stream()
+        assert next(stream).number == 0
+    assert "camera" not in {each.name for each in threading.enumerate()}
+    assert session.result is not None
+
+
+def test_a_consumer_that_is_slower_than_a_live_camera_misses_the_oldest_answers() -> None:
+    with CameraSession(CameraOptions.of(sources=("synthetic",), fps=100, frames=60)) as session:
+        numbers = []
+        for served in session.stream():
+            numbers.append(served.number)
+            time.sleep(0.05)
+    assert numbers == sorted(set(numbers)) and numbers[-1] == 59
+    assert session.missed == 60 - len(numbers) > 0
+
+
+def test_an_error_of_the_loop_is_raised_by_the_stream() -> None:
+    options = CameraOptions.of(sources=("synthetic",), host="nothing")
+    with CameraSession(options) as session, pytest.raises(ProfileError, match="nothing"):
+        for served in session.stream():
+            assert served.answer is not None
+
+
+def test_options_have_one_flat_list_of_names() -> None:
+    options = CameraOptions.of(sources=("photos",), model="vww", jitter_ms=5.0, token="auto")
+    assert (options.source.sources, options.model.name) == (("photos",), "vww")
+    assert (options.source.jitter_ms, options.outputs.token) == (5.0, "auto")
+    assert CameraOptions.of() == CameraOptions()
+    with pytest.raises(TypeError, match="nothing"):
+        CameraOptions.of(nothing=1)

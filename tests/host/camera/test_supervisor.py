@@ -86,7 +86,7 @@ def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
 
 
 def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
-    supervisor.first()
+    supervisor.on_first_answer()
     supervisor.start()
     time.sleep(seconds)
     supervisor.stop()

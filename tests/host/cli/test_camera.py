@@ -73,7 +73,7 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
         (("--source", "synthetic", "--runtime-option", "fast"), "no option of a runtime"),
         (("--source", "synthetic", "--runtime-option", "signature=none"), "no signature 'none'"),
         (("--source", "synthetic", "--output", "-"), "both write to standard output"),
-        (("--source", "synthetic", "--also", "vww", "--cache"), "--cache does not go with --also"),
+        (("--source", "synthetic", "--also", "vww", "--cache"), "--cache does not work with --also"),
     ],
 )
 def test_what_cannot_be_done_is_said(arenite: Arenite, arguments: tuple[str, ...], said: str) -> None:
@@ -125,7 +125,7 @@ def test_a_short_scenario_is_measured_and_not_valid(arenite: Arenite) -> None:
         "camera", "--source", "synthetic", *SIZE, "--model", "visual_wake_words", "--json",
         "--scenario", "single-stream", "--duration", 0.5, "--motion",
     )  # fmt: skip
-    assert "A scenario has no use for --motion." in run.json["notes"]
+    assert "A scenario does not use --motion." in run.json["notes"]
     made = run.json["scenario"]
     assert made["valid"] is False and any("600" in reason for reason in made["reasons"])
     assert made["queries"] > 10 and made["query_latency_ms"]["p50"] > 0
@@ -149,11 +149,11 @@ def test_the_record_of_a_scenario_is_of_the_run_that_counts(arenite: Arenite, na
     assert made["bytes_written_per_frame"] > 0 and 0 < made["duty_cycle"] <= 1
 
 
-def test_a_file_that_the_runtime_refuses_is_mended_and_that_is_told(arenite: Arenite) -> None:
+def test_a_file_that_the_runtime_refuses_is_repaired_and_a_note_says_so(arenite: Arenite) -> None:
     model = shared_model("person_detect_int8")
     made = arenite("camera", "--source", "synthetic", *SIZE, "--model", model, "--frames", 3, "--json").json
     assert made["frames"]["served"] == 3 and made["model"]["path"] == str(model)
-    assert any("mended" in note and "quantized_dimension" in note for note in made["notes"]), made["notes"]
+    assert any("repaired" in note and "quantized_dimension" in note for note in made["notes"]), made["notes"]
 
 
 @pytest.mark.slow

@@ -10,29 +10,13 @@ from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
-from arenite.profiles.boards import Board, all_boards, load_board
+from arenite.profiles.boards import all_boards, load_board
 from tests import toy_model
+from tests.host.emulator.counting_layer import UNIT, counting_layer
 
 pytestmark = pytest.mark.slow
 
 EMULATED = [board.name for board in all_boards() if board.emulated]
-# Two instructions per turn on every core; the number of turns is the first input byte, in units of UNIT.
-UNIT = 400_009
-# GCC's Thumb-1 takes the older syntax, in which "sub" sets the flags.
-THUMB_1 = ("1: sub %0, #1\\n bne 1b", '"+l"', '"cc"')
-THUMB_2 = ("1: subs %0, #1\\n bne 1b", '"+l"', '"cc"')
-OTHERS = ("1: addi %0, %0, -1\\n bnez %0, 1b", '"+r"', "")
-
-
-def counting_layer(board: Board) -> str:
-    """C that runs the loop."""
-    loop, operand, clobbers = OTHERS
-    if board.core.startswith("cortex"):
-        loop, operand, clobbers = THUMB_1 if board.core == "cortex-m0" else THUMB_2
-    return (
-        f"uint32_t turns = {UNIT}u * AT(0)[0];\n"
-        f'    __asm__ volatile("{loop}" : {operand}(turns) : : {clobbers});'
-    ).replace(" : : );", ");")
 
 
 @pytest.mark.qemu

@@ -27,7 +27,7 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board, all_boards, load_board
 from tests import toy_model
-from tests.host.emulator.test_counting import counting_layer
+from tests.host.emulator.counting_layer import counting_layer
 
 EMULATED = [board.name for board in all_boards() if board.emulated]
 UNIT = 400_009  # turns of counting_layer's loop per unit of the first input byte; two instructions each

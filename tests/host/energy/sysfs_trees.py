@@ -50,3 +50,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def rapl_tree(root: Path, name: str = "package-0", energy: int = 1_000_000, index: str = "0") -> Path:
+    base = f"sys/class/powercap/intel-rapl:{index}"
+    return put(
+        root, {f"{base}/name": name, f"{base}/energy_uj": energy, f"{base}/max_energy_range_uj": 262143328850}
+    )
+
+
+def battery_tree(root: Path, **files: object) -> Path:
+    given = {"type": "Battery", "status": "Discharging"} | files
+    return put(root, {f"sys/class/power_supply/BAT0/{name}": value for name, value in given.items()})

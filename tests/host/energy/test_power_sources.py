@@ -10,8 +10,7 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.integrate import EnergyMeter
 from arenite.host.energy.power_sources import RETRY_S, open_power, sources
 from arenite.profiles.hosts import load_host
-from tests.host.energy.sensors.test_sensors import battery_tree, rapl_tree
-from tests.host.energy.sysfs_trees import Clock, hwmon_ina3221, put
+from tests.host.energy.sysfs_trees import Clock, battery_tree, hwmon_ina3221, put, rapl_tree
 
 LAPTOP = load_host("laptop")
 

@@ -13,25 +13,19 @@ import pytest
 
 from arenite.errors import DeviceError
 from arenite.host.bench.devices.monitor_answers import CONFIRMATIONS, MonitorAnswers
-from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.emulator.machine import start
 from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
+from tests.host.link.device_reset import reset
 from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 
 pytestmark = pytest.mark.qemu
 BOARD = "qemu_mps2_an386"
 RATE = 0.01
 Firmware = Callable[..., Path]
-
-
-def reset(machine: RunningEmulator) -> None:
-    """What a reset button does; whatever the device was saying stops there."""
-    assert machine.process.stdin is not None
-    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
-    machine.process.stdin.flush()
 
 
 def samples(count: int, seed: int) -> list[bytes]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import task_named
 from arenite.profiles.boards import load_board
 from tests.development_models import SHARED, shared_model
+from tests.host.mlperf.emulator_processes import kill_emulators
 from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
@@ -46,17 +45,6 @@ def model_and_samples(folder: Path, count: int, wrong: int) -> tuple[Prepared, S
     labels = np.array([int(np.argmax(reference.run(s)[0])) for s in samples.inputs])
     labels[:wrong] = (labels[:wrong] + 1) % 3
     return ready, replace(samples, labels=labels)
-
-
-def kill_emulators() -> int:
-    """SIGKILL to every emulator that this process started; how many there were."""
-    killed = 0
-    for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if (Path("/proc") / child / "comm").read_text().startswith("qemu-system"):
-                os.kill(int(child), signal.SIGKILL)
-                killed += 1
-    return killed
 
 
 @pytest.mark.slow

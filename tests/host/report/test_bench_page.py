@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,10 @@ from arenite.host.cli.main import main
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.profiles.boards import load_board
+from tests.host.report.page_in_browser import MEASURE, browse
 from tests.host.small_graphs import classifier, save
 
 HOSTILE = "<script>alert(1)</script>\"'&"
-BROWSER = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 
 RESULT: dict[str, Any] = {
     "model": {"path": f"a/{HOSTILE.replace('/', '')}.tflite", "sha256": "0123456789abcdef" * 4, "macs": 4_321_000},
@@ -141,32 +139,7 @@ def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
         assert op in shown
 
 
-def browse(path: Path, width: int) -> tuple[str, list[str]]:
-    """The page's DOM after loading in a real browser, and what the browser's console said."""
-    assert BROWSER is not None
-    done = subprocess.run(
-        [
-            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND",
-            f"--user-data-dir={path.parent / 'profile'}",
-            f"--window-size={width},900", "--virtual-time-budget=2000", "--dump-dom", path.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
-MEASURE = """
-<script>
-const wide = document.documentElement.scrollWidth, seen = document.documentElement.clientWidth;
-document.title = "page " + wide + " of " + seen + ", picture " +
-  Math.round(document.querySelector("svg").getBoundingClientRect().height);
-console.log("a message");
-</script>
-"""
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"

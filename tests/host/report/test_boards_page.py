@@ -18,8 +18,8 @@ from arenite.host.bench.store.store import Store
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.history_page import history_page
 from arenite.host.report.trend_svg import TrendPoint, trend_svg
+from tests.browser import Browser
 from tests.host.bench.sample_results import result, timed
-from tests.host.camera.dashboard.chromium import BROWSER, Browser
 
 _VOID = {"meta", "br", "wbr", "rect", "path", "circle", "line"}
 
@@ -144,9 +144,8 @@ def test_any_values_can_be_drawn(values: list[float]) -> None:
     assert all(26 <= h <= 144 for h in heights)
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium")
+@pytest.mark.browser
 def test_the_pages_in_a_browser(tmp_path: Path) -> None:
-    pytest.importorskip("websocket")
     (tmp_path / "m.html").write_text(matrix_page(matrix()))
     (tmp_path / "h.html").write_text(history(tmp_path))
     with Browser(tmp_path / "profile") as browser:

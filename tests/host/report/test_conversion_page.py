@@ -22,7 +22,7 @@ from arenite.host.conversion.request import ConversionRequest
 from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models, trained_models
-from tests.host.report.test_bench_page import BROWSER, MEASURE, browse
+from tests.host.report.page_in_browser import MEASURE, browse
 from tests.host.small_graphs import classifier, save
 
 HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
@@ -220,7 +220,7 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionReq
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
     width: int, request_: ConversionRequest, tmp_path: Path

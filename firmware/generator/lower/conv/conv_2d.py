@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.convolution import (
     BIAS_OF,
     check_convolution,

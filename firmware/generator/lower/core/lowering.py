@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.target import Target
 

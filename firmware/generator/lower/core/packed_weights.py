@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.redirected_weights import (
     RedirectedContext,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.converters.planner.streaming.row_requirements import RowInput, RowRequirements
+from arenite.converters.planner.row_requirements import RowInput, RowRequirements
 from arenite.firmware.generator.requant.quant import conv_padding
 
 #: Limits of the fields of ``ar_stage``.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import (
     LOWERINGS,
     Expr,

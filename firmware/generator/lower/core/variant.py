@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.row_functions import convolution_rows, one_row
 from arenite.firmware.generator.target import Target

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.elementwise.add_linear import AddLinear, SubLinear

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import LOWERINGS
 from arenite.firmware.generator.lower.core.row_functions import elementwise_rows
 from arenite.firmware.generator.lower.core.variant import Variant

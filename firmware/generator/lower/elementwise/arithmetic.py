@@ -196,7 +196,7 @@ class Exp(Unary):
 @register
 class Log(Unary):
     op_name = "LOG"
-    supports = "int8, int16; the smallest output for inputs from zero down"
+    supports = "int8, int16; inputs of zero or less give the smallest output"
     kernels = ("map_8.c", "map_s16.c")
     dtypes = ("int8", "int16")
 

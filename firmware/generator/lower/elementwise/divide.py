@@ -132,7 +132,7 @@ def _largest_magnitude(tensor: Tensor) -> int:
 @register
 class Pow(Binary):
     op_name = "POW"
-    supports = "int32; broadcasting; exponents from zero up"
+    supports = "int32; broadcasting; exponents of zero or more"
     kernels = ("broadcast.c", "pow_s32.c")
     dtypes = ("int32",)
 

@@ -47,8 +47,8 @@ def narrow_table(ctx: LowerContext, values: np.ndarray) -> tuple[Expr, int]:
 class Gather(Lowering):
     op_name = "GATHER"
     supports = (
-        "any type; indices int16, int32 or int64, constant or computed (a computed one outside of the dimension is"
-        " clamped, where LiteRT stops); batch dimensions"
+        "any type; indices int16, int32 or int64, constant or computed (computed indices outside the dimension are"
+        " clamped, while LiteRT stops with an error); batch dimensions"
     )
     kernels = ("gather.c",)
 
@@ -96,7 +96,7 @@ class Gather(Lowering):
 @register
 class GatherNd(Lowering):
     op_name = "GATHER_ND"
-    supports = "any type; indices int16, int32 or int64, constant or computed (clamped like GATHER's)"
+    supports = "any type; indices int16, int32 or int64, constant or computed (clamped as in GATHER)"
     kernels = ("gather.c", "gather_nd.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:

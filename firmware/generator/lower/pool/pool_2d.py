@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.conv.convolution import check_activations
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, Lowering, register, u16

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.row_functions import accumulating_rows, pool_rows
 from arenite.firmware.generator.lower.core.variant import Variant, variant

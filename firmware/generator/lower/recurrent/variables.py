@@ -59,7 +59,7 @@ class AssignVariable(Lowering):
 @register
 class CallOnce(Lowering):
     op_name = "CALL_ONCE"
-    supports = "a subgraph that assigns constants to variables; needs no code, it is part of the reset"
+    supports = "a subgraph that assigns constants to variables; part of the reset, so it needs no code"
 
     def lower(self, ctx: LowerContext) -> None:
         return None

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.planner import OpRequirements
-from arenite.converters.planner.streaming.row_requirements import RowInput, RowRequirements
+from arenite.converters.planner.row_requirements import RowInput, RowRequirements
 from tests.converters.planner.random_graphs import Case
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import shake_128
 
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.streaming.row_requirements import RowRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from tests.converters.planner.random_graphs import Case
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import FORMATS, PAIRS
 from arenite.converters.processing.image.vector_tables import vector_of
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
 from arenite.converters.processing.native.structs import vector_code
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 WIDTH, HEIGHT = 70, 46
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.audio.reference import preprocess_audio
-from arenite.converters.processing.image.pixel_formats import order_of, unpack
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.image.resample import OPENCV_BITS, WEIGHT_BITS, axis
-from arenite.converters.processing.image.steps import PAIRS
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import PAIRS
+from arenite.converters.processing.specification.pixel_formats import order_of, unpack
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from tests.converters.processing.specs import audio_cases, image_cases
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.processing.c_sources import PROCESSING
 from arenite.converters.processing.native import library as native
+from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.firmware.library.processing_writer import source_files
 from arenite.firmware.sources import ENGINE
 
@@ -23,7 +23,7 @@ PROGRAM = """
 import numpy as np
 from arenite.converters.processing import native
 from arenite.converters.processing.preprocess import preprocess_pixels
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 steps = [{"do": "resize", "width": 5, "height": 4, "convention": "tf"}]
 spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
 pixels = np.arange(9 * 7 * 3, dtype=np.uint8)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arenite.converters.processing.image import reference
-from arenite.converters.processing.image.steps import PAIRS
-from arenite.converters.processing.preprocessing import Preprocessing
 from arenite.converters.processing.skew import image_libraries
 from arenite.converters.processing.skew.check_skew import check_skew
 from arenite.converters.processing.skew.framework_processes import Frameworks
+from arenite.converters.processing.specification.image_steps import PAIRS
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
 pytest.importorskip("PIL.Image")

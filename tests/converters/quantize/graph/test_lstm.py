@@ -18,7 +18,7 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
-from tests.converters.quantize.test_quantize import quality, run
+from tests.converters.quantize.quantized_runs import quality, run
 
 STEPS, FEATURES, UNITS = 10, 6, 8
 

@@ -18,7 +18,7 @@ from arenite.converters.tflite.litert.interpreter import run_outputs
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
-from tests.converters.quantize.test_quantize import run
+from tests.converters.quantize.quantized_runs import run
 
 SHAPE = (1, 4, 4, 6)
 

@@ -10,38 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from arenite.converters.quantize.calibration.observations import observe
-from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.quantize.scoring.model_runner import run_dataset
 from arenite.converters.quantize.scoring.score import score_outputs
 from arenite.converters.quantize.search.budget import Budget
-from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions, SearchResult, search
-from arenite.converters.quantize.search.trial import CostFunction
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
 from arenite.errors import UsageError
+from tests.converters.quantize.search.search_runs import plain_flash, run
 from tests.converters.quantize.search.weighted_costs import Weighing
-from tests.converters.quantize.trained_models import classifier, dataset, samples
+from tests.converters.quantize.trained_models import dataset, samples
 
 pytest.importorskip("optuna")
-
-WEIGHING = Weighing()
-HIDDEN = (96, 64)  # int8: 12 KB of weights
-
-
-def run(
-    budget: Budget,
-    options: RecipeSearchOptions,
-    costs: CostFunction = WEIGHING,
-    seed: int = 5,
-    noise: float = 0.3,
-) -> SearchResult:
-    model = classifier(HIDDEN)
-    seen = observe(model, dataset(*samples(100, 3)))
-    data = dataset(*samples(150, seed, noise=noise))
-    return search(model, load_recipe("int8"), seen, data, costs, budget, options)
-
-
-def plain_flash() -> int:
-    return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash
 
 
 @pytest.mark.slow
@@ -104,8 +82,11 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     log.mkdir()
     script = (
         "from pathlib import Path\n"
-        "from tests.converters.quantize.search.test_recipe_search import run, Budget, Options, Weighing\n"
-        f"run(Budget(flash=9000, drop=0.05), Options(trials=9, keep=Path({str(keep)!r})),"
+        "from arenite.converters.quantize.search.budget import Budget\n"
+        "from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions\n"
+        "from tests.converters.quantize.search.search_runs import run\n"
+        "from tests.converters.quantize.search.weighted_costs import Weighing\n"
+        f"run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, keep=Path({str(keep)!r})),"
         f" Weighing(Path({str(log)!r}), 0.3))\n"
     )
     child = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[4])

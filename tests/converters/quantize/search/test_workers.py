@@ -13,7 +13,7 @@ import pytest
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
 from arenite.errors import ToolError, UsageError
-from tests.converters.quantize.search.test_recipe_search import plain_flash, run
+from tests.converters.quantize.search.search_runs import plain_flash, run
 from tests.converters.quantize.search.weighted_costs import Dying, Weighing
 
 pytestmark = pytest.mark.slow
@@ -84,9 +84,12 @@ def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: 
     log.mkdir()
     script = (
         "from pathlib import Path\n"
-        "from tests.converters.quantize.search.test_recipe_search import run, Budget, Options, Weighing\n"
+        "from arenite.converters.quantize.search.budget import Budget\n"
+        "from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions\n"
+        "from tests.converters.quantize.search.search_runs import run\n"
+        "from tests.converters.quantize.search.weighted_costs import Weighing\n"
         "if __name__ == '__main__':\n"
-        f"    run(Budget(flash=9000), Options(trials=30, workers=2, keep=Path({str(keep)!r})),"
+        f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, keep=Path({str(keep)!r})),"
         f" Weighing(Path({str(log)!r}), 1.0))\n"
     )
     file = tmp_path / "searching.py"

@@ -9,7 +9,7 @@ import numpy as np
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import classifier, samples_for
-from tests.converters.quantize.test_quantize import quality, quantised, run
+from tests.converters.quantize.quantized_runs import quality, quantised, run
 
 
 def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:

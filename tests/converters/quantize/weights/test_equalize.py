@@ -18,7 +18,7 @@ from arenite.converters.tflite.litert.interpreter import run_outputs, run_tensor
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
-from tests.converters.quantize.test_quantize import quality, quantised
+from tests.converters.quantize.quantized_runs import quality, quantised
 
 
 def uneven(seed: int = 0) -> Model:

@@ -7,7 +7,7 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp import Conv2DWinogradDsp
 from arenite.firmware.generator.target import DSP, Target
-from tests.firmware.engine.conv.test_convolutions import RELU, RELU6, SAME, VALID, conv
+from tests.firmware.engine.conv.convolution_graphs import RELU, RELU6, SAME, VALID, conv
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated
 

@@ -10,12 +10,11 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.lower.dense import fully_connected as lowering
 from arenite.firmware.generator.operator_needs import check_supported
-from tests.firmware.engine.conv.test_convolutions import changed, refused, scales, with_options
+from tests.firmware.engine.conv.convolution_graphs import changed, refused, scales, with_options
+from tests.firmware.engine.dense.dense_graphs import fully_connected
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder
-
-_OUT = Quantization((0.4,), (-9,))
 
 
 @pytest.mark.slow
@@ -28,47 +27,6 @@ def test_every_int8_layer_with_the_scale_as_a_double(monkeypatch: pytest.MonkeyP
     """The way for scales without a proven multiplier, taken for all of them."""
     monkeypatch.setattr(lowering, "proven_multipliers", lambda *_: None)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=7)
-
-
-def fully_connected(
-    depth: int,
-    units: int,
-    *,
-    batches: int = 1,
-    dtype: str = "int8",
-    in_scale: float = 0.05,
-    weight_scales: tuple[float, ...] = (0.01,),
-    weight_zero: int = 0,
-    out_quant: Quantization = _OUT,
-    weights: np.ndarray | None = None,
-    activation: int = 0,
-    bias: bool = True,
-    bias_dtype: str = "",
-    quantized_bias_type: int = 0,
-) -> Model:
-    b = GraphBuilder(np.random.default_rng(2))
-    if dtype == "int16":
-        out_quant = Quantization((out_quant.scale[0] / 200,), (0,))
-    x = b.input((batches, depth), dtype, Quantization((in_scale,), (0 if dtype == "int16" else -4,)))
-    if weights is None:
-        weights = b.rng.integers(-128, 128, (units, depth))
-    zeros = (weight_zero,) * len(weight_scales)
-    inputs = [x, b.const(weights, "int8", Quantization(weight_scales, zeros))]
-    if bias:
-        quant = Quantization(tuple(float(np.float32(in_scale * s)) for s in weight_scales), (0,) * len(zeros))
-        name = bias_dtype or ("int64" if dtype == "int16" else "int32")
-        inputs.append(b.const(b.rng.integers(-5000, 5000, units), name, quant))
-    y = b.tensor((batches, units), dtype, out_quant)
-    b.op(
-        "FULLY_CONNECTED",
-        inputs,
-        [y],
-        "FullyConnectedOptions",
-        version=11,
-        fused_activation_function=activation,
-        quantized_bias_type=quantized_bias_type,
-    )
-    return b.build()
 
 
 def test_corners() -> None:

@@ -11,7 +11,7 @@ from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_dsp import pac
 from arenite.firmware.generator.requant.fixed_shift import fix_shift
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import DSP, Target
-from tests.firmware.engine.conv.test_convolutions import RELU, RELU6, SAME, VALID, conv
+from tests.firmware.engine.conv.convolution_graphs import RELU, RELU6, SAME, VALID, conv
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated
 

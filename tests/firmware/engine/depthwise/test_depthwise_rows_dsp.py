@@ -9,7 +9,7 @@ import pytest
 
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.target import DSP, Target
-from tests.firmware.engine.conv.test_convolutions import RELU, SAME, VALID, scales
+from tests.firmware.engine.conv.convolution_graphs import RELU, SAME, VALID, scales
 from tests.fuzz.cases.conv_2d import bias_for
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated

@@ -12,9 +12,10 @@ from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_shape, walk
 from arenite.firmware.generator.operator_needs import check_supported
+from tests.firmware.engine.elementwise.quantized_tensors import q
 from tests.firmware.engine.litert_exact import Case, assert_exact, run_natively, single
 from tests.fuzz.fixed_graphs import assert_bit_exact
-from tests.fuzz.graph_builder import GraphBuilder, f32
+from tests.fuzz.graph_builder import GraphBuilder
 
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 GROUPS = [
@@ -30,10 +31,6 @@ OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV":
 @pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: ops[0])
 def test_random_graphs(ops: tuple[str, ...]) -> None:
     assert_bit_exact(*ops, graphs=15)
-
-
-def q(scale: float, zero_point: int = 0) -> Quantization:
-    return Quantization((f32(scale),), (zero_point,))
 
 
 ROWS, COLUMNS = (256, 1), (1, 256)

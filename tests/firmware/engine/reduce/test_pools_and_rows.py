@@ -10,7 +10,7 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.operator_needs import check_supported
 from arenite.firmware.generator.requant.quant import conv_padding
-from tests.firmware.engine.conv.test_convolutions import changed, refused
+from tests.firmware.engine.conv.convolution_graphs import changed, refused
 from tests.fuzz.comparison import compare
 from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder

@@ -29,10 +29,11 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.cli.main import main
 from arenite.host.link.transport import Transport
 from arenite.profiles.boards import load_board
+from tests.host.bench.devices.same_results import assert_same
 from tests.host.bench.devices.unpluggable_board import Cable, built, on_cables, samples_of
+from tests.host.link.device_reset import reset
 from tests.host.link.faulty_transport import RandomFaults
-from tests.host.link.test_faults import reset
-from tests.host.mlperf.test_runner import kill_emulators
+from tests.host.mlperf.emulator_processes import kill_emulators
 from tests.host.small_graphs import classifier, counter, save, two_inputs
 
 BOARD = "qemu_mps2_an386"
@@ -63,16 +64,6 @@ def run(ready: Prepared, count: int, feeding: RunConfig, progress: Any = lambda 
 
 def counts(result: dict[str, Any]) -> tuple[int, ...]:
     return tuple(result["samples"][k] for k in ("count", "bit_exact", "missing", "resumed"))
-
-
-def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """All figures; those that a clock gave to a tick, for it may start within one."""
-    for key in ("memory", "flash", "build"):
-        assert a[key] == b[key], key
-    assert a["inference"]["instructions"] == pytest.approx(b["inference"]["instructions"], abs=2)
-    assert a["init"]["instructions"] == pytest.approx(b["init"]["instructions"], abs=2)
-    for first, second in zip(a["layers"], b["layers"], strict=True):
-        assert first["instructions"] == pytest.approx(second["instructions"], abs=2)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.store.store import Store
 from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
-from tests.host.bench.devices.test_run_samples import assert_same
+from tests.host.bench.devices.same_results import assert_same
 from tests.host.bench.devices.unpluggable_board import samples_of
 from tests.host.small_graphs import classifier, save, two_inputs
 

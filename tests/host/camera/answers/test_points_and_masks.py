@@ -12,7 +12,7 @@ from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.frames.geometry import Geometry
 from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import Running, memory, photographs, zoo_model
-from tests.host.camera.answers.test_zoo_pictures import Ours
+from tests.host.camera.answers.own_answers import Ours
 
 #: Of the astronaut: left, top, right, bottom of a window around her face, in pixels of 512.
 FACE = (130, 50, 310, 230)

@@ -12,31 +12,12 @@ import numpy as np
 import pytest
 
 from arenite.host.camera.answers.answer import Answer
-from arenite.host.camera.answers.answer_reader import AnswerReader
-from arenite.host.camera.frames.frame import Format, Frame
-from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.model.camera_model import CameraModel
 from tests.development_models import shared_model
 from tests.host.camera.answers.interpreter_runs import Running, photographs, small_faces, zoo_model
+from tests.host.camera.answers.own_answers import Ours
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-
-
-class Ours:
-    """Frame to answer as the loop does it."""
-
-    def __init__(self, model: CameraModel) -> None:
-        self._model, self._running = model, Running(model)
-
-    def answer(self, picture: np.ndarray) -> Answer:
-        picture = np.ascontiguousarray(picture)
-        height, width, _ = picture.shape
-        format = Format("rgb", width, height, (3 * width,))
-        feed = FramePreprocessor(self._model.preprocessing, format, self._running.slot.inputs[0])
-        feed.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
-        self._running.invoke()
-        slot, geometry = self._running.slot, feed.geometry
-        return AnswerReader(self._model.postprocessing, slot, self._model.labels, geometry).read()
 
 
 def sampled(picture: np.ndarray, width: int, height: int) -> np.ndarray:

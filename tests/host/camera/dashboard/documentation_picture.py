@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.host.camera.dashboard.chromium import Browser
+from tests.browser import Browser
 
 _RUN_S = 45
 

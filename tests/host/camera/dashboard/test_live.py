@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import signal
@@ -13,18 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.browser import Browser
 from tests.host.camera.observe.trace_events import read
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 TOKEN = "sand-and-pressure"
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in")
-@pytest.mark.skipif(
-    importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
-)
 def test_faces_in_the_browser(tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     command = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", "photos", "--json"]

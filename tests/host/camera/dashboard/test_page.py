@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import math
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.server import Dashboard
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.frames.served_frame import STAGES
-from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.browser import Browser
 from tests.host.camera.dashboard.simulated_run import (
     BOX,
     Feeder,
@@ -29,12 +28,7 @@ from tests.host.camera.dashboard.simulated_run import (
     state_at,
 )
 
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open the page in"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
-    ),
-]
+pytestmark = pytest.mark.browser
 
 TOKEN = "sand-and-pressure"
 #: Red, green and blue at a place of a canvas, in parts of it.

@@ -11,10 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import Colour
-from arenite.converters.processing.preprocessing import ImageSource, Preprocessing, Quantize, Resize
+from arenite.converters.processing.specification.image_steps import Colour
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.preprocessing import (
+    ImageSource,
+    Preprocessing,
+    Quantize,
+    Resize,
+)
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
 from arenite.host.camera.frames.frame import Format, Frame

@@ -12,10 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.processing.image.pixel_formats import HALVED, order_of, planes_of, to_grey, unpack
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import FORMATS, PAIRS
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
+from arenite.converters.processing.specification.pixel_formats import (
+    HALVED,
+    order_of,
+    planes_of,
+    to_grey,
+    unpack,
+)
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.runtimes.base import TensorMemory

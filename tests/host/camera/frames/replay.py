@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.processing.c_sources import PROCESSING
-from arenite.converters.processing.image.pixel_formats import planes_of
 from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native import structs as c
+from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
+from arenite.converters.processing.specification.pixel_formats import planes_of
 
 HERE = Path(__file__).parent
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.image.steps import PAIRS
-from arenite.converters.processing.preprocessing import Preprocessing
+from arenite.converters.processing.specification.image_steps import PAIRS
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.host.camera.frames.geometry import Geometry, geometry_of
 
 

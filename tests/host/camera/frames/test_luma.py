@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import PIXEL_BYTES, PLANES
+from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTES, PLANES
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.luma import _LAYOUTS, luma_grid
 from arenite.host.camera.sources.pixel_encoding import PIXELS

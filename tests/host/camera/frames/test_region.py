@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.pixel_formats import unpack
+from arenite.converters.processing.specification.pixel_formats import unpack
 from arenite.host.camera.answers.answer import Answer, Box
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.region import (
@@ -74,7 +74,7 @@ def _pixels(frame: Frame) -> np.ndarray:
     """As an array of colours, from addresses and strides alone."""
     import ctypes
 
-    from arenite.converters.processing.image.pixel_formats import planes_of
+    from arenite.converters.processing.specification.pixel_formats import planes_of
 
     format = frame.format
     flat = []

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, order_of, unpack
 from arenite.converters.processing.image.plan import ImagePlan, plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
 from tests.host.camera.frames.preprocessor_cases import memory_for, random_case
 from tests.host.camera.frames.replay import replayed
 

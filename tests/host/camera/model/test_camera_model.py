@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.graph.model import Model, Quantization
-from arenite.converters.processing.image.steps import Colour, Letterbox, Resize
 from arenite.converters.processing.post.detector_steps import Detections
 from arenite.converters.processing.post.landmark_mask_steps import Mask
-from arenite.converters.processing.post.postprocessing import Boxes, TopK
-from arenite.converters.processing.preprocessing import Normalize, Quantize
+from arenite.converters.processing.post.steps import Boxes, TopK
+from arenite.converters.processing.specification.image_steps import Colour, Letterbox, Resize
+from arenite.converters.processing.specification.preprocessing import Normalize, Quantize
 from arenite.converters.tflite.image import image_bytes, load_image
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, UsageError
@@ -28,30 +28,10 @@ from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.models import picture_models as pictures
 from arenite.models import zoo
 from arenite.models.manifest import manifest
-from tests.converters.small_models import Net
 from tests.development_models import shared_model
 from tests.host.camera.answers.interpreter_runs import zoo_model
+from tests.host.camera.model.model_files import model
 from tests.host.camera.runtimes.small_models import onnx_model
-
-
-def model(
-    shape: tuple[int, ...] = (1, 4, 6, 3),
-    dtype: str = "float32",
-    quant: Quantization | None = None,
-    outputs: tuple[tuple[int, ...], ...] = ((1, 7),),
-    custom: str = "",
-    **more: Any,
-) -> Model:
-    """Tensors of these shapes; nobody runs what is between."""
-    net = Net(3)
-    x = net.tensor(shape, dtype, quant=quant)
-    net.inputs.append(x)
-    made = [net.tensor(shape, "float32") for shape in outputs]
-    net.add("CUSTOM", [x], made)
-    built = net.model(made)
-    (graph,) = built.subgraphs
-    graph = replace(graph, ops=(replace(graph.ops[0], custom_code=custom or "Anything"),))
-    return replace(built, subgraphs=(graph,), **more)
 
 
 def opened(folder: Path, built: Model | bytes, name: str = "model.tflite", **options: Any) -> CameraModel:

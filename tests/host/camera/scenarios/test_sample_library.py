@@ -3,7 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import PIXEL_BYTES, PLANES, buffer_bytes, unpack
+from arenite.converters.processing.specification.pixel_formats import (
+    PIXEL_BYTES,
+    PLANES,
+    buffer_bytes,
+    unpack,
+)
 from arenite.errors import DeviceError
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.region import crop_frame

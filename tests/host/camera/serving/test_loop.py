@@ -215,7 +215,11 @@ def test_what_did_not_move_gets_the_answer_of_the_frame_before_it_also_overlappe
 
     class SlowServer:
         slots, name, bytes_written = server.slots, server.name, 0
-        prepare, answer, input = server.prepare, server.answer, server.input
+        prepare, answer, input, model_of = server.prepare, server.answer, server.input, server.model_of
+
+        @property
+        def staged(self) -> SlowServer:
+            return self
 
         def invoke(self, slot: int = 0) -> None:
             time.sleep(0.05)
@@ -326,7 +330,11 @@ def test_overlapped_frames_of_a_slow_model_are_not_prepared_too_early(server) ->
 
     class SlowServer:
         slots, name, bytes_written = server.slots, server.name, 0
-        prepare, answer, input = server.prepare, server.answer, server.input
+        prepare, answer, input, model_of = server.prepare, server.answer, server.input, server.model_of
+
+        @property
+        def staged(self) -> SlowServer:
+            return self
 
         def invoke(self, slot: int = 0) -> None:
             time.sleep(0.08)

@@ -22,9 +22,11 @@ MB = 1_000_000
 
 
 class Sized:
-    """Holds nothing, and says that it holds so much."""
+    """A runtime that holds nothing and reports a size."""
 
     notes: tuple[str, ...] = ()
+    threads = 1
+    copies_slots = False
     slots: tuple[TensorSlot, ...] = ()
 
     def __init__(self, name: str, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Models of any size and with channels first as rungs of a ladder."""
+"""Models of any input size, and models with channels first, as variants that the governor switches between."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_a_model_of_any_size_has_the_one_of_its_preprocessing(free: tuple[Path, 
 @pytest.mark.parametrize("at", ["", "@64x56"])
 def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
     pytest.importorskip("onnxruntime")
-    options = CameraOptions(
-        sources=("synthetic",), model=f"{free[0]}{at}", ladder=(f"{free[0]}@32x24",), preprocessing=free[1],
+    options = CameraOptions.of(
+        sources=("synthetic",), model=f"{free[0]}{at}", variants=(f"{free[0]}@32x24",), preprocessing=free[1],
         width=64, height=64, frames=3, overlap=True,
     )  # fmt: skip
     with CameraSession(options) as session:
@@ -74,11 +74,11 @@ def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
         assert shapes == {(1, 3, 56, 64) if at else (1, 3, 40, 48), (1, 3, 24, 32)}
         ladder.move(1)  # type: ignore[attr-defined]
         assert ladder.wait(20)  # type: ignore[attr-defined]
-        made = session.run()
-    assert made["ladder"]["level"] == 1 and made["frames"]["served"] == 3
-    assert made["last_answer"]["0"]["classes"][0]["score"] > 0.2
+        record = session.run().to_json()
+    assert record["ladder"]["level"] == 1 and record["frames"]["served"] == 3
+    assert record["last_answer"]["0"]["classes"][0]["score"] > 0.2
 
 
 def test_a_size_that_the_answers_do_not_suit_is_refused_at_once() -> None:
     with pytest.raises(UsageError):
-        ModelServers(CameraOptions(model="blazeface", ladder=("blazeface@64x64",)), 1)
+        ModelServers(CameraOptions.of(model="blazeface", variants=("blazeface@64x64",)), 1)

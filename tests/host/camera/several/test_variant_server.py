@@ -191,7 +191,7 @@ def test_a_model_with_too_few_slots_is_refused(loader: Loader) -> None:
     ladder = VariantServer([two.variant(CLASSIFIERS[1], 2.0), loader.variant(CLASSIFIERS[2], 1.0)])
     ladder.move(1)
     assert ladder.wait(20)
-    with pytest.raises(UsageError, match="has 1 slots, 2 are in use"):
+    with pytest.raises(UsageError, match="has 1 slots, but 2 are in use"):
         ladder.move(1)
     assert loader.open == []
     ladder.close()

@@ -20,9 +20,9 @@ from tests.host.camera.dashboard.simulated_run import classes, face, served_of
 
 _KILLED = """
 import itertools, sys
-from arenite.host.camera.sinks.jsonl import JsonLines
+from arenite.host.camera.sinks.jsonl import JsonLinesSink
 from tests.host.camera.dashboard.simulated_run import face, served_of
-sink = JsonLines(sys.argv[1])
+sink = JsonLinesSink(sys.argv[1])
 for number in itertools.count():
     sink.take(served_of(number, face(number)), None)
 """
@@ -76,9 +76,9 @@ def test_a_killed_run_leaves_whole_lines(tmp_path: Path, least: int) -> None:
 
 def test_standard_output() -> None:
     script = (
-        "from arenite.host.camera.sinks.jsonl import JsonLines\n"
+        "from arenite.host.camera.sinks.jsonl import JsonLinesSink\n"
         "from tests.host.camera.dashboard.simulated_run import served_of\n"
-        "s = JsonLines('-'); s.take(served_of(7), None); s.close(); print('after')"
+        "s = JsonLinesSink('-'); s.take(served_of(7), None); s.close(); print('after')"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     first, second = said.splitlines()

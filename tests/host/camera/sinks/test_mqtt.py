@@ -146,8 +146,8 @@ def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest
 def test_a_killed_run_leaves_offline_behind(tmp_path: Path) -> None:
     port = free_port()
     script = (
-        "import time\nfrom arenite.host.camera.sinks.mqtt import Mqtt\n"
-        f"Mqtt('mqtt://127.0.0.1:{port}/cam')\ntime.sleep(60)"
+        "import time\nfrom arenite.host.camera.sinks.mqtt import MqttSink\n"
+        f"MqttSink('mqtt://127.0.0.1:{port}/cam')\ntime.sleep(60)"
     )
     with broker(tmp_path, port):
         reader = Reader(port)

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import planes_of, unpack
+from arenite.converters.processing.specification.pixel_formats import planes_of, unpack
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import SourceLost

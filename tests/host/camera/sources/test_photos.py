@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from arenite.converters.processing.image.pixel_formats import unpack
+from arenite.converters.processing.specification.pixel_formats import unpack
 from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.factory import open_source

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.pixel_formats import unpack
+from arenite.converters.processing.specification.pixel_formats import unpack
 from arenite.errors import UsageError
 from arenite.host.camera.sources.pixel_encoding import PIXELS, encode, resize_bilinear, synthetic_format
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.image.pixel_formats import buffer_bytes, planes_of, unpack
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, planes_of, unpack
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource

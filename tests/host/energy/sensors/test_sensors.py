@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from arenite.errors import DeviceError
 from arenite.host.energy.sensors import battery, hwmon, ina3221, profile_estimate, rapl
 from arenite.profiles.hosts import load_host
-from tests.host.energy.sysfs_trees import Clock, hwmon_ina3221, put
+from tests.host.energy.sysfs_trees import Clock, battery_tree, hwmon_ina3221, put, rapl_tree
 
 
 def test_the_total_of_a_jetson_is_its_input_rail_not_the_sum(tmp_path: Path) -> None:
@@ -87,13 +87,6 @@ def test_an_average_is_taken_before_a_moment_and_a_gpu_is_a_part(tmp_path: Path)
     assert hwmon.find(tmp_path)[0].open is None
 
 
-def rapl_tree(root: Path, name: str = "package-0", energy: int = 1_000_000, index: str = "0") -> Path:
-    base = f"sys/class/powercap/intel-rapl:{index}"
-    return put(
-        root, {f"{base}/name": name, f"{base}/energy_uj": energy, f"{base}/max_energy_range_uj": 262143328850}
-    )
-
-
 def test_rapl_is_energy_over_time_and_wraps(tmp_path: Path) -> None:
     clock = Clock()
     rapl_tree(tmp_path, energy=262143328850 - 5_000_000)
@@ -152,11 +145,6 @@ def test_a_forbidden_counter_says_so_and_how_to_allow_it() -> None:
         )
     assert done.stdout.startswith("True permission denied: run as root"), done.stderr
     assert "chmod a+r" in done.stdout
-
-
-def battery_tree(root: Path, **files: object) -> Path:
-    given = {"type": "Battery", "status": "Discharging"} | files
-    return put(root, {f"sys/class/power_supply/BAT0/{name}": value for name, value in given.items()})
 
 
 @pytest.mark.parametrize(

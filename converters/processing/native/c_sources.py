@@ -6,4 +6,4 @@ from pathlib import Path
 
 from arenite.c_sources import SourceTree
 
-PROCESSING = SourceTree(Path(__file__).parent / "c")
+PROCESSING = SourceTree(Path(__file__).parents[1] / "c")

@@ -13,8 +13,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-BROWSER = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-_START_S, _WAIT_S = 30.0, 20.0
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
+# Limits for a browser that hangs; on a busy computer it is merely slow.
+_START_S, _WAIT_S = 120.0, 60.0
 
 
 class Browser:

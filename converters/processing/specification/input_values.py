@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
-from arenite.converters.processing.image.resample import FRACTION_BITS
-from arenite.converters.processing.preprocessing import Normalize, Preprocessing
-from arenite.converters.processing.record_fields import record_error
+from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
+from arenite.converters.processing.specification.record_fields import record_error
 
+#: Fractional bits of a value that was not rounded to a byte.
+FRACTION_BITS = 16
 #: Bytes of an element of the result.
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 

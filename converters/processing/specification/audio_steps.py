@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.record_fields import check_one_of, check_within, record_error
+from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from arenite.converters.graph.tensor import Tensor
-from arenite.converters.processing.image.steps import Colour, Crop, ImageSource, Letterbox, Resize
-from arenite.converters.processing.record_fields import (
+from arenite.converters.processing.specification.image_steps import (
+    Colour,
+    Crop,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
+from arenite.converters.processing.specification.record_fields import (
     build_record,
     check_one_of,
     check_within,
@@ -28,7 +34,7 @@ from arenite.errors import UsageError
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from arenite.converters.processing.audio.steps import AudioSource, AudioStep
+    from arenite.converters.processing.specification.audio_steps import AudioSource, AudioStep
 
 SCHEMA = "arenite.preprocessing/1"
 #: The key of an image's ``extra``.
@@ -75,9 +81,9 @@ _LAST: tuple[type, ...] = (Normalize, Quantize)
 
 def _sound() -> ModuleType:
     """The steps of sound, imported where they are met: the first answer to a picture need not wait for them."""
-    from arenite.converters.processing.audio import steps as steps_audio
+    from arenite.converters.processing.specification import audio_steps
 
-    return steps_audio
+    return audio_steps
 
 
 @dataclass(frozen=True)

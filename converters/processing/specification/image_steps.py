@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.image.pixel_formats import HALVED, PLANES
-from arenite.converters.processing.record_fields import check_one_of, check_within, record_error
+from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES
+from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
 #: Layouts of a picture in memory. A file is decoded to the first four; the others are what cameras deliver.
 FORMATS = (

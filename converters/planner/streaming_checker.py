@@ -16,7 +16,7 @@ import numpy as np
 from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.streaming.row_requirements import (
+from arenite.converters.planner.row_requirements import (
     MAX_INPUTS,
     MAX_STAGES,
     RowRequirements,

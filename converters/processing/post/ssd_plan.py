@@ -1,0 +1,87 @@
+"""SSD heads bound to a model's outputs, with their anchors as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.converters.graph.tensor import Tensor
+from arenite.converters.processing.post.detector_plan import BoxesPlan, ElementLayout, key_scale, key_zero
+from arenite.converters.processing.post.steps import Boxes, Nms
+from arenite.converters.processing.post.tensor_values import (
+    ANCHOR_BITS,
+    INT32,
+    MAX_ROWS,
+    REAL_BITS,
+    tensor_of,
+    threshold_key,
+    values_of,
+)
+from arenite.converters.processing.specification.record_fields import record_error
+
+
+def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
+    """An SSD head. Raises ``UsageError``."""
+    boxes, scores = tensor_of(outputs, step.boxes, "output"), tensor_of(outputs, step.scores, "output")
+    anchors = anchor_table(step)
+    count = len(anchors) if anchors is not None else boxes.shape[-2] if len(boxes.shape) > 1 else 0
+    if not count or boxes.elements % count or scores.elements % count or boxes.elements // count < 4:
+        raise record_error(
+            f"Boxes: there are {count} anchors, but {boxes.elements} values of boxes and {scores.elements} of scores."
+        )
+    stride, classes = boxes.elements // count, scores.elements // count
+    if classes <= int(step.background):
+        raise record_error("Boxes: a box has one score, and that one is of the background.")
+    if max(count, stride, classes) > MAX_ROWS:
+        raise record_error(f"Boxes: there are {count} anchors, expected at most {MAX_ROWS:,}.")
+    if stride < 4 + 2 * step.points:
+        raise record_error(
+            f"Boxes: {step.points} points want {4 + 2 * step.points} values of a box, there are {stride}."
+        )
+    return BoxesPlan(
+        outputs=(step.boxes, step.scores, None, None),
+        centres=values_of(boxes, step.centre_scale, step.centre_scale),
+        sizes=values_of(boxes, step.size_scale, step.size_scale),
+        weights=values_of(scores, 1.0),
+        box=ElementLayout(0, stride, 1),
+        score=ElementLayout(0, classes, 1),
+        object=None,
+        label=None,
+        labels="float32",
+        count=count,
+        first_class=int(step.background),
+        classes=classes,
+        least=threshold_key(scores, step.threshold, step.logits),
+        least_object=INT32[0],
+        candidates=step.candidates,
+        nms=nms,
+        iou=round(nms.iou * (1 << REAL_BITS)),
+        x_first=step.order == "xywh",
+        exponential=step.exponential,
+        logits=step.logits,
+        anchors=anchors,
+        points=step.points,
+        key_scale=key_scale(scores),
+        key_zero=key_zero(scores),
+    )
+
+
+def anchor_table(step: Boxes) -> np.ndarray | None:
+    """uint16 [anchors, 4]: centre y, x, height, width, 1 as 2^15; None without anchors."""
+    if step.grid:
+        cells = sum(height * width * each for height, width, each in step.grid)
+        if cells > MAX_ROWS:
+            raise record_error(f"Boxes: the grid has {cells:,} anchors, expected at most {MAX_ROWS:,}.")
+        rows = [
+            ((y + 0.5) / height, (x + 0.5) / width, 1.0, 1.0)
+            for height, width, each in step.grid
+            for y in range(height)
+            for x in range(width)
+            for _ in range(each)
+        ]
+    elif step.anchors:
+        rows = list(step.anchors)  # type: ignore[arg-type]
+    else:
+        return None
+    return np.round(np.array(rows, np.float64) * (1 << ANCHOR_BITS)).astype(np.uint16)

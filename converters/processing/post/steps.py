@@ -1,0 +1,104 @@
+"""The common steps of postprocessing as data: classes, boxes of an SSD head, suppression, reconstruction error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.converters.processing.post.step_checks import MAX_POINTS, check_threshold
+from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The ``k`` best classes of ``output``, best first, of equal ones the lower; only those of at least
+    ``threshold``. ``softmax``: scores are the softmax of the output. ``logits``: the threshold is a probability, the
+    output is what comes before its sigmoid; the order of classes needs neither."""
+
+    do: ClassVar[str] = "top_k"
+    k: int = 1
+    threshold: float | None = None
+    logits: bool = False
+    output: int = 0
+    softmax: bool = False
+
+    def __post_init__(self) -> None:
+        check_within(self.k, 1, 1000, "Top-k: k")
+        check_within(self.output, 0, 255, "Top-k: output")
+        check_threshold("Top-k", self.threshold, self.logits or self.softmax)
+        if self.logits and self.softmax:
+            raise record_error("Top-k takes logits, or softmax, not both.")
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of an SSD head: output ``boxes`` [1, n, 4 or more] relative to anchors, output ``scores`` [1, n, classes].
+
+    A box is centre and size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's); the centre over
+    ``centre_scale`` times the anchor's size is added to its centre, the size over ``size_scale`` (``exponential``: e to
+    that) times the anchor's size is the size. Coordinates are fractions of the input. ``points``: so many landmarks
+    follow, each two numbers like a centre.
+
+    Anchors are ``anchors``: centre y, x, height, width each; or a ``grid`` of rows, columns and anchors per cell, all
+    of size 1; or none: then a box is what the output says. ``background``: class 0 is none.
+    """
+
+    do: ClassVar[str] = "boxes"
+    boxes: int = 0
+    scores: int = 1
+    order: str = "yxhw"
+    centre_scale: float = 1.0
+    size_scale: float = 1.0
+    exponential: bool = False
+    anchors: tuple[tuple[float, ...], ...] = ()
+    grid: tuple[tuple[int, ...], ...] = ()
+    threshold: float = 0.5
+    logits: bool = False
+    background: bool = False
+    candidates: int = 100
+    points: int = 0
+
+    def __post_init__(self) -> None:
+        check_one_of(self.order, ("yxhw", "xywh"), "Boxes: order")
+        check_within(self.centre_scale, 1e-3, 1e6, "Boxes: centre_scale")
+        check_within(self.size_scale, 1e-3, 1e6, "Boxes: size_scale")
+        check_within(self.candidates, 1, 10_000, "Boxes: candidates")
+        check_within(self.points, 0, MAX_POINTS, "Boxes: points")
+        for output in (self.boxes, self.scores):
+            check_within(output, 0, 255, "Boxes: boxes and scores")
+        check_threshold("Boxes", self.threshold, self.logits)
+        if self.anchors and self.grid:
+            raise record_error("Boxes takes anchors, or a grid, not both.")
+        for anchor in self.anchors:
+            if len(anchor) != 4 or not all(0 <= v < 2 for v in anchor):
+                raise record_error(f"Boxes: the anchor {anchor} is not four numbers from 0 to 2.")
+        for cells in self.grid:
+            if len(cells) != 3 or not all(1 <= v <= 1024 for v in cells):
+                raise record_error(f"Boxes: the grid {cells} is not rows, columns and anchors per cell.")
+
+
+@dataclass(frozen=True)
+class Nms:
+    """Of boxes that overlap by more than ``iou`` (intersection over union) the best stays; at most ``most`` in all.
+    ``average``: in its place and with its score comes their average, weighted by scores, as MediaPipe does.
+    ``by_class``: boxes of different classes leave each other alone."""
+
+    do: ClassVar[str] = "nms"
+    iou: float = 0.5
+    most: int = 20
+    by_class: bool = True
+    average: bool = False
+
+    def __post_init__(self) -> None:
+        check_within(self.iou, 0.0, 1.0, "NMS: iou")
+        check_within(self.most, 1, 10_000, "NMS: most")
+
+
+@dataclass(frozen=True)
+class Mse:
+    """The mean squared error between ``output`` and ``input``, as real numbers; above ``threshold`` is an anomaly."""
+
+    do: ClassVar[str] = "mse"
+    threshold: float | None = None
+    output: int = 0
+    input: int = 0

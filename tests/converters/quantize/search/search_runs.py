@@ -1,0 +1,32 @@
+"""Searches for a recipe, on a small model."""
+
+from __future__ import annotations
+
+from arenite.converters.quantize.calibration.observations import observe
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions, SearchResult, search
+from arenite.converters.quantize.search.trial import CostFunction
+from tests.converters.quantize.search.weighted_costs import Weighing
+from tests.converters.quantize.trained_models import classifier, dataset, samples
+
+WEIGHING = Weighing()
+
+HIDDEN = (96, 64)  # int8: 12 KB of weights
+
+
+def run(
+    budget: Budget,
+    options: RecipeSearchOptions,
+    costs: CostFunction = WEIGHING,
+    seed: int = 5,
+    noise: float = 0.3,
+) -> SearchResult:
+    model = classifier(HIDDEN)
+    seen = observe(model, dataset(*samples(100, 3)))
+    data = dataset(*samples(150, seed, noise=noise))
+    return search(model, load_recipe("int8"), seen, data, costs, budget, options)
+
+
+def plain_flash() -> int:
+    return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash

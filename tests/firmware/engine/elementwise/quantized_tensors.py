@@ -1,0 +1,10 @@
+"""Tensors of elementwise graphs."""
+
+from __future__ import annotations
+
+from arenite.converters.graph.model import Quantization
+from tests.fuzz.graph_builder import f32
+
+
+def q(scale: float, zero_point: int = 0) -> Quantization:
+    return Quantization((f32(scale),), (zero_point,))

@@ -1,0 +1,140 @@
+"""Firmware that preprocesses and postprocesses, run on an emulated board."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model
+from arenite.converters.processing.post.plan import plan_post
+from arenite.converters.processing.post.postprocessing import Postprocessing
+from arenite.converters.processing.post.reference import Box, ScoredClass, postprocess
+from arenite.converters.tflite.image import image_bytes
+from arenite.files import write_atomic
+from arenite.firmware.generator.target import Target
+from arenite.host.bench.reference import Reference
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import load_board
+from tests.firmware.library.bare_metal import link
+from tests.firmware.library.libraries import write_library_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the bytes that it is fed, and the lines of numbers that it has to answer: input 0, then answers."""
+
+    prepared: Prepared
+    source: bytes
+    lines: list[list[int]]
+    program: str
+
+
+def save(model: Model, extra: dict[str, Any], path: Path) -> Prepared:
+    write_atomic(path, image_bytes(model, None, extra=extra))
+    return prepare(path)
+
+
+def numbers_of(values: np.ndarray) -> list[int]:
+    return [int(v) for v in (values.view(np.int32) if values.dtype == np.float32 else values).reshape(-1)]
+
+
+def answers(prepared: Prepared, inputs: list[np.ndarray]) -> list[int]:
+    """The numbers that the program shows of what ``postprocess`` says after an inference."""
+    if "postprocessing" not in prepared.extra:
+        return []
+    graph = prepared.model.main
+    tensors = [[graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs)]
+    plan = plan_post(Postprocessing.from_json(prepared.extra["postprocessing"]), *tensors)
+    found = postprocess(plan, inputs, Reference(prepared.reference).run(inputs))
+    if isinstance(found, np.floating):
+        return numbers_of(np.array([found], np.float32))
+    if isinstance(found, np.ndarray):
+        return numbers_of(found)
+    shown = []
+    for one in found:
+        if isinstance(one, ScoredClass):
+            shown += [one.key, one.index]
+        elif isinstance(one, Box):
+            shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor, *one.points]
+    return shown
+
+
+SHOW_INPUT = """\
+    for (uint32_t i = 0; i < {U}MODEL_INPUT_0_BYTES / sizeof(*{p}model_input_0()); i++) {{
+        show_integer({shown});
+    }}
+    end_line();
+    {p}model_invoke();
+"""
+
+SHOW_BEST = """\
+    {{
+        ar_scored best[{U}BEST];
+        const uint32_t count = {p}postprocess(best);
+        for (uint32_t i = 0; i < count; i++) {{
+            show_integer(best[i].key);
+            show_integer(best[i].index);
+        }}
+    }}
+"""
+
+MAIN = """\
+{inclusions}
+void read_input(void *to, uint32_t bytes);
+void show_integer(int64_t value);
+void end_line(void);
+static uint8_t source[{most}] __attribute__((aligned(8)));
+static int8_t kept[{most}];
+int main(void)
+{{
+{program}
+    for (;;) {{
+    }}
+}}
+"""
+
+
+def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder: Path) -> Case:
+    """A model whose inputs are sent as they are."""
+    prepared = save(model, {"postprocessing": post}, folder / f"{name}.tflite")
+    graph = prepared.model.main
+    rng = np.random.default_rng(9)
+    inputs = [rng.integers(-128, 128, graph.tensors[i].shape).astype(np.int8) for i in graph.inputs]
+    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
+    text = "".join(f"    read_input({name}_model_input_{k}(), {v.size});\n" for k, v in enumerate(inputs))
+    text += f"    __builtin_memcpy(kept, {name}_model_input_0(), {inputs[0].size});\n"
+    text += SHOW_INPUT.format(**p) + show.format(**p)
+    lines = [numbers_of(inputs[0]), answers(prepared, inputs)]
+    return Case(prepared, b"".join(v.tobytes() for v in inputs), lines, text)
+
+
+def run(
+    cases: dict[str, Case], board_name: str, folder: Path, optimise: str = "speed", stream: bool = False
+) -> list[list[int]]:
+    board = load_board(board_name)
+    models = {name: case.prepared for name, case in cases.items()}
+    library = write_library_of(
+        folder / "library", models, Target.of(board.core, optimise, stream_input=stream)
+    )
+    (library / "examples/bare_metal/main.c").write_text(
+        MAIN.format(
+            inclusions="\n".join(f'#include "{name}_processing.h"' for name in cases),
+            most=max(len(case.source) for case in cases.values()),
+            program="\n".join(case.program + "    end_line();" for case in cases.values()),
+        )
+    )
+    elf = link(library, board, folder, "-Wno-unused-variable")
+    wanted = sum(case.program.count("end_line()") + 1 for case in cases.values())
+    sent = b"".join(case.source for case in cases.values())
+    with start(board, elf) as machine:
+        for k in range(0, len(sent), 1024):  # a busy computer emulates slowly
+            machine.transport.write(sent[k : k + 1024])
+        seen, end = b"", time.monotonic() + 60
+        while seen.count(b"\n") < wanted and time.monotonic() < end:
+            seen += machine.transport.read(1.0)
+    return [[int(word) for word in line.split()] for line in seen.decode().split("\n")[:wanted]]
