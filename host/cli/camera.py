@@ -75,6 +75,10 @@ def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[An
     return click.option(*names, f"{group}__{name}", help=help, **more)
 
 
+def _whole(limit: float | None) -> int | None:
+    return None if limit is None else int(limit)
+
+
 def _click_type(hint: Any) -> dict[str, Any]:
     """Arguments of ``click.option`` for the type of a field."""
     limits = Range()
@@ -92,7 +96,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     if hint is bool:
         return {"is_flag": True}
     if hint is int:
-        return {"type": click.IntRange(limits.min, limits.max)}
+        return {"type": click.IntRange(_whole(limits.min), _whole(limits.max))}
     if hint is float:
         return {"type": Number(limits.min, limits.max, min_open=limits.above)}
     return {"type": click.Path(path_type=Path) if hint is Path else str}

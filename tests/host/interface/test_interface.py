@@ -53,7 +53,7 @@ def test_a_loaded_model_describes_itself(image: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(arenite.AreniteError, match="nothing.tflite"):
+    with pytest.raises(arenite.AreniteError, match=r"nothing\.tflite"):
         arenite.load(tmp_path / "nothing.tflite")
 
 
