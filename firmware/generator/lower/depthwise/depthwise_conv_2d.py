@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields, u8
@@ -14,14 +15,13 @@ from arenite.firmware.generator.lower.core.lowering import (
     register,
 )
 from arenite.firmware.generator.lower.core.row_functions import convolution_rows
-from arenite.firmware.generator.requant.quant import conv_padding
 
 
 @register
 class DepthwiseConv2D(Lowering):
     op_name = "DEPTHWISE_CONV_2D"
     supports = (
-        "int8 or int16 activations, int8 weights (or int4 with int8 activations) per channel or per tensor; strides, "
+        "int8 or int16 activations, int8 weights (int8 activations: or int4) per channel or per tensor; strides, "
         "dilation, multiplier"
     )
     kernels = ("depthwise_conv_2d_s16.c", "depthwise_conv_2d_s8.c")
