@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.core.row_functions import convolution_rows
 class DepthwiseConv2D(Lowering):
     op_name = "DEPTHWISE_CONV_2D"
     supports = (
-        "int8 or int16 activations, int8 weights (int8 activations: or int4) per channel or per tensor; strides, "
+        "int8 or int16 activations, int8 weights (or int4 with int8 activations) per channel or per tensor; strides, "
         "dilation, multiplier"
     )
     kernels = ("depthwise_conv_2d_s16.c", "depthwise_conv_2d_s8.c")
