@@ -4,7 +4,7 @@
 # make test-all  set up everything and run all tests, those of the frameworks too: up to half an hour
 # make docs-site  build the documentation as a site, into site/index.html
 # make test-vm, make test-arm64  the camera against a real kernel driver in a virtual PC; the loop on aarch64
-.PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site clean
+.PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site locks clean
 
 ARENITE = .venv/bin/arenite
 PYTHON = .venv/bin/python
@@ -92,6 +92,10 @@ docs-site:
 	@./setup.sh docs
 	@$(DOCS_SITE)
 	@echo "Open site/index.html"
+
+# Versions and hashes of what pip installs into the environments of frameworks; run after a change to environments.toml.
+locks: setup
+	$(PYTHON) -m arenite.converters.importers.make_locks
 
 clean:
 	rm -rf .venv .cache out site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

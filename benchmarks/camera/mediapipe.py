@@ -16,7 +16,13 @@ from arenite.errors import ToolError
 from benchmarks.camera.pictures import HEIGHT, WIDTH, ring
 
 #: The newest release. It installs on Python 3.11 and takes a model as bytes.
-SPEC = EnvironmentSpec("mediapipe", ("mediapipe",), ("mediapipe==1.2.2",), disk_mb=600)
+SPEC = EnvironmentSpec(
+    "mediapipe",
+    modules=("mediapipe",),
+    requires=("mediapipe==1.2.2",),
+    lock=Path(__file__).with_name("mediapipe.txt"),
+    disk_mb=600,
+)
 CHILD = Path(__file__).parent / "children" / "face_detector.py"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.project import write_project
 from arenite.host.bench.devices.measure import DeviceMeasurement, measure
 from arenite.host.bench.reference import Reference
@@ -67,7 +68,12 @@ def count_tensor_accesses(
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         project = Path(folder) / "project"
         write_project(
-            project, generated.sources(), generated.engine_sources, board, optimise=optimise, second=second
+            project,
+            model_sources(generated),
+            generated.engine_sources,
+            board,
+            optimise=optimise,
+            second=second,
         )
         elf = build(project)
         places = arena_addresses(elf)

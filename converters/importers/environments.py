@@ -1,6 +1,7 @@
 """Python environments for frameworks that do not go together: made once, kept in the cache.
 
-What each holds is data, in ``environments.toml``. An environment whose making was interrupted has no stamp, and is
+What each holds is data, in ``environments.toml``, and pip installs what its lock file in ``lockfiles/`` lists, checking
+the SHA-256 hash of every file. An environment whose making was interrupted has no stamp, and is
 made anew.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from arenite.converters.importers.pip_install import install
 from arenite.errors import ToolError, UsageError
@@ -29,6 +31,7 @@ from arenite.files import cache_directory
 from arenite.locks import file_lock
 
 _STAMP = "complete.json"
+LOCK_FOLDER = Path(__file__).parent / "lockfiles"
 
 #: How a framework's process is to behave: quiet, deterministic, on the CPU, and not looking at packages of the user.
 _VARIABLES = {
@@ -48,20 +51,31 @@ _LAST_LINES = 12
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """One table of ``environments.toml``."""
+    """One table of ``environments.toml``, with its lock files.
+
+    ``lock`` lists every package with its hashes. Where there is a ``first_lock``, pip tries it before, on Linux alone,
+    with ``index`` besides its own indexes; when that fails for any reason but a wrong hash, ``fallback_lock`` is
+    installed together with ``lock``.
+    """
 
     name: str
     modules: tuple[str, ...]
     requires: tuple[str, ...]
-    first: tuple[str, ...] = ()
+    lock: Path
+    first_lock: Path | None = None
+    fallback_lock: Path | None = None
     index: str = ""
+    max_python: str = ""
     disk_mb: int = 0
 
     @property
     def key(self) -> str:
-        """Tells apart environments with other packages or for another Python."""
-        kind = (*self.requires, "|", *self.first, platform.python_version(), sys.platform, platform.machine())
-        return hashlib.sha256("\n".join(kind).encode()).hexdigest()[:8]
+        """A digest that differs between environments with other packages or for another Python."""
+        digest = hashlib.sha256()
+        for lock in (self.lock, self.first_lock, self.fallback_lock):
+            digest.update((lock.read_bytes() if lock else b"") + b"\0")
+        digest.update("\n".join((platform.python_version(), sys.platform, platform.machine())).encode())
+        return digest.hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -157,11 +171,22 @@ def specs() -> dict[str, EnvironmentSpec]:
 @cache
 def _specs() -> Mapping[str, EnvironmentSpec]:
     text = (Path(__file__).parent / "environments.toml").read_text("utf-8")
-    made = {}
-    for name, table in tomllib.loads(text).items():
-        lists = {k: tuple(table.get(k, ())) for k in ("modules", "requires", "first")}
-        made[name] = EnvironmentSpec(name, **lists, index=table.get("index", ""), disk_mb=table["disk_mb"])
-    return made
+    return {name: _spec(name, table) for name, table in tomllib.loads(text).items()}
+
+
+def _spec(name: str, table: Mapping[str, Any]) -> EnvironmentSpec:
+    small_build = "first" in table
+    return EnvironmentSpec(
+        name,
+        modules=tuple(table["modules"]),
+        requires=tuple(table["requires"]),
+        lock=LOCK_FOLDER / f"{name}.txt",
+        first_lock=LOCK_FOLDER / f"{name}.first.txt" if small_build else None,
+        fallback_lock=LOCK_FOLDER / f"{name}.fallback.txt" if small_build else None,
+        index=table.get("index", ""),
+        max_python=table.get("max_python", ""),
+        disk_mb=table["disk_mb"],
+    )
 
 
 def environment(name: str, *, progress: bool = True) -> Environment:
@@ -171,7 +196,7 @@ def environment(name: str, *, progress: bool = True) -> Environment:
 
     Raises:
         UsageError: no such environment.
-        ToolError: it cannot be made: no network, no room, or no version for this Python.
+        ToolError: it cannot be made: no network, no room, no version for this Python, or a file with a wrong hash.
     """
     known = specs()
     if name not in known:
@@ -209,6 +234,7 @@ def directory(spec: EnvironmentSpec) -> Path:
 def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool) -> None:
     if folder.exists():
         shutil.rmtree(folder)  # left by a maker that was interrupted
+    _check_python(spec)
     _check_room(spec, folder)
     done = subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(folder)], capture_output=True, text=True
@@ -219,11 +245,31 @@ def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool
             "Install Python's venv module (python3-venv on Debian and Ubuntu).",
         )
     try:
-        install(spec.name, made.python, spec.requires, spec.first, spec.index, progress)
+        install(
+            spec.name,
+            made.python,
+            spec.lock,
+            progress,
+            first_lock=spec.first_lock if sys.platform == "linux" else None,
+            fallback_lock=spec.fallback_lock,
+            index=spec.index,
+        )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     (folder / _STAMP).write_text(json.dumps({"requires": spec.requires, "python": platform.python_version()}))
+
+
+def _check_python(spec: EnvironmentSpec) -> None:
+    newest = (
+        tuple(int(part) for part in spec.max_python.split(".")) if spec.max_python else sys.version_info[:2]
+    )
+    if sys.version_info[:2] > newest:
+        raise ToolError(
+            f"The environment '{spec.name}' needs Python {spec.max_python} or older; "
+            f"this is {platform.python_version()}.",
+            f"Install Arenite with Python {spec.max_python}.",
+        )
 
 
 def _check_room(spec: EnvironmentSpec, folder: Path) -> None:

@@ -13,20 +13,38 @@ from rich.console import Console
 
 from arenite.errors import ToolError
 
+_WRONG_HASH = "DO NOT MATCH THE HASHES"
+
 TIMEOUT_SECONDS = 3600.0
 """For one run of pip: 2 GB over a slow line."""
 
 
-def install(
-    name: str, python: Path, requires: Sequence[str], first: Sequence[str], index: str, progress: bool
-) -> None:
-    """Put ``requires`` into the environment of ``python``; ``first`` before them, from ``index`` besides pip's own.
+class HashError(ToolError):
+    """A package whose file is not the one that the lock file names."""
 
-    Any index, mirror or proxy that pip is set up for is used. ``progress`` tells on standard error what is being
-    fetched. Raises ``ToolError``.
+
+def install(
+    name: str,
+    python: Path,
+    lock: Path,
+    progress: bool,
+    *,
+    first_lock: Path | None = None,
+    fallback_lock: Path | None = None,
+    index: str = "",
+) -> None:
+    """Install what ``lock`` lists into the environment of ``python``: those packages, with those hashes, and no others.
+
+    ``first_lock`` is installed before, from ``index`` besides pip's own indexes. If that fails, ``fallback_lock`` is
+    installed instead, together with ``lock``. Any index, mirror or proxy that pip is set up for is used. ``progress``
+    shows on standard error what is being fetched.
+
+    Raises:
+        ToolError: pip failed, or a file did not have one of its hashes.
     """
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--prefer-binary", "--no-input")
     quiet = ("--progress-bar=off", "--disable-pip-version-check")
+    locked = ("--require-hashes", "--no-deps")
     console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
     started = monotonic()
     with console.status(f"Making the environment '{name}', once") as status:
@@ -38,10 +56,18 @@ def install(
 
         if not console.is_terminal:
             console.print(f"Making the environment '{name}', once ...")
-        if first:
-            extra = ("--no-deps", "--retries=0", f"--extra-index-url={index}")
-            _run([*pip, *quiet, *extra, *first], name, report)
-        _run([*pip, *quiet, "--retries=2", *requires], name, report)
+        small_build = first_lock is not None
+        if first_lock is not None:
+            extra = ("--retries=0", f"--extra-index-url={index}")
+            try:
+                _run([*pip, *quiet, *locked, *extra, "-r", str(first_lock)], name, report)
+            except HashError:
+                raise
+            except ToolError:
+                small_build = False
+        locks = [lock] if small_build or fallback_lock is None else [lock, fallback_lock]
+        files = [argument for path in locks for argument in ("-r", str(path))]
+        _run([*pip, *quiet, *locked, "--retries=2", *files], name, report)
     console.print(f"Made the environment '{name}' in {monotonic() - started:.0f} s.")
 
 
@@ -88,6 +114,8 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
             f"There is no room to make the environment '{name}'.",
             "Set ARENITE_CACHE to a folder with more room.",
         )
+    if _WRONG_HASH in text:
+        return _hash_failure(name, lines)
     errors = [line.partition("ERROR: ")[2] for line in lines if "ERROR: " in line]
     reason = errors[-1].rstrip(".") if errors else next((x for x in reversed(lines) if x), "pip said nothing")
     if "after connection broken" in text:  # pip then only says that it found no such version
@@ -95,4 +123,18 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
     return ToolError(
         f"Could not make the environment '{name}': {reason}.",
         "Check the network, or the package index that pip is set up for; once made, it works offline.",
+    )
+
+
+def _hash_failure(name: str, lines: Sequence[str]) -> HashError:
+    """pip's complaint about a hash: it lists the package, the hashes of the lock file and the one that it got."""
+    at = next(i for i, line in enumerate(lines) if _WRONG_HASH in line)
+    below = [line.split() for line in lines[at + 1 :] if line.strip()]
+    package = below[0][0] if below else "a package"
+    hashes = [words[-1] for words in below if words[0] == "Got"]
+    got = f" (its SHA-256 is {hashes[0]})" if hashes else ""
+    return HashError(
+        f"The file of {package} that was downloaded for the environment '{name}' is not the one in the lock file{got}, "
+        "so it was not installed.",
+        "Check the package index, mirror or proxy that pip is set up for: it served another file.",
     )

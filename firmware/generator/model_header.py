@@ -6,12 +6,8 @@ is not used costs nothing, the floating point of the conversions included.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from arenite.converters.graph.model import Tensor
-
-if TYPE_CHECKING:
-    from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.generated_model import Generated
 
 #: Element type to C type of a pointer to it. A bool is a byte, 0 or 1.
 C_TYPES = {

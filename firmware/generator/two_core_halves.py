@@ -15,8 +15,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan
-from arenite.firmware.generator import model_source
-from arenite.firmware.generator.lower.core.lowering import KernelCall
+from arenite.firmware.generator.lower.core.lowering import KernelCall, arena_address
 from arenite.firmware.generator.two_core_split import PIXELS, SPATIAL, LayerSplit, align_up, split_point
 
 #: Rows that a kernel computes together, where they are more than one: its halves are whole multiples.
@@ -146,7 +145,7 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
     if call.kernel not in SPATIAL or f["batches"] != 1:
         return None
     places = plan.offsets[inp.index], plan.offsets[out.index]
-    if (f["input"], f["output"]) != (model_source.arena(places[0]), model_source.arena(places[1])):
+    if (f["input"], f["output"]) != (arena_address(places[0]), arena_address(places[1])):
         return None
     across = f["out_h"] < 2
     if across and (f["in_h"], f["out_h"]) != (1, 1):
@@ -171,8 +170,8 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
     below = min(max(last, skipped + 1), f[f"in_{size}"])
     starts = places[0] + skipped * steps[0], places[1] + first * steps[1]
     f |= {
-        "input": model_source.arena(starts[0]),
-        "output": model_source.arena(starts[1]),
+        "input": arena_address(starts[0]),
+        "output": arena_address(starts[1]),
         f"in_{size}": below - skipped,
         f"out_{size}": end - first,
         pad: skipped - top,

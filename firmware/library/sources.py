@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arenite.firmware.generator.generated_model import Generated
-from arenite.firmware.generator.model_source import arena_bytes
+from arenite.firmware.generator.model_source import arena_bytes, model_sources
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.shared_arena import SharedArena
 
@@ -40,7 +40,7 @@ def library_sources(
     """
     own: dict[str, str] = {}
     for g in models:
-        own.update(g.sources())
+        own.update(model_sources(g))
     if shared is not None:
         own.update(shared.sources())
     needed = sorted({name for g in models for name in g.engine_sources})

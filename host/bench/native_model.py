@@ -18,6 +18,7 @@ import numpy as np
 from arenite.converters.graph.model import DTYPES
 from arenite.errors import ToolError
 from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.sources import ENGINE
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
@@ -167,7 +168,7 @@ def combined_source(models: Sequence[Generated]) -> str:
     """The sources of all models as one C file: starting the compiler costs far more than what it compiles."""
     parts = []
     for g in models:
-        files = g.sources()
+        files = model_sources(g)
         # The only macro whose meaning differs from model to model is the one for addresses in the arena.
         parts.append("#undef AT")
         for name in ("model.h", "weights.h", "weights.c", "model.c"):

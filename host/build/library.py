@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.firmware.generator.generated_model import lower_model
+from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.library_folder import write_library
 from arenite.firmware.library.processing import bind_processing

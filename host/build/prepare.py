@@ -20,7 +20,8 @@ from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.tflite.image import Image, image_bytes, to_flatbuffer
 from arenite.converters.tflite.int4 import int8_weights
 from arenite.errors import PlanError
-from arenite.firmware.generator.generated_model import Generated, lower_model
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.operator_needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target

@@ -9,6 +9,7 @@ from typing import Any
 from arenite.errors import DoesNotFitError
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.mlperf_monitor import monitor_bytes, reals_of
+from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.prediction import Prediction, predict
 from arenite.host.build.fit import choose
@@ -71,7 +72,7 @@ def generate_project(
     stack = max(min(prediction.stack + STACK_MARGIN, room // 16 * 16), prediction.stack)
     write_project(
         directory,
-        generated.sources(),
+        model_sources(generated),
         generated.engine_sources,
         board,
         protocol=protocol,

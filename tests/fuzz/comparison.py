@@ -14,7 +14,8 @@ from arenite.converters.planner.streaming.plan_streaming import plan_streaming
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.converters.tflite.int4 import int8_weights
 from arenite.errors import AreniteError
-from arenite.firmware.generator.generated_model import Generated, lower_model
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.operator_needs import check_supported, op_needs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import DSP, MVE, PORTABLE, SCALAR, TIERS, Target

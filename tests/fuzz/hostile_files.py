@@ -297,7 +297,7 @@ def _written_again(image: Image) -> str:
 def _lowered(image: Image) -> str:
     from arenite.converters.passes.fold_constants import fold_constants
     from arenite.converters.tflite.int4 import int8_weights
-    from arenite.firmware.generator.generated_model import lower_model
+    from arenite.firmware.generator.model_lowering import lower_model
     from arenite.firmware.generator.operator_needs import check_supported, op_needs
     from arenite.firmware.generator.state import resource_sizes
 

@@ -1,4 +1,4 @@
-/* UNIDIRECTIONAL_SEQUENCE_LSTM with layer normalisation, which needs the sums of a whole gate at once. */
+/* UNIDIRECTIONAL_SEQUENCE_LSTM with layer normalization, which needs the sums of a whole gate at once. */
 #include "fixed_point.h"
 #include "gate_s16.h"
 #include "inv_sqrt.h"

@@ -1,4 +1,4 @@
-/* ARG_MAX, ARG_MIN: the first of equal ones. */
+/* ARG_MAX, ARG_MIN: the index of the first extreme value. */
 #include "element.h"
 #include "select_axis.h"
 

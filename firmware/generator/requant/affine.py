@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.firmware.generator.requant.single_rounding import first_reaching
 
 _INT32_MAX = (1 << 31) - 1

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph.quantized_arithmetic import round_twice
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, round_twice
 from arenite.firmware.generator.requant.affine import convolution_steps, freeze_constant
 from arenite.firmware.generator.requant.packed_multiplier import Shortened
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 #: Bits of a table entry, and of a word.
 _TABLE, _WORD = 16, 32

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.firmware.generator.requant.affine import OutputSteps, offset_intervals
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE
 
 _LOW, _HIGH = INTEGER_RANGE["int8"]
 _INT32_MAX = (1 << 31) - 1

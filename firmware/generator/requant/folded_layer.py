@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, activation_range
 from arenite.firmware.generator.requant.affine import (
     AffineRequant,
     OutputSteps,
@@ -22,8 +23,13 @@ from arenite.firmware.generator.requant.affine import (
     solve,
     twice_rounded_offset,
 )
+from arenite.firmware.generator.requant.layer_scales import (
+    accumulator_range,
+    channel_multipliers,
+    real_scale,
+    weights_offset,
+)
 from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, activation_range
 
 #: Layers that are kept: a model is asked about each layer several times (does it suit, scratch, lowering).
 _CACHED_LAYERS = 512
@@ -90,15 +96,13 @@ def _cached(
 
 
 def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> FoldedLayer | None:
-    # Imported here: the lowerings build on this module.
-    from arenite.firmware.generator.lower.conv.convolution import multipliers
-
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None:
         return None
     channels = out.shape[3]
     bias = _bias(graph, op, channels)
-    multiplier, shift = (np.resize(v, channels).astype(np.int64) for v in multipliers(op, inp, w, out))
+    pairs = np.array(channel_multipliers(inp, w, out), np.int64)
+    multiplier, shift = (np.resize(v, channels) for v in pairs.T)
     act = activation_range(op.options.get("fused_activation_function", 0), out)
     reach = (_INT8[0] - inp.zero_point, _INT8[1] - inp.zero_point)
     lowest, highest = accumulator_bounds(w.data, axis, bias, reach)
@@ -123,12 +127,6 @@ def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided:
 
 
 def _fold_fully_connected(graph: Subgraph, op: Op, scale: int) -> FoldedLayer | None:
-    from arenite.firmware.generator.lower.dense.fully_connected import (
-        accumulator_range,
-        real_scale,
-        weights_offset,
-    )
-
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None or weights_offset(w):
         return None

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from arenite.firmware.generator.requant.quant import quantize_multiplier
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 
 #: Multipliers tried, relative to the nearest one. A slightly larger one turns ties of negative sums away from zero.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)

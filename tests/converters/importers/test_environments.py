@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,30 @@ from arenite.converters.importers.environments import (
     specs,
     versions,
 )
+from arenite.converters.importers.make_locks import entries, partition
+from arenite.converters.importers.pip_install import HashError
 from arenite.errors import ToolError, UsageError
 from arenite.locks import file_lock
 
 #: Small, of pure Python, and not in Arenite's own environment's dependencies by that version.
-_SMALL = EnvironmentSpec("small", ("six",), ("six==1.16.0",))
+_SIX = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n"
+_SMALL = EnvironmentSpec("small", ("six",), ("six==1.16.0",), Path(__file__).with_name("small_lock.txt"))
+_WRONG_HASH = "--hash=sha256:" + "0" * 64
+
+
+def _spec(
+    folder: Path, lock: str, *, first: str = "", fallback: str = "", disk_mb: int = 0
+) -> EnvironmentSpec:
+    """An environment with these lock files, written into ``folder``."""
+    paths = []
+    for name, text in (("lock", lock), ("first", first), ("fallback", fallback)):
+        paths.append(folder / f"{name}.txt" if text else None)
+        if text:
+            (folder / f"{name}.txt").write_text(text)
+    assert paths[0] is not None
+    return EnvironmentSpec(
+        "own", ("six",), (), paths[0], paths[1], paths[2], index="http://127.0.0.1:9/simple", disk_mb=disk_mb
+    )
 
 
 @pytest.fixture
@@ -68,8 +89,8 @@ def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption
 @pytest.mark.slow
 def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    spec = EnvironmentSpec("wrong", ("x",), ("arenite-has-no-such-package==1.0",))
-    with pytest.raises(ToolError, match="Could not make the environment 'wrong'") as caught:
+    spec = _spec(cache, f"arenite-has-no-such-package==1.0 {_WRONG_HASH}")
+    with pytest.raises(ToolError, match="Could not make the environment 'own'") as caught:
         make(spec, progress=False)
     assert "arenite-has-no-such-package" in caught.value.problem
     assert caught.value.hint
@@ -84,12 +105,12 @@ def test_an_index_that_cannot_be_reached(cache: Path, monkeypatch: pytest.Monkey
     for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ToolError, match="cannot be reached"):
-        make(EnvironmentSpec("far", ("x",), ("arenite-has-no-such-package",)), progress=False)
+        make(_spec(cache, f"arenite-has-no-such-package==1.0 {_WRONG_HASH}"), progress=False)
 
 
 def test_no_room(cache: Path) -> None:
     with pytest.raises(ToolError, match="MB free"):
-        make(EnvironmentSpec("huge", ("x",), ("six",), disk_mb=10**12), progress=False)
+        make(_spec(cache, _SIX, disk_mb=10**12), progress=False)
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +121,9 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_this_python_is_used_where_it_has_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(environments._specs(), "here", EnvironmentSpec("here", ("numpy", "json"), ("numpy",)))
+    monkeypatch.setitem(
+        environments._specs(), "here", EnvironmentSpec("here", ("numpy", "json"), ("numpy",), _SMALL.lock)
+    )
     assert environment("here") == Environment("here", Path(sys.executable), own=False)
 
 
@@ -110,9 +133,78 @@ def test_an_unknown_environment() -> None:
     assert set(specs()) >= {"tensorflow", "torch", "onnx"}
 
 
-def test_a_key_for_each_set_of_packages() -> None:
-    assert _SMALL.key != EnvironmentSpec("small", ("six",), ("six==1.17.0",)).key
-    assert _SMALL.key == EnvironmentSpec("other name", (), ("six==1.16.0",)).key
+def test_a_key_for_each_set_of_packages(tmp_path: Path) -> None:
+    assert _SMALL.key == replace(_SMALL, name="other name", modules=()).key
+    assert _SMALL.key == _spec(tmp_path, _SMALL.lock.read_text()).key
+    keys = {_SMALL.key, _spec(tmp_path, _SIX + "# 2").key, _spec(tmp_path, _SIX, fallback=_SIX).key}
+    assert len(keys) == 3
+
+
+def test_a_file_with_another_hash_is_refused(cache: Path) -> None:
+    spec = _spec(cache, f"six==1.16.0 {_WRONG_HASH}")
+    with pytest.raises(HashError, match=r"six==1\.16\.0 .* 'own' is not the one in the lock file") as caught:
+        make(spec, progress=False)
+    assert _SIX.rpartition(":")[2].strip() in caught.value.problem
+    assert "mirror" in caught.value.hint
+    assert not directory(spec).exists()
+
+
+def test_a_package_without_a_hash_is_refused(cache: Path) -> None:
+    with pytest.raises(ToolError, match="Could not make the environment"):
+        make(_spec(cache, "six==1.16.0"), progress=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="small builds are tried on Linux only")
+def test_a_small_build_that_cannot_be_had_is_replaced_and_one_with_a_wrong_hash_is_not(cache: Path) -> None:
+    attrs = "attrs==25.3.0 --hash=sha256:427318ce031701fea540783410126f03899a97ffc6f61596ad581ac2e40e3bc3"
+    lock = "iniconfig==2.0.0 --hash=sha256:b6a85871a79d2e3b22d2d1b94ac2824226a63c6b741c88f7ae975f18b6778374"
+    no_such = f"six==1.16.0+small {_WRONG_HASH}"
+    made = make(_spec(cache, lock, first=no_such, fallback=_SIX), progress=False)
+    assert versions(made, ["six", "iniconfig"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
+    made = make(_spec(cache, lock, first=_SIX, fallback=attrs), progress=False)
+    assert versions(made, ["six", "iniconfig", "attrs"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
+    with pytest.raises(HashError):
+        make(_spec(cache, lock, first=f"six==1.16.0 {_WRONG_HASH}", fallback=_SIX), progress=False)
+
+
+def test_a_python_that_is_too_new(cache: Path) -> None:
+    with pytest.raises(ToolError, match=r"'small' needs Python 3\.10 or older; this is 3\."):
+        make(replace(_SMALL, max_python="3.10"), progress=False)
+    assert not directory(_SMALL).exists()
+
+
+@pytest.mark.parametrize("name", sorted(specs()))
+def test_lock_files_pin_everything_that_is_required_with_hashes(name: str) -> None:
+    spec = specs()[name]
+    texts = [path.read_text("utf-8") for path in (spec.lock, spec.first_lock, spec.fallback_lock) if path]
+    pins = []
+    for entry in [entry for text in texts for entry in entries(text)]:
+        assert re.match(r"[a-z0-9-]+==\S+ ( *;[^\\]+)?(\\\n    --hash=sha256:[0-9a-f]{64}\s*)+$", entry), (
+            entry
+        )
+        pins.append(entry.split()[0])
+    assert len(pins) > 30
+    normal = {requirement.replace("_", "-").lower() for requirement in spec.requires}
+    assert normal <= set(pins)
+
+
+def test_the_small_build_of_torch_needs_nothing_of_cuda() -> None:
+    spec = specs()["torch"]
+    assert spec.first_lock is not None and spec.fallback_lock is not None
+    assert [entry.split()[0] for entry in entries(spec.first_lock.read_text())] == ["torch==2.13.0+cpu"]
+    names = {entry.split("==")[0] for entry in entries(spec.lock.read_text())}
+    assert not {name for name in names if name.startswith(("nvidia", "cuda", "torch=", "triton"))}
+    assert {"torch", "triton", "nvidia-cudnn-cu13"} <= {
+        entry.split("==")[0] for entry in entries(spec.fallback_lock.read_text())
+    }
+
+
+def test_a_lock_is_split_by_the_names_that_a_small_build_replaces() -> None:
+    lock = "# comment\na==1 \\\n    --hash=sha256:00\nnvidia-x==2 ; sys_platform == 'linux' \\\n    --hash=sha256:01\n"
+    assert [entry.split()[0] for entry in entries(lock)] == ["a==1", "nvidia-x==2"]
+    always, fallback = partition(lock, ["nvidia-*"])
+    assert always == "a==1 \\\n    --hash=sha256:00\n"
+    assert fallback == "nvidia-x==2 ; sys_platform == 'linux' \\\n    --hash=sha256:01\n"
 
 
 @pytest.fixture
@@ -154,8 +246,8 @@ def test_a_lock_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "import sys, time, pathlib\n"
-            "from arenite.locks import locked\n"
-            "with locked(pathlib.Path(sys.argv[1])):\n"
+            "from arenite.locks import file_lock\n"
+            "with file_lock(pathlib.Path(sys.argv[1])):\n"
             "    print('held', flush=True)\n"
             "    time.sleep(60)\n",
             str(lock),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sources import BOARDS
@@ -45,7 +46,7 @@ def build(
 ) -> Path:
     """A program of the model for this computer, with ``port``; ``elsewhere``: as for a board that it is not for."""
     stand_in, defines = ((), ()) if elsewhere else PORTS[port]
-    sources = generated.sources()
+    sources = model_sources(generated)
     files = {**sources, **engine_files(list(sources.values()), generated.engine_sources)}
     headers = [BOARDS.read(name) for name in ("mailbox.h", "second_core.h")]
     files |= engine_files(headers, ())
@@ -119,7 +120,7 @@ def test_no_data_race(name: str, core: str, optimise: str, tmp_path: Path) -> No
 def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
     """A half that is made to overlap the other one is reported: the test above can fail."""
     generated, data, _ = model_for("kws01", "rv32imc")
-    text = generated.sources()["model.c"]
+    text = model_sources(generated)["model.c"]
     program = build(generated, "pthread", tmp_path, ())
     # The second half of the first layer writes six rows further up, into the first half. (Of one row alone the
     # sanitizer has forgotten the first access when it sees the second: test_two_cores.py compares both orders.)

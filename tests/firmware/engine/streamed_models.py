@@ -5,7 +5,8 @@ from __future__ import annotations
 from arenite.converters.graph.model import Model
 from arenite.converters.planner import check
 from arenite.converters.planner.streaming.plan_streaming import plan_streaming
-from arenite.firmware.generator.generated_model import Generated, lower_model
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.operator_needs import check_supported, op_needs
 from arenite.firmware.generator.target import Target
 

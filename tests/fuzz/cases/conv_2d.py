@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Quantization
-from arenite.firmware.generator.requant.quant import conv_padding
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from tests.fuzz.cases import case
 from tests.fuzz.graph_builder import GraphBuilder, f32
 

@@ -14,6 +14,7 @@ from arenite.converters.graph.model import Model
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.errors import DeviceError, UsageError
 from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.reference import Reference
@@ -46,7 +47,9 @@ def generated(board: str, stream_input: bool) -> Generated:
 
 def project(folder: Path, board: str, stream_input: bool) -> Path:
     made = generated(board, stream_input)
-    write_project(folder, made.sources(), made.engine_sources, load_board(board), stream_input=stream_input)
+    write_project(
+        folder, model_sources(made), made.engine_sources, load_board(board), stream_input=stream_input
+    )
     return direct_build(folder)
 
 
@@ -142,7 +145,7 @@ def test_the_monitor_takes_no_rows(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="keeps the whole input"):
         write_project(
             tmp_path / "p",
-            made.sources(),
+            model_sources(made),
             made.engine_sources,
             load_board("qemu_mps2_an386"),
             protocol="mlperf",

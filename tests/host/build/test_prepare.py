@@ -8,7 +8,7 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.converters.tflite.writer import to_flatbuffer
-from arenite.firmware.generator.model_source import sources
+from arenite.firmware.generator.model_source import model_sources
 from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import Prepared, prepare
 from tests.converters import small_models
@@ -30,7 +30,7 @@ def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) ->
     second = prepared(tmp_path / "image", first.image)
     assert second.image == first.image
     assert second.sha256 != first.sha256 == second.source_sha256
-    assert sources(second.generated) == sources(first.generated)
+    assert model_sources(second.generated) == model_sources(first.generated)
 
 
 @pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
@@ -38,7 +38,7 @@ def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
     tmp_path: Path, model: Model
 ) -> None:
     made = prepared(tmp_path / "model", to_flatbuffer(model)).generated
-    text = sources(made)["model.c"]
+    text = model_sources(made)["model.c"]
     for layer in made.layers:
         assert f"/* {layer.index:3d}  {layer.op.name} " in text
     assert max(map(len, text.splitlines())) <= 120

@@ -1,4 +1,4 @@
-/* Widening of 2 neighbouring pixels: 7 instructions for 8 bytes. Layout: expand_s8_dsp.h. */
+/* Widening of 2 neighboring pixels: 7 instructions for 8 bytes. Layout: expand_s8_dsp.h. */
 #include "expand_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

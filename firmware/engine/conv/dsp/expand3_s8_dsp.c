@@ -1,4 +1,4 @@
-/* Widening of 3 neighbouring pixels: 10 instructions for 12 bytes. Layout: expand_s8_dsp.h. */
+/* Widening of 3 neighboring pixels: 10 instructions for 12 bytes. Layout: expand_s8_dsp.h. */
 #include "expand_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

@@ -1,4 +1,4 @@
-/* CONV_2D, int8, int4 weights: blocks of 3 (or 2) neighbouring pixels are widened, then multiplied with every pair of
+/* CONV_2D, int8, int4 weights: blocks of 3 (or 2) neighboring pixels are widened, then multiplied with every pair of
  * filters, two weights of a byte at a time. */
 #include "conv_2d_w4_dsp.h"
 

@@ -1,4 +1,4 @@
-/* Neighbouring outputs of a 3 x 3 depthwise convolution for Helium. */
+/* Neighboring outputs of a 3 x 3 depthwise convolution for Helium. */
 #include "depthwise_3x3_run_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)

@@ -1,4 +1,4 @@
-/* Neighbouring outputs of a depthwise convolution for Helium, any window. */
+/* Neighboring outputs of a depthwise convolution for Helium, any window. */
 #include "depthwise_window_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.channel_pairs import (
     TapOrder,
     packable,
@@ -18,7 +19,6 @@ from arenite.firmware.generator.lower.conv.pair_requantization import pair_requa
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
-from arenite.firmware.generator.requant.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 
 #: AR_CONV_DSP_ROWS of conv_2d_s8_dsp.h.

@@ -1,4 +1,4 @@
-"""Convolutions and FULLY_CONNECTED with int4 weights on cores with the DSP extension, see ``dot_w4_dsp.h``."""
+"""Convolutions with int4 weights on cores with the DSP extension, see ``dot_w4_dsp.h``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from arenite.firmware.generator.lower.conv.pair_requantization import PairRequan
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_kernel
 from arenite.firmware.generator.lower.core.variant import variant
-from arenite.firmware.generator.lower.dense.fully_connected_dsp import FullyConnectedRowsDsp
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 from arenite.firmware.generator.target import DSP, Target
 
@@ -125,25 +124,3 @@ class Conv2DW4Dsp(_Convolution):
 class DepthwiseOneChannelW4Dsp(_Convolution):
     op_name = "DEPTHWISE_CONV_2D"
     axis = 3
-
-
-@variant
-class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
-    """Rows are pixels of a convolution with one tap."""
-
-    priority = 1100
-    packed = True
-    kernels = SOURCES
-
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
-            return False
-        return not small_beside_whole(graph, op, target)
-
-    def storable(self, folded: FoldedLayer) -> bool:
-        return True
-
-    def call(
-        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
-    ) -> KernelCall:
-        return w4_call(ctx, folded, taps, shape)

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import gemm_fields, requantisation
 from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, u16
 from arenite.firmware.generator.lower.core.variant import Variant, variant
-from arenite.firmware.generator.requant.quant import activation_range, conv_padding
 from arenite.firmware.generator.target import MVE, Target
 
 #: Filters that the inner product takes at a time, and AR_CONV_2D_MVE_ROWS.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
@@ -19,7 +20,6 @@ from arenite.firmware.generator.lower.core.scalar_requantization import (
 )
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
-from arenite.firmware.generator.requant.quant import conv_padding
 from arenite.firmware.generator.target import Target
 
 #: Taps that are summed before the two halves of a word are split, and how many where those do not fit.

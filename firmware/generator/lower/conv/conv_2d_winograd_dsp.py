@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
-from arenite.firmware.generator.requant.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 
 #: Sums come this many times as large: twice from the transform, and 64 from the weights.

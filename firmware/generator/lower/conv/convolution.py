@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     LowerContext,
@@ -24,8 +25,8 @@ from arenite.firmware.generator.requant.compact_channels import (
     compact_channels,
     replace_extreme_scales,
 )
+from arenite.firmware.generator.requant.layer_scales import channel_multipliers
 from arenite.firmware.generator.requant.packed_multiplier import SHIFT_BITS, accumulator_bounds, pack, shorten
-from arenite.firmware.generator.requant.quant import activation_range, quantize_multiplier
 from arenite.firmware.generator.target import Target
 
 ACTIVATIONS = ("int8", "int16")
@@ -100,8 +101,7 @@ def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.n
 
     For int16 the multiplier has the 16 bits to which LiteRT rounds it before a 64-bit product.
     """
-    assert weights.quant is not None
-    pairs = [quantize_multiplier(inp.scale * s / out.scale) for s in weights.quant.scale]
+    pairs = channel_multipliers(inp, weights, out)
     if inp.dtype == "int16":
         pairs = [narrow_multiplier(op, out, m, s) for m, s in pairs]
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int8)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.conv.convolution import multipliers
 from arenite.firmware.generator.lower.core.lowering import LowerContext
-from arenite.firmware.generator.requant.quant import activation_range
 
 #: Bytes of one filter that lie together, and those of what is left over.
 _PIECES = (32, 16)

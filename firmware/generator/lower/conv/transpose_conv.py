@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields
 from arenite.firmware.generator.lower.core.lowering import (
@@ -12,7 +13,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     register,
     require_constant,
 )
-from arenite.firmware.generator.requant.quant import conv_padding
 
 _SHAPE, _WEIGHTS, _DATA, _BIAS = range(4)
 

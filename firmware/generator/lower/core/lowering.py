@@ -34,6 +34,11 @@ class StructArray:
 NULL = Expr("0")
 
 
+def arena_address(offset: int) -> Expr:
+    """Return the address ``offset`` bytes into the arena."""
+    return Expr(f"AT({offset})")
+
+
 @dataclass(frozen=True)
 class KernelCall:
     """``kernel(&params)``.

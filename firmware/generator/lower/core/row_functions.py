@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowInput, RowRequirements
-from arenite.firmware.generator.requant.quant import conv_padding
 
 #: Limits of the fields of ``ar_stage``.
 _MAX_UINT8, _MAX_UINT16 = 255, 65535

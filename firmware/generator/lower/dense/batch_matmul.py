@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.conv.convolution import REQUANTISE, check_activations, narrow_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
@@ -19,7 +20,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
     u16,
 )
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 #: The most int8 products (each at most 255^2) that a 32-bit sum holds.
 _DEPTH_LIMIT = (2**31 - 1) // 255**2

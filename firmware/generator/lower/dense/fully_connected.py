@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.conv.convolution import REQUANTISE, check_activations
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
@@ -17,7 +18,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_dtype,
     u16,
 )
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, activation_range
+from arenite.firmware.generator.requant.layer_scales import accumulator_range, real_scale, weights_offset
 from arenite.firmware.generator.requant.single_rounding import proven_multipliers, real_scales
 
 #: The schema's FullyConnectedOptionsWeightsFormat.DEFAULT and TensorType.INT32.
@@ -101,36 +102,6 @@ class FullyConnected(Lowering):
                 "per_channel": int(len(scales) > 1),
             },
         )
-
-
-def weights_offset(w: Tensor) -> int:
-    assert w.quant is not None
-    return 0 if w.quant.per_axis else -w.zero_point
-
-
-def real_scale(inp: Tensor, w: Tensor, out: Tensor) -> np.ndarray:
-    """Input scale * weight scale / output scale in double precision, one per scale of the weights."""
-    assert w.quant is not None
-    return np.array([inp.scale * s / out.scale for s in w.quant.scale])
-
-
-def accumulator_range(inp: Tensor, w: Tensor, bias: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest sum of each unit over all inputs, bias included: int64 [units]."""
-    low, high = (v - inp.zero_point for v in INTEGER_RANGE[inp.dtype])
-    units, depth = w.shape
-    if w.data is not None:
-        values = w.data.astype(np.int64) + weights_offset(w)
-        lowest = np.minimum(values * low, values * high).sum(axis=1)
-        highest = np.maximum(values * low, values * high).sum(axis=1)
-    else:
-        corners = [(v + weights_offset(w)) * x for v in INTEGER_RANGE["int8"] for x in (low, high)]
-        lowest = np.full(units, min(corners) * depth, np.int64)
-        highest = np.full(units, max(corners) * depth, np.int64)
-    if bias is not None and bias.data is not None:
-        # Sums without the bias are intermediate results, and count too.
-        values = bias.data.astype(np.int64)
-        lowest, highest = lowest + np.minimum(values, 0), highest + np.maximum(values, 0)
-    return lowest, highest
 
 
 def check_accumulator(op: Op, graph: Subgraph) -> None:

@@ -1,22 +1,30 @@
-"""One row of activations and int4 weights on cores with the DSP extension, see ``row_dot_w4_dsp.h``."""
+"""FULLY_CONNECTED with int4 weights on cores with the DSP extension, see ``row_dot_w4_dsp.h``."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.conv.channel_pairs import channel_pairs, pair_requant, row_order
+from arenite.firmware.generator.lower.conv.channel_pairs import (
+    TapOrder,
+    channel_pairs,
+    pair_requant,
+    row_order,
+)
 from arenite.firmware.generator.lower.conv.conv_2d_int4_dsp import (
     SMALL,
     is_int4,
     nibble_words,
     small_beside_whole,
+    w4_call,
 )
+from arenite.firmware.generator.lower.conv.conv_2d_int4_dsp import SOURCES as CONVOLUTION_SOURCES
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.lower.dense.fully_connected_dsp import (
     Conv2DPixelDsp,
     FullyConnectedDsp,
+    FullyConnectedRowsDsp,
     row_fields,
 )
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
@@ -97,3 +105,25 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)
+
+
+@variant
+class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
+    """Rows are pixels of a convolution with one tap."""
+
+    priority = 1100
+    packed = True
+    kernels = CONVOLUTION_SOURCES
+
+    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+            return False
+        return not small_beside_whole(graph, op, target)
+
+    def storable(self, folded: FoldedLayer) -> bool:
+        return True
+
+    def call(
+        self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
+    ) -> KernelCall:
+        return w4_call(ctx, folded, taps, shape)

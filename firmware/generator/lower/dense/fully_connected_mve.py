@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import SAME, activation_range
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantisation as convolution_requantisation
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
-from arenite.firmware.generator.lower.dense.fully_connected import (
+from arenite.firmware.generator.requant.layer_scales import (
     accumulator_range,
     real_scale,
     weights_offset,
 )
-from arenite.firmware.generator.requant.quant import SAME, activation_range
 from arenite.firmware.generator.requant.single_rounding import proven_multipliers
 from arenite.firmware.generator.target import MVE, Target
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
-from arenite.firmware.generator.requant.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 
 #: As in depthwise_3x3_s8_dsp.h: bytes of the constants, of a block of lines, and input pixels of a block.

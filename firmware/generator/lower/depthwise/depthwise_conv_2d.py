@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields, u8
@@ -14,7 +15,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     register,
 )
 from arenite.firmware.generator.lower.core.row_functions import convolution_rows
-from arenite.firmware.generator.requant.quant import conv_padding
 
 
 @register

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import DoubleRounding, folded_bias, requantisation
 from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, u16
 from arenite.firmware.generator.lower.core.variant import Variant, variant
-from arenite.firmware.generator.requant.quant import activation_range, conv_padding
 from arenite.firmware.generator.target import MVE, Target
 
 #: Channels of a block, and the order in which its 32-bit values are stored: see depthwise_s8_mve.h.

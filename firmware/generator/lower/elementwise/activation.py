@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, quantize_multiplier, round_half_away
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, refuse, register
 from arenite.firmware.generator.lower.elementwise.requantize import requantize_call
 from arenite.firmware.generator.lower.elementwise.unary import Unary, map_s16, requantized_bytes
@@ -19,7 +20,6 @@ from arenite.firmware.generator.requant.lookup_tables import (
     table_int8,
     table_int16,
 )
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, quantize_multiplier, round_half_away
 from arenite.firmware.generator.requant.reference_math import libm, log2_if_power_of_two, requant
 
 ONE = np.float32(1)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import activation_range, quantize_multiplier
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
@@ -24,7 +25,6 @@ from arenite.firmware.generator.lower.elementwise.binary import (
     require_activation,
     require_below_one,
 )
-from arenite.firmware.generator.requant.quant import activation_range, quantize_multiplier
 from arenite.firmware.generator.requant.reference_math import log2_if_power_of_two
 
 

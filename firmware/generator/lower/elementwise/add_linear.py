@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.lower.elementwise.add_sum import SumVariant, affine_sum
-from arenite.firmware.generator.requant.quant import activation_range
 from arenite.firmware.generator.target import TIERS
 
 

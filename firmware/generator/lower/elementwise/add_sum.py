@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import LOWERINGS
 from arenite.firmware.generator.lower.core.row_functions import elementwise_rows
 from arenite.firmware.generator.lower.core.variant import Variant
 from arenite.firmware.generator.lower.elementwise.add import AddLike, scaled_fields
 from arenite.firmware.generator.requant.affine_sum import AddScaling, AffineSum, solve_sum
-from arenite.firmware.generator.requant.quant import activation_range
 from arenite.firmware.generator.target import Target
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, refuse, register
 from arenite.firmware.generator.lower.elementwise.activation import leaky_call, scale_ratio
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
@@ -15,7 +16,6 @@ from arenite.firmware.generator.requant.lookup_tables import (
     table_int8,
     table_int16,
 )
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 from arenite.firmware.generator.requant.reference_math import (
     INT32_MAX,
     float_to_int32,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, NONE, RELU, RELU6, RELU_N1_TO_1
 from arenite.firmware.generator.lower.core.lowering import LowerContext, Lowering, refuse, require_dtype
 from arenite.firmware.generator.lower.elementwise.broadcast import (
     broadcast_fields,
     check_broadcast,
     in_place_inputs,
 )
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, NONE, RELU, RELU6, RELU_N1_TO_1
 
 #: The schema's TensorType, as in engine/arenite.h.
 TYPE_CODES = {"int32": 2, "uint8": 3, "bool": 6, "int16": 7, "int8": 9}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.firmware.generator.lower.core.copy_call import copy_call
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -13,7 +14,6 @@ from arenite.firmware.generator.lower.core.lowering import (
 )
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 from arenite.firmware.generator.lower.elementwise.unary import require_same_shape
-from arenite.firmware.generator.lower.movement.shape_only import copy_call
 
 CODES = TYPE_CODES | {"int64": 4, "float32": 0}
 

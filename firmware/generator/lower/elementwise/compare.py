@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -13,7 +14,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
 )
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES, Binary, require_below_one
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 #: Bits of ar_compare_params.accept.
 LESS, SAME, MORE = 1, 2, 4

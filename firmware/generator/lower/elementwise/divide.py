@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, activation_range, quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
@@ -21,7 +22,6 @@ from arenite.firmware.generator.lower.elementwise.binary import (
     plain_activation_range,
     require_activation,
 )
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, activation_range, quantize_multiplier
 
 
 def refuse_zero_divisor(op: Op, divisor: Tensor, zero: int) -> None:

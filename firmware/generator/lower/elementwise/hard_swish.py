@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import refuse, register
 from arenite.firmware.generator.lower.elementwise.unary import Unary
 from arenite.firmware.generator.requant.lookup_tables import bytes_by_index
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 from arenite.firmware.generator.requant.reference_math import high_mul, round_shift
 
 

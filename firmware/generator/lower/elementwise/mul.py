@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range, quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
@@ -18,7 +19,6 @@ from arenite.firmware.generator.lower.elementwise.binary import (
     plain_activation_range,
     require_activation,
 )
-from arenite.firmware.generator.requant.quant import activation_range, quantize_multiplier
 
 
 @register

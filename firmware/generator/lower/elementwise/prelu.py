@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -16,7 +17,6 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.lower.elementwise.activation import scale_ratio
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_fields, check_broadcast
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 
 @register

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
+from arenite.firmware.generator.lower.core.copy_call import copy_call
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -21,8 +23,6 @@ from arenite.firmware.generator.lower.elementwise.unary import (
     requantized_bytes,
     require_same_shape,
 )
-from arenite.firmware.generator.lower.movement.shape_only import copy_call
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE
 
 BYTES = ("int8", "uint8")
 #: Output types that TFLite's QUANTIZE has, by input type.

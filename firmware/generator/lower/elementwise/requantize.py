@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 
 def requantize_call(ctx: LowerContext, real: float, limits: tuple[int, int]) -> KernelCall:

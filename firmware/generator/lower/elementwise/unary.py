@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, quantize_multiplier
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
@@ -19,7 +20,6 @@ from arenite.firmware.generator.lower.core.lowering import (
 )
 from arenite.firmware.generator.lower.core.row_functions import elementwise_rows
 from arenite.firmware.generator.requant.lookup_tables import bytes_by_index
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, quantize_multiplier
 from arenite.firmware.generator.requant.reference_math import requant
 
 

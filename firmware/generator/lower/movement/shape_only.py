@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import DTYPES, Op, Subgraph
+from arenite.firmware.generator.lower.core.copy_call import copy_call
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -11,15 +12,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     register,
     require_dtype,
 )
-
-
-def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
-    """Copy the input at ``position`` to the output; None when the plan lets them share an address."""
-    source, target = ctx.input_ptr(position), ctx.output_ptr()
-    if source == target:
-        return None
-    fields = {"input": source, "output": target, "bytes": ctx.output().nbytes}
-    return KernelCall("ar_copy", "copy.h", ("copy.c",), "ar_copy_params", fields)
 
 
 class ShapeOnly(Lowering):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
 from arenite.firmware.generator.lower.conv.convolution import check_activations
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, Lowering, register, u16
 from arenite.firmware.generator.lower.core.row_functions import accumulating_rows, pool_rows
-from arenite.firmware.generator.requant.quant import activation_range, conv_padding
 
 
 class Pool2D(Lowering):

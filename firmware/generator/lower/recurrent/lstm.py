@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     KernelCall,
@@ -22,7 +23,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     u16,
 )
 from arenite.firmware.generator.lower.recurrent.svdf import require_state
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 #: Positions among the operator's inputs; gates are in the order input, forget, cell, output.
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, PEEPHOLE, BIAS = 0, 1, 5, (9, 10, None, 11), 12

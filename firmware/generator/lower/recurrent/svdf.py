@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import RELU, quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     KernelCall,
@@ -17,7 +18,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
     u16,
 )
-from arenite.firmware.generator.requant.quant import RELU, quantize_multiplier
 
 
 def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:

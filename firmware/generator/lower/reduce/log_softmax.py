@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -16,7 +17,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     u16,
 )
 from arenite.firmware.generator.lower.reduce.softmax import check_depth, check_input_scale
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 _SCALE, _ZERO = 16 / 256, 127
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE, quantize_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
@@ -18,7 +19,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_dtype,
     require_quantized,
 )
-from arenite.firmware.generator.requant.quant import INTEGER_RANGE, quantize_multiplier
 
 WALK_DIMS = 4
 

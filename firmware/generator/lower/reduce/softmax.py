@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, round_half_away
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -18,7 +19,6 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
     u16,
 )
-from arenite.firmware.generator.requant.quant import quantize_multiplier, round_half_away
 
 #: Output scale and zero point that the kernels write.
 OUTPUT = {"int8": (1 / 256, -128), "int16": (1 / 32768, 0)}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
-from arenite.firmware.generator.requant.quant import conv_padding
 from tests.fuzz.graph_builder import GraphBuilder
 
 SAME, VALID = 0, 1

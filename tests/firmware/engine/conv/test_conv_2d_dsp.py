@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.core.variant import variant_of
-from arenite.firmware.generator.requant.quant import conv_padding
 from arenite.firmware.generator.target import DSP, Target
 from tests.firmware.engine.litert_exact import run_natively
 from tests.fuzz.comparison import compare, lower

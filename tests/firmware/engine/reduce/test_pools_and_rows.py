@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model, Quantization
+from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.operator_needs import check_supported
-from arenite.firmware.generator.requant.quant import conv_padding
 from tests.firmware.engine.conv.convolution_graphs import changed, refused
 from tests.fuzz.comparison import compare
 from tests.fuzz.fixed_graphs import assert_bit_exact

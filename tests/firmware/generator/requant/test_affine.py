@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.graph.quantized_arithmetic import round_twice
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, round_twice
 from arenite.firmware.generator.requant.affine import (
     OutputSteps,
     convolution_steps,
@@ -16,7 +16,6 @@ from arenite.firmware.generator.requant.affine import (
     solve,
     twice_rounded_offset,
 )
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 from arenite.firmware.generator.requant.single_rounding import reference_round
 
 

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.graph.quantized_arithmetic import round_twice
+from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, round_twice
 from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds, pack
-from arenite.firmware.generator.requant.quant import quantize_multiplier
 
 
 def unpack(word: int) -> tuple[int, int]:

@@ -1,0 +1,14 @@
+"""The call of the kernel that copies one tensor to another."""
+
+from __future__ import annotations
+
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+
+
+def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
+    """Copy the input at ``position`` to the output; None when the plan lets them share an address."""
+    source, target = ctx.input_ptr(position), ctx.output_ptr()
+    if source == target:
+        return None
+    fields = {"input": source, "output": target, "bytes": ctx.output().nbytes}
+    return KernelCall("ar_copy", "copy.h", ("copy.c",), "ar_copy_params", fields)

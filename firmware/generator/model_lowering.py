@@ -1,0 +1,272 @@
+"""Lower a planned model: one kernel call with constant parameters for each layer, and the constants they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.planner.plan import Plan, Segment
+from arenite.converters.planner.row_requirements import RowRequirements, StateLayout, state_layout
+from arenite.errors import PlanError
+from arenite.firmware.generator.constants import ConstantPool
+from arenite.firmware.generator.generated_model import Generated, Layer, SegmentCode, symbols_in
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    Expr,
+    KernelCall,
+    LowerContext,
+    Lowering,
+    StructArray,
+    arena_address,
+)
+from arenite.firmware.generator.lower.core.row_functions import one_row
+from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_row
+from arenite.firmware.generator.lower.core.variant import Variant, variant_of
+from arenite.firmware.generator.operator_needs import lowering_of, op_macs, split_for
+from arenite.firmware.generator.state import find_variables
+from arenite.firmware.generator.target import PORTABLE, Target
+from arenite.firmware.generator.two_core_halves import HalfCall, LayerHalf, split_halves
+
+#: AR_NO_STAGE of stream.h.
+NO_STAGE = 255
+
+
+class _Context(LowerContext):
+    def __init__(
+        self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool, target: Target
+    ) -> None:
+        self.graph, self.op, self.target = graph, op, target
+        self._whole = graph
+        self._layer, self._plan, self._pool = layer, plan, pool
+        self._state: int | None = None  # offset of the accumulators
+        self._shift: Mapping[int, int] = {}  # from a tensor's beginning to what is lowered of it
+        self._scratch_shift = 0
+
+    def for_rows(self, rows: RowRequirements, accumulators: int) -> None:
+        """Lower for a stage of a segment, whose accumulators are at that offset."""
+        if rows.row_alone:
+            self.graph = one_row(self.graph, self.op)
+        self._state = accumulators if rows.state else None
+
+    def for_half(self, half: LayerHalf, scratch: int) -> _Context:
+        """Lower for one half of the operator, whose scratch begins ``scratch`` bytes into the operator's."""
+        context = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
+        context._whole, context._shift, context._scratch_shift = self._whole, half.shift, scratch
+        return context
+
+    @property
+    def whole(self) -> Subgraph:
+        return self._whole
+
+    def input_ptr(self, position: int) -> Expr:
+        index = self.op.input(position)
+        return NULL if index < 0 else self.tensor_ptr(index)
+
+    def output_ptr(self, position: int = 0) -> Expr:
+        return self.tensor_ptr(self.op.outputs[position])
+
+    def tensor_ptr(self, index: int) -> Expr:
+        tensor = self.graph.tensors[index]
+        if tensor.data is not None:
+            return self.weights(tensor.data, f"tensor{index}")
+        return arena_address(self._plan.offsets[index] + self._shift.get(index, 0))
+
+    def variable_ptr(self, name: str) -> Expr:
+        return arena_address(self._plan.variable_offsets[name])
+
+    def weights(self, values: np.ndarray, hint: str) -> Expr:
+        return self._add(values, hint, True)
+
+    def table(self, values: np.ndarray, hint: str) -> Expr:
+        return self._add(values, hint, False)
+
+    def _add(self, values: np.ndarray, hint: str, is_weight: bool) -> Expr:
+        comment = f"layer {self._layer} {self.op.name}: {hint} {'x'.join(map(str, values.shape))}"
+        return self._pool.add(values, self._layer, hint, comment, is_weight)
+
+    def scratch_ptr(self, offset: int = 0) -> Expr:
+        return arena_address(self._plan.scratch_offsets[self.op.index] + self._scratch_shift + offset)
+
+    def state_ptr(self) -> Expr:
+        return NULL if self._state is None else arena_address(self._state)
+
+
+def lower_model(
+    model: Model,
+    plan: Plan,
+    *,
+    target: Target = PORTABLE,
+    sha256: bytes = bytes(32),
+    name: str = "model",
+    prefix: str = "",
+) -> Generated:
+    """Lower every operator of the main subgraph in the plan's order, with the kernels that ``plan`` was made for.
+
+    ``prefix`` goes before every symbol that other files see, so that several models can be linked together.
+    Raises ``UnsupportedModelError`` for an operator that cannot be run exactly.
+    """
+    graph = model.main
+    pool = ConstantPool()
+    layers = []
+    stages = {k: (s, n) for s in plan.segments for n, k in enumerate(s.stages)}
+    for position, op_index in enumerate(plan.order):
+        op = graph.ops[op_index]
+        lowering = lowering_of(op)
+        lowering.check(graph, op)
+        context = _Context(graph, op, position, plan, pool, target)
+        chosen = variant_of(graph, op, target) or lowering
+        rows = None
+        if op_index in stages:
+            segment, stage = stages[op_index]
+            rows = row_needs_of(graph, op, target)
+            context.for_rows(
+                rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
+            )
+        pair = None if rows is not None else _lower_halves(context, chosen)
+        call = chosen.lower(context) if pair is None else pair[0].call
+        if call is not None and rows is not None:
+            call = row_call(call, rows)
+        comment = layer_comment(graph, op, plan)
+        layer = Layer(position, op, call, op_macs(graph, op), comment, rows is not None)
+        if pair is not None:
+            layer = replace(layer, second=pair[1].call, share=max(piece.share for piece in pair))
+        layers.append(layer)
+    segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
+    variables = find_variables(model, plan)
+    # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
+    calls = [call for layer in layers for call in layer.all_calls]
+    used = {symbol for call in calls for symbol in symbols_in(call.fields)}
+    used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
+    constants = tuple(c for c in pool.constants if c.symbol in used)
+    return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+
+
+def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCall, HalfCall] | None:
+    """The halves for both cores; None for an operator that stays whole."""
+    graph, op, target = context.graph, context.op, context.target
+    needs, cut = split_for(graph, op, target)
+    if cut is None:
+        return None
+
+    def lower(half: LayerHalf, at: int) -> KernelCall | None:
+        if (
+            half.graph is not graph
+            and isinstance(chosen, Variant)
+            and not chosen.suits(half.graph, op, target)
+        ):
+            return None
+        return chosen.lower(context.for_half(half, at))
+
+    return split_halves(graph, op, cut, context._plan, needs.scratch, lower)
+
+
+def row_call(call: KernelCall, rows: RowRequirements) -> KernelCall:
+    """The call of a layer's kernel as that of its function for one row."""
+    row_kernel = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
+    return row_kernel if call.before is None else unpacked_row(call.before, row_kernel)
+
+
+def segment_code(
+    graph: Subgraph,
+    plan: Plan,
+    segment: Segment,
+    layers: Sequence[Layer],
+    target: Target,
+    pool: ConstantPool,
+    prefix: str,
+) -> SegmentCode:
+    """The table of a segment's stages and sources, and its schedule: ``ar_segment``."""
+    first = plan.order.index(segment.stages[0])
+    numbers = {t: len(segment.stages) + n for n, t in enumerate(segment.sources)}
+    numbers |= {graph.ops[k].outputs[0]: n for n, k in enumerate(segment.stages)}
+    layout = state_of(graph, segment, target)
+
+    def tensor(t: int) -> dict[str, Any]:
+        height = graph.tensors[t].shape[1]
+        return {
+            "data": arena_address(plan.offsets[t]),
+            "row_bytes": graph.tensors[t].nbytes // height,
+            "slots": segment.slots[t],
+            "height": height,
+        }
+
+    items: list[dict[str, Any]] = []
+    for n, k in enumerate(segment.stages):
+        op, rows = graph.ops[k], row_needs_of(graph, graph.ops[k], target)
+        window = rows.inputs[0]
+        read = [numbers[op.inputs[i.position]] for i in rows.inputs]
+        assert all(replace(i, position=0) == replace(window, position=0) for i in rows.inputs)
+        call = layers[first + n].call
+        assert call is not None
+        items.append(
+            {"run": Expr(call.kernel), "params": Expr(f"&{prefix}layer_{first + n}_params")}
+            | tensor(op.outputs[0])
+            | ({"slots": 0} if rows.accumulates else {})
+            | {
+                "input": [*read, *[NO_STAGE] * (2 - len(read))],
+                "taps": window.taps,
+                "stride": window.stride,
+                "dilation": window.dilation,
+                "pad_top": window.pad_top,
+            }
+        )
+    items += [{"run": NULL} | tensor(t) for t in segment.sources]
+    pushed = segment.pushed is not None
+    schedule = np.array(segment.schedule, np.uint8)
+    fields = {
+        "stages": StructArray("ar_stage", items),
+        "schedule": pool.add(schedule, first, "schedule", f"layers {first} on: the order of rows", False),
+        "progress": arena_address(segment.state_offset),
+        "rows": arena_address(segment.state_offset + layout.addresses),
+        "steps": len(segment.schedule),
+        "clear": layout.cleared // 4,
+        "layer": sum(layer.call is not None for layer in layers[:first]),
+        "stage_count": len(segment.stages),
+        "source_count": len(segment.sources),
+        "arriving": numbers[segment.pushed] if segment.pushed is not None else NO_STAGE,
+    }
+    whole = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
+    return SegmentCode(first, whole, pushed)
+
+
+def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
+    rows = tuple(row_needs_of(graph, graph.ops[k], target) for k in segment.stages)
+    return state_layout(rows, len(segment.sources))
+
+
+def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
+    """How ``op`` runs by rows; ``PlanError`` when the plan wants it and the kernel cannot."""
+    chosen = variant_of(graph, op, target)
+    rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
+    if rows is None:
+        raise PlanError(
+            f"The plan streams operator {op.index} {op.name}, which has no rows.", "Plan it again."
+        )
+    return rows
+
+
+def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
+    """``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
+    slots = {t: n for s in plan.segments if op.index in s.stages for t, n in s.slots.items()}
+
+    def size(tensor: Tensor) -> int:
+        """Bytes that stand at a time."""
+        if tensor.index not in slots:
+            return tensor.nbytes
+        return tensor.nbytes // tensor.shape[1] * slots[tensor.index]
+
+    def shapes(tensors: list[Tensor]) -> str:
+        return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors) or "nothing"
+
+    def intervals(tensors: list[Tensor]) -> str:
+        spans = [plan.offsets.get(t.index) for t in tensors]
+        places = [f"[{s}, {s + size(t)})" for s, t in zip(spans, tensors, strict=True) if s is not None]
+        return ", ".join(places) or "nothing"
+
+    ins = [t for t in graph.in_tensors(op) if t.data is None]
+    outs = list(graph.out_tensors(op))
+    return f"{op.name} {shapes(ins)} -> {shapes(outs)}, arena {intervals(ins)} -> {intervals(outs)}"
