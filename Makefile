@@ -55,6 +55,8 @@ lint: setup
 	$(PYTHON) -m ruff check $(PY_DIRS)
 	$(PYTHON) -m ruff format --check $(PY_DIRS)
 	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+	$(PYTHON) -m tests.structure.circles
 	.venv/bin/clang-format --dry-run --Werror $(C_FILES)
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/pool/average_pool_2d_s8.c \

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WINGS = ("converters", "firmware", "host", "models", "profiles")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-_SKIPPED = {"__pycache__", ".venv", "build", "dist"}
+_SKIPPED = {"__pycache__", ".venv"}
 
 
 def python_imports() -> dict[str, set[str]]:
