@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 PROGRAM = """
 import numpy as np
-from arenite.converters.processing import native
+from arenite.converters.processing.native import library as native
 from arenite.converters.processing.preprocess import preprocess_pixels
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 steps = [{"do": "resize", "width": 5, "height": 4, "convention": "tf"}]
