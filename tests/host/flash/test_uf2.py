@@ -162,7 +162,7 @@ def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
     thread = threading.Thread(target=board, daemon=True)
     thread.start()
     flash(directory, PICO, "auto", tool="uf2", check=False, root=root)
-    thread.join(5)
+    thread.join(60)
     assert done[0].memory
     os.close(near)
     os.close(far)

@@ -170,7 +170,7 @@ def test_the_end_wakes_watchers_and_gives_all_back() -> None:
 
 
 def _until(look) -> None:  # type: ignore[no-untyped-def]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not look():
         assert time.monotonic() < end
         time.sleep(0.005)

@@ -53,7 +53,7 @@ def broker(tmp_path: Path, port: int, *lines: str) -> Iterator[subprocess.Popen[
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _listens(port: int) -> bool:
