@@ -64,6 +64,7 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code (0 done, 1 no, 2 usage, 3 device or tool, 4 our bug)."""
+    output = sys.stdout
     try:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
         sys.stdout.flush()  # what cannot be written shows here, not when Python ends
@@ -85,8 +86,8 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         return _nobody_reads()
     except SystemExit as ended:
-        # What click and rich make of one.
-        if isinstance(ended.__context__, BrokenPipeError):
+        # What Click and Rich make of one: Click 8.5 leaves no trace of it but the standard output that it replaced.
+        if isinstance(ended.__context__, BrokenPipeError) or sys.stdout is not output:
             return _nobody_reads()
         raise
     except OSError as error:

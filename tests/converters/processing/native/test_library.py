@@ -57,7 +57,7 @@ def test_a_missing_compiler_is_no_error(tmp_path: Path) -> None:
 
 def test_setup_names_the_same_sources() -> None:
     """setup.py cannot import Arenite, and has the digest of its own."""
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", reason="needs setuptools")
     text = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
     assert eval("digest()", {**_executed(text)}) == native.digest()
 

@@ -43,7 +43,7 @@ def test_by_name(name: str, expected: str, tmp_path: Path) -> None:
 
 
 def test_onnx_is_recognised(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx_model(np.ones((3, 2), np.float32)))
     assert open_runtime(path).name == "onnx-cpu"

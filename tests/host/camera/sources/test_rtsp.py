@@ -13,7 +13,7 @@ from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.factory import open_source
 from tests.host.camera.sources.rtsp_server import Server
 
-cv2 = pytest.importorskip("cv2")
+cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 WIDE, HIGH = 160, 96
 
 

@@ -16,7 +16,7 @@ from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceLost
 from arenite.host.camera.sources.factory import open_source
 
-cv2 = pytest.importorskip("cv2")
+cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 WIDE, HIGH, COUNT, FPS = 160, 96, 24, 25.0
 
 
