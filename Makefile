@@ -7,10 +7,11 @@
 .PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site locks clean
 
 ARENITE = .venv/bin/arenite
-PYTHON = .venv/bin/python
+# Not called PYTHON: make would hand that to setup.sh, which takes from it the Python that a user asked for.
+VENV_PYTHON = .venv/bin/python
 C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'benchmarks/**/*.c')
 # Material for MkDocs advertises its successor unless it is told not to.
-DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
+DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(VENV_PYTHON) -m mkdocs build --quiet --strict
 PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks docs/_site setup.py
 
 # COVERAGE=1: measure which lines the tests run; the pages are in out/coverage.
@@ -32,7 +33,7 @@ demo-camera:
 	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
 
 # Each process begins with one half of the tests, and helps the other one at the end.
-PYTEST = $(PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS)
+PYTEST = $(VENV_PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS)
 
 test:
 	@./setup.sh test
@@ -43,20 +44,20 @@ test-all: setup
 
 test-vm:
 	@./setup.sh dev vm
-	$(PYTHON) -m tests.vm
+	$(VENV_PYTHON) -m tests.vm
 
 test-arm64:
 	@./setup.sh dev arm64
-	$(PYTHON) -m tests.arm64
+	$(VENV_PYTHON) -m tests.arm64
 
 # Shifting a negative integer right is arithmetic on every compiler for these cores, and the kernels rely on it.
 # A window of an average pool always meets the image: at least one of its rows is there.
 lint: setup
-	$(PYTHON) -m ruff check $(PY_DIRS)
-	$(PYTHON) -m ruff format --check $(PY_DIRS)
-	$(PYTHON) -m mypy
+	$(VENV_PYTHON) -m ruff check $(PY_DIRS)
+	$(VENV_PYTHON) -m ruff format --check $(PY_DIRS)
+	$(VENV_PYTHON) -m mypy
 	.venv/bin/lint-imports
-	$(PYTHON) -m tests.structure.circles
+	$(VENV_PYTHON) -m tests.structure.circles
 	.venv/bin/clang-format --dry-run --Werror $(C_FILES)
 	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/pool/average_pool_2d_s8.c \
@@ -68,26 +69,26 @@ lint: setup
 
 # Figures of the README and of docs/performance.md: all models, all emulated boards.
 bench: setup
-	$(PYTHON) -m benchmarks.table
+	$(VENV_PYTHON) -m benchmarks.table
 
 # The long differential and hostile-input runs; `make test-all` runs short ones.
 fuzz: setup
-	$(PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
-	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000
-	$(PYTHON) -m tests.fuzz.emulated --board qemu_mps3_an547 --cases 1000
-	$(PYTHON) -m tests.fuzz.hostile_files --cases 100000 --seed 0
+	$(VENV_PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
+	$(VENV_PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000
+	$(VENV_PYTHON) -m tests.fuzz.emulated --board qemu_mps3_an547 --cases 1000
+	$(VENV_PYTHON) -m tests.fuzz.hostile_files --cases 100000 --seed 0
 
 # Stored code sizes that `arenite fit` adds up; run after any change to C sources or compiler flags.
 sizes: setup
-	$(PYTHON) -m arenite.firmware.sizes.measure
+	$(VENV_PYTHON) -m arenite.firmware.sizes.measure
 
 # Pages and tables that are generated from code and profiles; tests fail when one is out of date.
 docs: setup
-	$(PYTHON) -m arenite.host.report.boards_doc
-	$(PYTHON) -m arenite.host.report.zoo_doc
-	$(PYTHON) -m arenite.host.report.training_doc
-	$(PYTHON) -m arenite.firmware.generator.operators_doc
-	$(PYTHON) -m arenite.host.bench.tflm.document
+	$(VENV_PYTHON) -m arenite.host.report.boards_doc
+	$(VENV_PYTHON) -m arenite.host.report.zoo_doc
+	$(VENV_PYTHON) -m arenite.host.report.training_doc
+	$(VENV_PYTHON) -m arenite.firmware.generator.operators_doc
+	$(VENV_PYTHON) -m arenite.host.bench.tflm.document
 
 # The site, strict: a page outside the navigation, a link or an anchor that leads nowhere fails it.
 docs-site:
@@ -97,7 +98,7 @@ docs-site:
 
 # Versions and hashes of what pip installs into the environments of frameworks; run after a change to environments.toml.
 locks: setup
-	$(PYTHON) -m arenite.converters.importers.make_locks
+	$(VENV_PYTHON) -m arenite.converters.importers.make_locks
 
 clean:
 	rm -rf .venv .cache out site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

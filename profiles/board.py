@@ -111,7 +111,8 @@ class Emulator:
 
     def instructions_in_us(self, microseconds: int) -> int:
         """Instructions that last this long in virtual time (the MLPerf monitor tells whole microseconds)."""
-        return round(microseconds * 1000 / 2**self.icount_shift)
+        value: int = round(microseconds * 1000 / 2**self.icount_shift)
+        return value
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Browser:
             self._socket.close()
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -109,7 +109,7 @@ class Browser:
 
 
 def _first_tab(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
         return next(t["webSocketDebuggerUrl"] for t in json.load(answer) if t["type"] == "page")
 
 

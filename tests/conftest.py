@@ -12,6 +12,7 @@ import itertools
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip("needs Chromium or Chrome")
         if importlib.util.find_spec("websocket") is None:
             pytest.skip("needs the Python package websocket-client")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say why tests were skipped, and which ones were not asked for."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        if isinstance(report.longrepr, tuple):
+            reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+    if reasons:
+        terminalreporter.section("tests that were skipped, and why")
+        for reason, count in reasons.most_common():
+            terminalreporter.write_line(f"{count:4}  {reason}")
+    if "not slow" in config.option.markexpr:
+        terminalreporter.write_line("")
+        terminalreporter.write_line(
+            "The slow tests, and those that convert with TensorFlow, PyTorch or ONNX, were left out: "
+            "`make test-all` runs them too."
+        )
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -84,4 +84,5 @@ def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> n
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     high = ((acc << left) * multiplier + (1 << 30)) >> 31
     mask = (np.int64(1) << right) - 1
-    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+    value: np.ndarray = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+    return value

@@ -119,7 +119,8 @@ def _quantised(value: np.ndarray, detail: Any) -> np.ndarray:
     if not scale or value.dtype == detail["dtype"]:
         return value
     info = np.iinfo(detail["dtype"])
-    return np.clip(np.round(value / scale) + zero, info.min, info.max).astype(detail["dtype"])
+    result: np.ndarray = np.clip(np.round(value / scale) + zero, info.min, info.max).astype(detail["dtype"])
+    return result
 
 
 def _real(value: np.ndarray, detail: Any) -> np.ndarray:

@@ -145,7 +145,9 @@ class _PlanExecution:
         for name, offset in plan.variable_offsets.items():
             self._bounds(f"variable '{name}'", offset, self.persistent[name])
 
-    def _compare(self, kind: str, wanted: Collection[object], given: Mapping[object, int] | Mapping) -> None:
+    def _compare(
+        self, kind: str, wanted: Collection[object], given: Mapping[int, int] | Mapping[str, int]
+    ) -> None:
         for key in sorted(set(wanted) - set(given), key=str):
             self.add_violation(f"The {kind} {key} has no place in the arena.")
         for key in sorted(set(given) - set(wanted), key=str):

@@ -89,7 +89,8 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
         values = np.ascontiguousarray(bytes_).view("<i2").reshape(-1).astype(np.int64)
     else:
         values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
-    return (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
+    value: np.ndarray = (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
+    return value
 
 
 def _plain_format(data: bytes) -> bytes:

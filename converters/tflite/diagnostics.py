@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from arenite.errors import ModelError, UnsupportedModelError
 
@@ -39,7 +40,7 @@ class Repairs:
     """Collects what was mended, and tells it in one sentence per kind, with the first place as the example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list] = {}  # kind: [count, first place, sentence]
+        self._found: dict[str, list[Any]] = {}  # kind: [count, first place, sentence]
 
     def add(self, kind: str, place: str, sentence: Callable[[int, str], str]) -> None:
         """Note one repair; ``sentence(count, first place)`` words all of its ``kind`` together."""

@@ -107,7 +107,8 @@ def _model(data: bytes) -> Model:
 
 def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:
     if table["data"] is not None:
-        return table["data"]
+        value: memoryview = table["data"]
+        return value
     return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
 
 

@@ -211,7 +211,8 @@ def _flat(place: str, dtype: str, raw: memoryview) -> np.ndarray:
         if not values.flags.aligned:
             values = values.copy()
     values.flags.writeable = False
-    return values
+    value: np.ndarray = values
+    return value
 
 
 def _check_strings(place: str, raw: memoryview) -> None:

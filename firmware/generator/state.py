@@ -74,7 +74,8 @@ def _once_graph(model: Model, op: Op) -> Subgraph:
         raise UnsupportedModelError(
             f"operator {op.index} CALL_ONCE: subgraph {index} does not exist.", "Export the model again."
         )
-    return model.subgraphs[index]
+    value: Subgraph = model.subgraphs[index]
+    return value
 
 
 def resource_sizes(model: Model) -> dict[str, int]:

@@ -71,7 +71,8 @@ def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
     per_byte = 8 // bits
     rows = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
     shifts = np.arange(per_byte) * bits
-    return (rows << shifts).sum(axis=1).astype(np.uint8)
+    value: np.ndarray = (rows << shifts).sum(axis=1).astype(np.uint8)
+    return value
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def measure_support(target: SizeTarget, support: str, folder: Path) -> ObjectSet
 
 def _project(
     target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path
-) -> tuple[dict, Path]:
+) -> tuple[dict[str, Any], Path]:
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
     protocol, stream_input, features = target.supports()[support]
@@ -154,7 +154,7 @@ def _project(
     return json.loads((project / "arenite.json").read_text())["build"], project
 
 
-def _compile(recipe: dict, units: list[dict], project: Path) -> dict[str, Path]:
+def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path) -> dict[str, Path]:
     """Object file of each unit, by the unit's file name."""
     (project / "o").mkdir()
     objects = {}

@@ -128,4 +128,5 @@ def unpacking(call: KernelCall, rows: int) -> float:
     if fields is None:
         return 0.0
     words = fields["rows"] * (fields["head"] + fields["count"])
-    return (UNPACK_CALL + UNPACK_WORD * words) * (1 if call.before is not None else rows)
+    value: float = (UNPACK_CALL + UNPACK_WORD * words) * (1 if call.before is not None else rows)
+    return value

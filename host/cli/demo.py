@@ -17,7 +17,7 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.build.prepare import prepare
-from arenite.host.cli.bench.bench import show_bench
+from arenite.host.cli.bench.tables import show_bench
 from arenite.host.cli.firmware.fit import show_fits
 from arenite.host.cli.options import optimise_option
 from arenite.host.cli.progress import Steps

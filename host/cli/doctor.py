@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from contextlib import suppress
 from importlib import metadata
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def doctor(as_json: bool) -> int:
     return 0 if all(t["version"] for t in tools) else 3
 
 
-def _uploaders() -> list[dict]:
+def _uploaders() -> list[dict[str, Any]]:
     """Every tool that a board can be flashed with, and for how many boards it is offered."""
     from arenite.host.flash.choose_uploader import ANY_BOARD_UPLOADERS, UPLOADERS
     from arenite.profiles.boards import all_boards
@@ -89,7 +90,7 @@ def _uploaders() -> list[dict]:
     return rows
 
 
-def _meters() -> list[dict]:
+def _meters() -> list[dict[str, Any]]:
     """Meters by their USB ids, and an Otii's server."""
     from arenite.host.energy.meter_discovery import find_meters
 
@@ -99,7 +100,7 @@ def _meters() -> list[dict]:
     ]
 
 
-def _camera() -> dict:
+def _camera() -> dict[str, Any]:
     """Cameras, runtimes, and sensors of power and temperature."""
     from arenite.host.camera.runtimes.catalogue import available_runtimes
     from arenite.host.camera.sources.v4l2_discovery import list_cameras
@@ -112,7 +113,7 @@ def _camera() -> dict:
     }
 
 
-def _tool(name: str, package: str, use: str) -> dict:
+def _tool(name: str, package: str, use: str) -> dict[str, Any]:
     version = None
     # A tool that is there but does not start (a wrong architecture, a lost library) is as good as missing.
     with suppress(OSError, subprocess.SubprocessError):
@@ -122,7 +123,7 @@ def _tool(name: str, package: str, use: str) -> dict:
     return {"name": name, "version": version, "use": use, "fix": "" if version else f"apt install {package}"}
 
 
-def _processing() -> dict:
+def _processing() -> dict[str, Any]:
     """The C library of pre- and postprocessing: without it NumPy gives the same bytes."""
     from arenite.converters.processing.native import library as native
 
@@ -135,7 +136,7 @@ def _processing() -> dict:
     }
 
 
-def _package(name: str, extra: str) -> dict:
+def _package(name: str, extra: str) -> dict[str, Any]:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -49,7 +49,8 @@ class _Lazy(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"arenite.host.cli.{COMMANDS[name][0]}")
-        return getattr(module, name)
+        value: click.Command | None = getattr(module, name)
+        return value
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -64,6 +65,7 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code (0 done, 1 no, 2 usage, 3 device or tool, 4 our bug)."""
+    output = sys.stdout
     try:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
         sys.stdout.flush()  # what cannot be written shows here, not when Python ends
@@ -85,8 +87,8 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         return _nobody_reads()
     except SystemExit as ended:
-        # What click and rich make of one.
-        if isinstance(ended.__context__, BrokenPipeError):
+        # What Click and Rich make of one: Click 8.5 leaves no trace of it but the standard output that it replaced.
+        if isinstance(ended.__context__, BrokenPipeError) or sys.stdout is not output:
             return _nobody_reads()
         raise
     except OSError as error:

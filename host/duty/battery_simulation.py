@@ -68,7 +68,8 @@ def simulate_life(
         drawn = amps * step_s / (share * cold_capacity)
         after = left * retained - drawn
         if after <= 0:
-            return time + step_s * left / (left - after)
+            value: float = time + step_s * left / (left - after)
+            return value
         left, time = after, time + step_s
     return time
 

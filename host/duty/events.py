@@ -102,7 +102,8 @@ class RecordedEvents:
         """The first ``count`` arrival times of the trace repeated without end."""
         times = np.asarray(self.times_s)
         rounds = -(-count // times.size)
-        return (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]
+        value: Floats = (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]
+        return value
 
 
 Events = PeriodicEvents | PoissonEvents | RecordedEvents

@@ -33,7 +33,8 @@ _MOST_STATES = 1000
 
 def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
     """Chances of 0, …, count − 1 arrivals during equally likely times."""
-    return np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
+    value: Floats = np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
+    return value
 
 
 def finite_queue(

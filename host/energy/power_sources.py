@@ -185,7 +185,8 @@ def open_thermometer(
         except DeviceError:
             continue
         if math.isfinite(reading.celsius):
-            return candidate
+            value: Thermometer | None = candidate
+            return value
     return None
 
 

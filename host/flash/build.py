@@ -190,4 +190,5 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
         raise ToolError(f"PlatformIO reported success but wrote no {elf}.")
-    return elf
+    value: Path = elf
+    return value

@@ -203,7 +203,8 @@ class PowerCurves:
         frame costs beyond what it costs now, and of frames beyond those of now."""
         dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
         more = self.slope * np.maximum(rate - self.rate, 0)
-        return COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
+        value: np.ndarray = COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
+        return value
 
     def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[N] W more than now, and [N] standard deviation."""
@@ -243,10 +244,12 @@ class LatencyModel:
         """[N]; zeros while unknown."""
         if not self.known:
             return np.zeros(len(rows))
-        return np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
+        value: np.ndarray = np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
+        return value
 
     def capacity(self, rows: np.ndarray) -> np.ndarray:
         """[N] frames per second that are possible; inf while unknown."""
         if not self.known:
             return np.full(len(rows), np.inf)
-        return self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)
+        value: np.ndarray = self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)
+        return value

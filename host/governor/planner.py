@@ -69,7 +69,8 @@ class Planner:
         for i, losses in enumerate(self._losses):
             if i != self.space.fps:
                 total = total + losses[levels[:, i]]
-        return total
+        value: np.ndarray = total
+        return value
 
     def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
         """The best setting of those ``allowed`` ([N] of ``space.combos``); if none fits, the one that offends least."""

@@ -87,7 +87,8 @@ class SettingSelector:
         columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
         up = (combos[:, columns] < here[columns]).sum(axis=1)
         down = (combos[:, columns] > here[columns]).sum(axis=1)
-        return (up == 0) | ((up == 1) & (down == 0))
+        value: np.ndarray = (up == 0) | ((up == 1) & (down == 0))
+        return value
 
     def _enter(self, now: OperatingPoint, chosen: Setting) -> Setting:
         """``chosen``, begun at no more frames than now, and on tiptoe where quality goes up: what it costs is a belief

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from arenite.converters.quantize.checks.coverage import TensorCoverage, short_name
-from arenite.converters.quantize.quantize import LayerFigures
+from arenite.converters.quantize.layer_figures import LayerFigures
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError
 from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
 from arenite.host.report.conversion_scores import loss_text

@@ -71,7 +71,8 @@ class _Axis:
 
     def y(self, value: float) -> float:
         part = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return _TOP + _HEIGHT * (1 - part if self.share else part)
+        result: float = _TOP + _HEIGHT * (1 - part if self.share else part)
+        return result
 
     def text(self, value: float) -> str:
         return f"{value:.1%}" if self.share else f"{value:.4g}"
@@ -125,17 +126,19 @@ def _panel(
 
 def _figure(trial: Mapping[str, Any], key: str) -> int:
     value = trial["build"][key]
-    return value["value"] if key == "instructions" else value
+    result: int = value["value"] if key == "instructions" else value
+    return result
 
 
 def _least_score(search: Mapping[str, Any]) -> float | None:
     """What the budget asks of the score; for mse what it allows."""
     budget, base = search["budget"], search["float"]
     if budget["accuracy"] is not None:
-        return budget["accuracy"]
+        return float(budget["accuracy"])
     if budget["drop"] is None:
         return None
-    return base["value"] * (1 + budget["drop"]) if base["metric"] == "mse" else base["value"] - budget["drop"]
+    lost = base["value"] * budget["drop"] if base["metric"] == "mse" else -budget["drop"]
+    return float(base["value"] + lost)
 
 
 def _mark(

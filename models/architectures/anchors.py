@@ -48,4 +48,5 @@ def overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     high = np.minimum(a[:, None, 2:], b[None, :, 2:])
     shared = np.prod(np.maximum(high - low, 0), -1)
     area = [np.prod(x[:, 2:] - x[:, :2], -1) for x in (a, b)]
-    return shared / np.maximum(area[0][:, None] + area[1][None] - shared, 1e-12)
+    value: np.ndarray = shared / np.maximum(area[0][:, None] + area[1][None] - shared, 1e-12)
+    return value

@@ -74,7 +74,8 @@ def _background(side: int, rng: np.random.Generator) -> np.ndarray:
     slope = rng.uniform(-0.1, 0.1, 2)
     ramp = slope[0] * np.linspace(-1, 1, side)[:, None] + slope[1] * np.linspace(-1, 1, side)
     noise = rng.normal(0, 0.04, (side, side))
-    return np.clip(rng.uniform(0.05, 0.2) + ramp + noise, 0, 0.4)[..., None].astype(np.float32)
+    value: np.ndarray = np.clip(rng.uniform(0.05, 0.2) + ramp + noise, 0, 0.4)[..., None].astype(np.float32)
+    return value
 
 
 def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:

@@ -121,4 +121,5 @@ def _noise(rng: np.random.Generator) -> np.ndarray:
     spectrum[1:] /= np.arange(1, len(spectrum)) ** (rng.uniform(0.0, 2.0) / 2)
     spectrum[0] = 0
     noise = np.fft.irfft(spectrum, SAMPLES)
-    return noise / noise.std()
+    value: np.ndarray = noise / noise.std()
+    return value

@@ -37,4 +37,5 @@ def roc_auc(scores: np.ndarray, positive: np.ndarray) -> float:
 def reconstruction_errors(inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     """Mean squared error of each sample."""
     flat = inputs.reshape(len(inputs), -1)
-    return ((outputs.reshape(len(outputs), -1) - flat) ** 2).mean(1)
+    value: np.ndarray = ((outputs.reshape(len(outputs), -1) - flat) ** 2).mean(1)
+    return value

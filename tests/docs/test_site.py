@@ -45,18 +45,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_page_of_commands_has_every_command_with_its_options(site: Path) -> None:
     page = (site / "reference/commands.html").read_text("utf-8")
     assert set(re.findall(r"arenite (\w+) \[OPTIONS\]", page)) >= set(COMMANDS)
     assert "--optimise" in page and "::: mkdocs-click" not in page
 
 
+@pytest.mark.slow
 def test_the_page_of_python_is_made_from_the_package(site: Path) -> None:
     page = (site / "reference/python.html").read_text("utf-8")
     assert "From a trained model" in page or "doc-object" in page
     assert "::: arenite" not in page
 
 
+@pytest.mark.slow
 def test_links_out_of_the_docs_lead_to_copies(site: Path) -> None:
     page = (site / "zoo.html").read_text("utf-8")
     (target,) = set(re.findall(r'href="(source/models/manifest[^"]*)"', page))
@@ -65,6 +68,7 @@ def test_links_out_of_the_docs_lead_to_copies(site: Path) -> None:
     assert 'href="../' not in contributing
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_another_server(site: Path) -> None:
     """A reader without a network sees the whole site, and no other site hears of the reader."""
     for page in site.rglob("*.html"):

@@ -1,20 +1,21 @@
-"""The tutorials run as they are written: every ``sh`` block, in order, in an empty folder.
+"""The tutorials run as they are written: every ``sh`` block, in order, in an empty folder or a copy of the repository.
 
 A ``console`` block has what a test cannot do: install packages, need a board or a camera, or end with Ctrl-C. A block
-below a paragraph "Write this to `FILE`" becomes that file.
+below a paragraph "Write this to `FILE`" becomes that file; a ``diff`` block is applied as a patch.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, tracked
 
 _BLOCK = re.compile(r"(?:Write this to `([\w./-]+)`[^\n]*\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
 
@@ -26,17 +27,20 @@ def script(tutorial: str) -> str:
     for file, language, code in _BLOCK.findall(text):
         if file:
             lines.append(f"cat > {file} <<'END_OF_FILE'\n{code}END_OF_FILE")
+        elif language == "diff":
+            lines.append(f"patch --quiet -p1 <<'END_OF_PATCH'\n{code}END_OF_PATCH")
         elif language == "sh":
             lines.append(code)
     return "\n".join(lines)
 
 
-def run(tutorial: str, folder: Path) -> str:
+def run(tutorial: str, folder: Path, package: Path = ROOT) -> str:
+    """Standard output of the tutorial's commands, run in ``folder`` with the package that lies in ``package``."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script(tutorial)],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "160"},
+        env={**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONPATH": str(package)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -45,6 +49,7 @@ def run(tutorial: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_first_model(tmp_path: Path) -> None:
     shown = run("first-model.md", tmp_path)
@@ -60,6 +65,7 @@ def test_first_model(tmp_path: Path) -> None:
     assert (tmp_path / "bench.html").is_file() and (tmp_path / "speech/src/model.c").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.qemu
 def test_first_board(tmp_path: Path) -> None:
     shown = run("first-board.md", tmp_path)
@@ -68,7 +74,44 @@ def test_first_board(tmp_path: Path) -> None:
     assert "idVendor" in (tmp_path / "70-arenite.rules").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_first_camera(tmp_path: Path) -> None:
     shown = run("first-camera.md", tmp_path)
     assert re.search(r"frame \d+: face \d+%", shown)
     assert '"kind":"boxes"' in (tmp_path / "answers.jsonl").read_text("utf-8")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A copy of the repository's files, without build outputs."""
+    copy = tmp_path / "arenite"
+    for name in sorted(tracked()):
+        source, target = ROOT / name, copy / name
+        if source.is_symlink() or source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+    return copy
+
+
+@pytest.mark.slow
+def test_add_board(repository: Path) -> None:
+    shown = run("add-board.md", repository, repository)
+    assert re.search(r"my_l433 +│ yes +│ ~7,484 │ 49,152", shown) and " passed" in shown
+    assert "my_l433" in (repository / "docs/boards.md").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_add_operator(repository: Path) -> None:
+    assert "200 graphs over 1 operators, 0 mismatches" in run("add-operator.md", repository, repository)
+    # The proof can fail: a kernel that computes something else does not pass.
+    kernel = repository / "firmware/engine/elementwise/binary/bitwise_xor.c"
+    kernel.write_text(kernel.read_text("utf-8").replace(" ^ ", " | "), "utf-8")
+    command = [sys.executable, "-m", "tests.fuzz", "--op", "BITWISE_XOR", "--cases", "5"]
+    wrong = subprocess.run(
+        command,
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+    )
+    assert wrong.returncode == 1, wrong.stdout + wrong.stderr

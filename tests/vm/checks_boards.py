@@ -104,7 +104,7 @@ def bytes_cross_the_bus_and_a_pulled_plug_is_noticed() -> Any:
         say(b"two\r\n")
         wait_until(lambda: len(lines) == 5)
         assert [line.event or line.text for line in lines] == ["connected", "one", "lost", "connected", "two"]
-        thread.join(5)
+        thread.join(60)
         return [line.text for line in lines]
 
 
@@ -166,7 +166,7 @@ def a_running_board_hears_the_1200_baud_sign() -> Any:
         board.bootloader = left.set
         assert find_port(load_board("pico")) == "/dev/ttyACM0"
         touch_1200("/dev/ttyACM0")
-        assert left.wait(5) and ("baud", 1200) in [(name, value) for name, value, _ in board.lines]
+        assert left.wait(60) and ("baud", 1200) in [(name, value) for name, value, _ in board.lines]
         assert not Path("/dev/ttyACM0").exists()
 
 
@@ -197,7 +197,7 @@ def a_firmware_is_asked_over_the_bus_for_what_it_runs() -> Any:
         thread.start()
         done = flash(directory, load_board("nano33ble"), "auto", tool="jlink")
         ended.set()
-        thread.join(5)
+        thread.join(60)
     assert (done.port, done.verified) == ("/dev/ttyACM0", True)
     return done.to_json()
 
@@ -239,7 +239,7 @@ def a_uf2_drive_takes_the_program_and_goes() -> Any:
         thread.start()
         begun = time.monotonic()
         done = flash(directory, load_board("pico"), tool="uf2", check=False)
-        thread.join(5)
+        thread.join(60)
         assert b"".join(taken[at] for at in sorted(taken)) == bytes(range(256)) * 300
         assert done.nbytes == 256 * 300
         return round(time.monotonic() - begun, 2)

@@ -48,7 +48,7 @@ def a_new_signal_is_followed() -> Any:
     number.release()
     vivid.set_control(vivid.HDMI, "DV Timings", 4)
     vivid.set_control(vivid.HDMI, "DV Timings Signal Mode", 4)  # "Selected DV Timings"
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         frame = source.read(1.0)
         if frame is not None:

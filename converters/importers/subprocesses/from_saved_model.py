@@ -1,11 +1,13 @@
 """SavedModel folders to TFLite. Runs in the environment "tensorflow"."""
 
+from typing import Any
+
 import tensorflow as tf
 from protocol import Converted, Refusal, fixed_shapes
 from tf_tools import has_fake_quantization, to_tflite
 
 
-def convert(job):
+def convert(job: Any) -> Any:
     loaded = tf.saved_model.load(job.source)
     job.stage = f"convert {job.source}"
     key = _signature(job, sorted(loaded.signatures))
@@ -18,7 +20,7 @@ def convert(job):
     inputs = [(n, shape, specs[n].dtype) for n, shape in zip(names, shapes, strict=True)]
     flatbuffer = to_tflite(call, inputs, loaded, quantised)
 
-    def run(sample):
+    def run(sample: Any) -> Any:
         values = {n: tf.constant(sample[n], specs[n].dtype) for n in names}
         return {name: y.numpy() for name, y in function(**values).items()}
 
@@ -26,7 +28,7 @@ def convert(job):
     return Converted(flatbuffer, names, outputs, run, f"tensorflow {tf.__version__}", notes, quantised)
 
 
-def _signature(job, keys):
+def _signature(job: Any, keys: Any) -> Any:
     if not keys:
         raise Refusal(
             f"{job.source} has no signature, so nothing says what its inputs are.",
@@ -47,7 +49,7 @@ def _signature(job, keys):
     return keys[0]
 
 
-def _open_shape(name, spec):
+def _open_shape(name: Any, spec: Any) -> Any:
     if spec.shape.rank is None:
         raise Refusal(
             f"Input '{name}' has no shape at all, not even a number of dimensions.",

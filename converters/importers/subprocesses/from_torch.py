@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import litert_torch
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 
 
-def convert(job):
+def convert(job: Any) -> Any:
     if job.kind == "torch-export":
         module, names, shapes, dtypes = _program(job)
     else:
@@ -30,7 +31,7 @@ def convert(job):
     inputs = [f"args_{i}" for i in range(len(shapes))]
     outputs = [f"output_{i}" for i in range(len(results))]
 
-    def run(sample):
+    def run(sample: Any) -> Any:
         given = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
         with torch.no_grad():
             result = _flat(last(*given))
@@ -45,27 +46,27 @@ def convert(job):
     )
 
 
-class _ChannelsLast(torch.nn.Module):
+class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
     """A model with NHWC in place of NCHW at the given inputs and outputs."""
 
-    def __init__(self, module, inputs, outputs):
+    def __init__(self, module: Any, inputs: Any, outputs: Any) -> None:
         super().__init__()
         self.module, self.inputs, self.outputs = module, inputs, outputs
 
-    def forward(self, *values):
+    def forward(self, *values: Any) -> Any:
         first = [v.permute(*CHANNELS_FIRST) if i in self.inputs else v for i, v in enumerate(values)]
         result = _flat(self.module(*first))
         return tuple(y.permute(0, 2, 3, 1) if i in self.outputs else y for i, y in enumerate(result))
 
 
-def _exported(edge):
+def _exported(edge: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         path = Path(folder) / "model.tflite"
         edge.export(str(path))
         return path.read_bytes()
 
 
-def _program(job):
+def _program(job: Any) -> Any:
     """(module, names, shapes, dtypes) of a file of torch.export.save."""
     try:
         program = torch.export.load(job.source)
@@ -85,11 +86,11 @@ def _program(job):
     return module, names, shapes, [t.dtype for t in tensors]
 
 
-def _open_shape(shape):
+def _open_shape(shape: Any) -> Any:
     return tuple(d if isinstance(d, int) else None for d in shape)
 
 
-def _factory(job):
+def _factory(job: Any) -> Any:
     """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
     job.stage = f"run {job.source}"
     result = _called(job.source)
@@ -118,7 +119,7 @@ def _factory(job):
     return module, names, shapes, [e.dtype for e in examples]
 
 
-def _called(source):
+def _called(source: Any) -> Any:
     sys.path.insert(0, os.getcwd())
     name, _, function = source.partition(":")
     try:
@@ -137,14 +138,14 @@ def _called(source):
     return getattr(module, function)()
 
 
-def _example(shape, dtype):
+def _example(shape: Any, dtype: Any) -> Any:
     if dtype.is_floating_point:
         generator = torch.Generator().manual_seed(0)
         return torch.rand(shape, generator=generator, dtype=dtype)
     return torch.zeros(shape, dtype=dtype)
 
 
-def _flat(value):
+def _flat(value: Any) -> Any:
     """Tensors of nested lists, tuples and dictionaries, in order."""
     if isinstance(value, torch.Tensor):
         return [value]

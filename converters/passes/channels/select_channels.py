@@ -40,7 +40,8 @@ class ChannelReader:
         """bool [in_c]: the input channels that the output channels ``kept`` (bool [out_c]) need."""
         read = self._reads[kept].any(axis=0)
         even = ~self._uneven[kept].any(axis=0)
-        return read & ~self._silent & ~(self._foldable & even)
+        value: np.ndarray = read & ~self._silent & ~(self._foldable & even)
+        return value
 
 
 def contribution(layer: Layer) -> np.ndarray:

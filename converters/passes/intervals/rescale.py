@@ -22,4 +22,7 @@ def round_once(acc: np.ndarray, real: np.ndarray) -> np.ndarray:
     """round(double(acc) * real), ties away from zero, as FULLY_CONNECTED scales: int64."""
     product = np.clip(acc.astype(np.float64) * real, -(2.0**40), 2.0**40)
     whole = np.trunc(product)
-    return (whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)).astype(np.int64)
+    value: np.ndarray = (whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)).astype(
+        np.int64
+    )
+    return value

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class BlockPlacer:
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
         """The best offsets found, and the placements tried: at most ``budget``, fewer when one meets ``bound``."""
-        keys: list[Callable[[int], tuple]] = [
+        keys: list[Callable[[int], tuple[Any, ...]]] = [
             lambda k: (-self.blocks[k].size,),
             lambda k: (self.blocks[k].start, -self.blocks[k].size),
             lambda k: (-self.blocks[k].size * (self.blocks[k].end - self.blocks[k].start),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     source = spec.source
     assert isinstance(source, AudioSource)
 
-    def find(kind: type):
+    def find(kind: type) -> Any:
         return next((s for s in spec.steps if isinstance(s, kind)), None)
 
     frame: Frame = find(Frame)

@@ -224,4 +224,5 @@ def log2(values: np.ndarray) -> np.ndarray:
     below = 31 - LOG_STEPS_BITS
     step, part = rest >> below, rest & ((1 << below) - 1)
     found = table[step] + (((table[step + 1] - table[step]) * part) >> below)
-    return (whole << LOG2_BITS) + (found >> (LOG_BITS - LOG2_BITS))
+    value: np.ndarray = (whole << LOG2_BITS) + (found >> (LOG_BITS - LOG2_BITS))
+    return value

@@ -110,13 +110,14 @@ def mel_matrix(step: Mel, rate: int, length: int) -> np.ndarray:
             0, np.minimum((at - low) / (centre - low), (top - at) / (top - centre))
         )
         coefficients_matrix[:, 0] = 0  # TensorFlow leaves the constant part out
-        return coefficients_matrix
+        return np.asarray(coefficients_matrix)
     edges = _slaney_hertz(edges) if step.convention == "librosa" else _htk_hertz(edges)
     low, centre, top = (edges[k : k + step.bins, np.newaxis] for k in range(3))
     coefficients_matrix = np.maximum(
         0, np.minimum((hertz - low) / (centre - low), (top - hertz) / (top - centre))
     )
-    return coefficients_matrix * (2 / (top - low)) if step.convention == "librosa" else coefficients_matrix
+    scale = 2 / (top - low) if step.convention == "librosa" else 1.0
+    return np.asarray(coefficients_matrix * scale)
 
 
 def _htk(hertz: np.ndarray) -> np.ndarray:
@@ -154,4 +155,5 @@ def cosine_matrix(step: Mfcc, bins: int) -> np.ndarray:
     coefficients_matrix = np.cos(np.pi * k * (2 * n + 1) / (2 * bins)) * np.sqrt(2 / bins)
     if step.scaling == "ortho":
         coefficients_matrix[0] /= np.sqrt(2)
-    return coefficients_matrix
+    value: np.ndarray = coefficients_matrix
+    return value

@@ -159,7 +159,8 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
         for t in range(down.taps):
             at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
             both.append((rows[at] * np.abs(_weight(down, t))) >> 16)
-        return ((sum(both) + 2) >> 2).astype(np.uint8)
+        value: np.ndarray = ((sum(both) + 2) >> 2).astype(np.uint8)
+        return value
     below = 2 * WEIGHT_BITS - FRACTION_BITS
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below
     if kind == "fraction":

@@ -39,7 +39,8 @@ class Axis:
 
     @property
     def taps(self) -> int:
-        return self.weights.shape[1]
+        value: int = self.weights.shape[1]
+        return value
 
     def part(self, first: int, count: int) -> Axis:
         return Axis(self.start[first : first + count], self.weights[first : first + count])
@@ -92,12 +93,14 @@ def _nearest(size: int, outputs: int, convention: str) -> np.ndarray:
         return np.cumsum([step * 0.5, *[step] * (outputs - 1)]).astype(np.int64).clip(0, size - 1)
     if convention == "opencv":
         step = 1.0 / (outputs / size)
-        return np.floor(np.arange(outputs) * step).astype(np.int64).clip(0, size - 1)
+        return np.asarray(np.floor(np.arange(outputs) * step).astype(np.int64).clip(0, size - 1))
     x = np.arange(outputs, dtype=np.float32)
     if convention == "tf-corners" and outputs > 1:
-        return np.floor(x * np.float32((size - 1) / (outputs - 1)) + np.float32(0.5)).astype(np.int64)
+        return np.asarray(
+            np.floor(x * np.float32((size - 1) / (outputs - 1)) + np.float32(0.5)).astype(np.int64)
+        )
     half = np.float32(0.5 if convention == "tf" else 0.0)
-    return np.floor((x + half) * np.float32(size / outputs)).astype(np.int64).clip(0, size - 1)
+    return np.asarray(np.floor((x + half) * np.float32(size / outputs)).astype(np.int64).clip(0, size - 1))
 
 
 def _antialiased(size: int, outputs: int, method: str) -> list[tuple[int, list[float]]]:

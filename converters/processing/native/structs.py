@@ -175,7 +175,8 @@ def vector_code(library: ctypes.CDLL) -> str:
     if os.environ.get("ARENITE_PROCESSING") == "c":
         return ""
     library.ar_host_vector.restype = ctypes.c_char_p
-    return library.ar_host_vector().decode()
+    value: str = library.ar_host_vector().decode()
+    return value
 
 
 def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:

@@ -100,7 +100,8 @@ def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) ->
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))
     above = [np.maximum(v - plan.object_zero, 0) for v in (objects, scores)]
-    return (above[0] * above[1]) >> 2
+    value: np.ndarray = (above[0] * above[1]) >> 2
+    return value
 
 
 def _weight(plan: BoxesPlan, key: int) -> int:

@@ -66,7 +66,8 @@ def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
         MAX_DIFFERENCE,
     )
     total = (difference * difference).sum().astype(np.uint64)
-    return total.astype(np.float32) * np.float32(plan.unit)
+    value: np.float32 = total.astype(np.float32) * np.float32(plan.unit)
+    return value
 
 
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:

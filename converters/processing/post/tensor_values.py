@@ -105,7 +105,8 @@ def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0)
         moved = stored.astype(np.int64)
     moved = moved - map.offset[channel]
     found = (moved * map.multiplier[channel] + (1 << (map.shift[channel] - 1))) >> map.shift[channel]
-    return np.clip(found, map.low, map.high)
+    value: np.ndarray = np.clip(found, map.low, map.high)
+    return value
 
 
 def exp_table() -> np.ndarray:

@@ -41,7 +41,8 @@ class SoundSteps:
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
         """What a library makes of what our stage before made: of int16 samples for the first, ``spectrum``."""
-        return getattr(self, f"_{stage}")(before)
+        value: Expected = getattr(self, f"_{stage}")(before)
+        return value
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
         """float64, as the training pipeline has it: filled up, in [-1, 1), divided by the peak."""

@@ -6,11 +6,12 @@ answered by a line. Not imported by Arenite, and imports nothing of it.
 
 import json
 import sys
+from typing import Any
 
 import numpy as np
 
 
-def tensorflow_job(job, value):
+def tensorflow_job(job: Any, value: Any) -> Any:
     import tensorflow as tf
 
     if job["op"] == "resize":
@@ -37,7 +38,7 @@ def tensorflow_job(job, value):
     return mfcc[..., : job["coefficients"]].numpy()
 
 
-def torch_job(job, value):
+def torch_job(job: Any, value: Any) -> Any:
     import torch
 
     planes = torch.from_numpy(np.ascontiguousarray(value.astype(np.float32).transpose(2, 0, 1)))[None]
@@ -51,7 +52,7 @@ def torch_job(job, value):
     return out[0].numpy().transpose(1, 2, 0)
 
 
-def main():
+def main() -> None:
     framework = sys.argv[1]
     run = {"tensorflow": tensorflow_job, "torch": torch_job}[framework]
     answers, sys.stdout = sys.stdout, sys.stderr  # what a framework prints is no answer

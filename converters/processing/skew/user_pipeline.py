@@ -33,7 +33,8 @@ def function_named(text: str) -> Pipeline:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return getattr(importlib.import_module(module), name)
+        value: Pipeline = getattr(importlib.import_module(module), name)
+        return value
     except (ImportError, AttributeError, SyntaxError) as error:
         raise UsageError(f"Cannot import '{text}': {error}.", hint) from error
 

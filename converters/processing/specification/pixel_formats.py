@@ -92,7 +92,8 @@ def _yuv(y: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     u, v = u - 128, v - 128
     half = 1 << 19
     rgb = (y + 1673527 * v + half, y - 852492 * v - 409993 * u + half, y + 2116026 * u + half)
-    return np.clip(np.stack([c >> 20 for c in rgb], axis=-1), 0, 255).astype(np.uint8)
+    value: np.ndarray = np.clip(np.stack([c >> 20 for c in rgb], axis=-1), 0, 255).astype(np.uint8)
+    return value
 
 
 def to_grey(pixels: np.ndarray, order: str, convention: str) -> np.ndarray:

@@ -107,9 +107,9 @@ class Preprocessing:
         allowed = _IMAGE if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
-                names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
+                names = ", ".join(k.do for k in (*allowed, *_LAST))
                 raise record_error(
-                    f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "  # type: ignore[attr-defined]
+                    f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "
                     f"normalise and quantise last, {names}."
                 )
         if not picture:

@@ -207,7 +207,8 @@ def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
 
 
 def _edges(stats: TensorStats) -> np.ndarray:
-    return np.linspace(-1.0, 1.0, BINS + 1) * np.ldexp(1.0, stats.exponent)
+    value: np.ndarray = np.linspace(-1.0, 1.0, BINS + 1) * np.ldexp(1.0, stats.exponent)
+    return value
 
 
 def _clipping(stats: TensorStats, held: ScaleRange) -> Clipping:

@@ -102,7 +102,8 @@ def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
     rows = np.stack([o.reshape(-1) for o in outputs])
     if rows.shape[1] == 1:
         return (rows[:, 0] > threshold).astype(np.int64)
-    return np.argmax(rows, axis=1)
+    value: np.ndarray = np.argmax(rows, axis=1)
+    return value
 
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:

@@ -20,7 +20,8 @@ def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np
     scaled = values.astype(np.float32) / np.float32(scale)
     rounded = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
     info = np.iinfo(dtype)
-    return np.clip(rounded + zero_point, info.min, info.max).astype(dtype)
+    value: np.ndarray = np.clip(rounded + zero_point, info.min, info.max).astype(dtype)
+    return value
 
 
 class RealValueRunner:
@@ -85,5 +86,6 @@ def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
 def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     scale, zero_point = detail["quantization"]
     if scale and value.dtype.kind in "iu":
-        return np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32)
+        result: np.ndarray = np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32)
+        return result
     return value

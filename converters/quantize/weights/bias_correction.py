@@ -89,4 +89,5 @@ def quantize_input(value: np.ndarray, scale: float, zero_point: int, dtype: str)
     """Real values as integers of ``dtype``, to nearest, clipped."""
     info = np.iinfo(dtype)
     steps = np.rint(value.astype(np.float64) / scale) + zero_point
-    return np.clip(steps, info.min, info.max).astype(dtype)
+    result: np.ndarray = np.clip(steps, info.min, info.max).astype(dtype)
+    return result

@@ -153,7 +153,8 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
 
 
 def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
-    return np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis))
+    value: np.ndarray = np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis))
+    return value
 
 
 def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:

@@ -32,7 +32,8 @@ class QuantizedWeights:
 
     def real(self) -> np.ndarray:
         """The weights that the integers stand for: float32."""
-        return self.values.astype(np.float32) * along(self.scale, self.axis, self.values.ndim)
+        value: np.ndarray = self.values.astype(np.float32) * along(self.scale, self.axis, self.values.ndim)
+        return value
 
     def stored(self) -> np.ndarray:
         """As a tensor's ``data``: int8 values, or for int4 the file's bytes."""
@@ -59,7 +60,8 @@ def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -
     """``weights`` in steps of ``scale``, to nearest, clipped: int8."""
     limit = LARGEST[dtype]
     steps = weights.astype(np.float64) / along(scale.astype(np.float64), axis, weights.ndim)
-    return np.clip(np.rint(steps), -limit, limit).astype(np.int8)
+    value: np.ndarray = np.clip(np.rint(steps), -limit, limit).astype(np.int8)
+    return value
 
 
 def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
@@ -120,7 +122,8 @@ def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray
     # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
     limit = 2**31 - 1 if dtype == "int32" else 2**46
     steps = np.rint(bias.astype(np.float64) / scale)
-    return np.clip(steps, -limit, limit).astype(np.int32 if dtype == "int32" else np.int64)
+    value: np.ndarray = np.clip(steps, -limit, limit).astype(np.int32 if dtype == "int32" else np.int64)
+    return value
 
 
 def sqnr_db(exact: np.ndarray, approximate: np.ndarray) -> float:

@@ -69,7 +69,8 @@ def _from_groups(rows: np.ndarray, shape: tuple[int, ...], depthwise: bool) -> n
 def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Squared error of each output: [groups, outputs]."""
     off = rows - quantized
-    return np.einsum("gok,gok->go", off @ h, off)
+    value: np.ndarray = np.einsum("gok,gok->go", off @ h, off)
+    return value
 
 
 @dataclass(frozen=True)

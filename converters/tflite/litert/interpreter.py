@@ -71,7 +71,7 @@ class LiteRtModel:
     def run(self, inputs: Sequence[np.ndarray]) -> None:
         """One inference from a fresh state. Raises ``ModelError`` when LiteRT stops."""
         if self._used and self._has_resources:
-            self._interpreter = self._start()
+            self._interpreter = self._start()  # type: ignore[no-untyped-call]
         elif self._used:
             self._interpreter.reset_all_variables()
         self._used = True

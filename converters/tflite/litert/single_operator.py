@@ -23,7 +23,8 @@ def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convent
         size,
         Tensor(2, "y", (1, height, width, c), "float32"),
     )
-    return _run(Op(0, name, (0, 1), (2,), options, table, 3), tensors, pixels[np.newaxis])[0]
+    value: np.ndarray = _run(Op(0, name, (0, 1), (2,), options, table, 3), tensors, pixels[np.newaxis])[0]
+    return value
 
 
 def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:

@@ -71,7 +71,8 @@ class AffineRequant:
         """Outputs (int64, before a narrower clamp) of accumulators int64 [..., channels]: the kernels' arithmetic."""
         x = scaled(acc, self.offset.astype(np.int64), self.scale, self.two_sided)
         high = (x * self.multiplier + (self.rounding << 32)) >> (32 + self.shift)
-        return np.clip(high, *INTEGER_RANGE["int8"])
+        value: np.ndarray = np.clip(high, *INTEGER_RANGE["int8"])
+        return value
 
 
 def convolution_steps(
@@ -143,7 +144,8 @@ def fully_connected_steps(
 
 def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> np.ndarray:
     """``x`` of the module's formula, in int64."""
-    return (acc << scale) + (offset ^ (acc >> 63) if two_sided else offset)
+    value: np.ndarray = (acc << scale) + (offset ^ (acc >> 63) if two_sided else offset)
+    return value
 
 
 def solve(

@@ -53,7 +53,8 @@ def exact_sums(scaling: AddScaling) -> np.ndarray:
     ]
     sums = scaled[0][:, None] + scaling.sign2 * scaled[1][None, :]
     out = _scale_down(sums, scaling.multipliers[2], scaling.shifts[2]) + scaling.zero_points[2]
-    return np.clip(out, *scaling.act_range)
+    value: np.ndarray = np.clip(out, *scaling.act_range)
+    return value
 
 
 def _scale_down(x: np.ndarray, multiplier: int, right: int) -> np.ndarray:

@@ -44,7 +44,8 @@ def pack(
     short = shorten(multiplier, shift, lowest, highest, levels, _DROPPED)
     if short is None:
         return None
-    return ((short.stored << SHIFT_BITS) | short.right).astype(np.uint32).view(np.int32)
+    value: np.ndarray | None = ((short.stored << SHIFT_BITS) | short.right).astype(np.uint32).view(np.int32)
+    return value
 
 
 def shorten(

@@ -74,4 +74,5 @@ def _hits(
     for end in (steps.lowest, steps.highest):
         sums = end + whole[:, 0]
         good &= (sums >= -(1 << _BITS)) & (sums < 1 << _BITS)
-    return good
+    value: np.ndarray = good
+    return value

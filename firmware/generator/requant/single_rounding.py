@@ -24,7 +24,8 @@ def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """``round(acc * scale)`` in double precision, ties away from zero; integers as float64."""
     product = np.asarray(acc, np.float64) * scale
     whole = np.trunc(product)
-    return whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)
+    value: np.ndarray = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)
+    return value
 
 
 def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -35,7 +36,8 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
     tries = guess[:, :, None] + np.arange(-2.0, 3.0)
     reached = reference_round(tries, scale[:, :, None]) >= levels[None, :, None]
     first = guess + np.argmax(reached, axis=2) - 2.0
-    return np.clip(first, -(2.0**40), 2.0**40).astype(np.int64)
+    value: np.ndarray = np.clip(first, -(2.0**40), 2.0**40).astype(np.int64)
+    return value
 
 
 def proven_multipliers(
@@ -74,7 +76,8 @@ def _prove(
 
         def scaled(acc: np.ndarray) -> np.ndarray:
             acc = np.where((acc >= lowest[:, None]) & (acc <= highest[:, None]), acc, 0)
-            return (acc * multiplier[:, None] + (np.int64(1) << (total - 1))) >> total
+            value: np.ndarray = (acc * multiplier[:, None] + (np.int64(1) << (total - 1))) >> total
+            return value
 
         good = (scaled(at) >= levels) | ~at_matters
         good &= (scaled(below) < levels) | ~below_matters

@@ -89,7 +89,8 @@ def value(run: StoredRun, figure: str) -> float | None:
     """A figure of a run; ``bit_exact`` is told as the number of answers that are wrong."""
     if figure == "bit_exact":
         found = run.figures
-        return found["samples"] - (found["missing"] or 0) - found["bit_exact"]
+        value: float | None = found["samples"] - (found["missing"] or 0) - found["bit_exact"]
+        return value
     return run.figures.get(figure)
 
 

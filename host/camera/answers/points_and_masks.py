@@ -46,7 +46,7 @@ def points_reader(
         points = tuple(triple.iter_unpack(scaled))  # type: ignore[arg-type]
         if score is None:
             score = float(scaled[:, 2].mean())
-        return Answer("points", points=points, score=score)  # type: ignore[arg-type]
+        return Answer("points", points=points, score=score)
 
     return read
 

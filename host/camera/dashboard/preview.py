@@ -132,8 +132,8 @@ class PreviewScaler:
     """Frames of one format as RGB, at most ``width`` wide."""
 
     def __init__(self, format: Format, width: int = WIDTH) -> None:
-        from arenite.converters.processing.specification.image_steps import Resize
-        from arenite.converters.processing.specification.preprocessing import ImageSource, Preprocessing
+        from arenite.converters.processing.specification.image_steps import ImageSource, Resize
+        from arenite.converters.processing.specification.preprocessing import Preprocessing
         from arenite.host.camera.frames.preprocessor import FramePreprocessor
         from arenite.host.camera.runtimes.base import TensorMemory
 
@@ -152,7 +152,8 @@ class PreviewScaler:
     def run(self, frame: Frame) -> np.ndarray:
         """uint8 [height, width, 3], valid until the next run."""
         self._feed.run(frame)
-        return self._picture[0]
+        value: np.ndarray = self._picture[0]
+        return value
 
 
 def pack(served: ServedFrame, picture: np.ndarray) -> bytes:

@@ -195,6 +195,7 @@ def _reachable(host: str) -> str:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             # No packet is sent: this only asks which of our addresses leads outward (TEST-NET-3, RFC 5737).
             probe.connect(("2001:db8::1" if host == "::" else "203.0.113.1", 9))
-            return probe.getsockname()[0]
+            value: str = probe.getsockname()[0]
+            return value
     except OSError:
         return socket.gethostname()

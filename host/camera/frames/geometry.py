@@ -35,8 +35,8 @@ class Geometry:
         """A rectangle, or arrays of rectangles' sides, in parts of the input as what the frame has of it."""
         sides = (*self.to_frame(left, top), *self.to_frame(right, bottom))
         if isinstance(left, np.ndarray):
-            return tuple(np.clip(side, 0.0, 1.0) for side in sides)  # type: ignore[return-value]
-        return tuple(min(max(side, 0.0), 1.0) for side in sides)  # type: ignore[return-value]
+            return tuple(np.clip(side, 0.0, 1.0) for side in sides)
+        return tuple(min(max(side, 0.0), 1.0) for side in sides)
 
 
 class _Axis:

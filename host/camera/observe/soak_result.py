@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from arenite.host.camera.observe.statistics import StatisticsWindow
+from arenite.host.camera.observe.statistics_window import StatisticsWindow
 
 MINUTE = 60.0
 

@@ -20,7 +20,8 @@ def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
     t = np.arange(1, most + 1, dtype=np.float64)
     odds = math.log(chance) - math.log1p(-chance)
     logs = np.concatenate(([0.0], np.cumsum(np.log(trials - t + 1) - np.log(t) + odds)))
-    return np.minimum(np.cumsum(np.exp(logs + trials * math.log1p(-chance))), 1.0)
+    value: np.ndarray = np.minimum(np.cumsum(np.exp(logs + trials * math.log1p(-chance))), 1.0)
+    return value
 
 
 def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:

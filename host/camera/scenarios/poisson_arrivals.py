@@ -21,7 +21,7 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
     """Times in ns, without end; the first is 0."""
     generator = np.random.MT19937()
     # That of std::mt19937, of the seed's low 32 bits.
-    generator._legacy_seeding(seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
+    generator._legacy_seeding(seed & 0xFFFFFFFF)
     at = 0
     while True:
         words = generator.random_raw(2 * _DRAWS).astype(np.float64)

@@ -89,7 +89,8 @@ class ResultCache:
         if entry.key != key or entry.bytes.nbytes != prepared.nbytes:
             return False
         address = prepared.__array_interface__["data"][0]
-        return _libc.memcmp(entry.address, address, prepared.nbytes) == 0
+        value: bool = _libc.memcmp(entry.address, address, prepared.nbytes) == 0
+        return value
 
     def _store(self, fingerprint: int, prepared: np.ndarray, key: Hashable, slot: int) -> None:
         size = prepared.nbytes

@@ -67,7 +67,8 @@ def load_callback(text: str) -> FrameCallback:
         function = getattr(function, part, None)
     if not callable(function):
         raise UsageError(f"{place} has no function '{name}'.", _HINT)
-    return function
+    value: FrameCallback = function
+    return value
 
 
 def _file(path: Path) -> Any:

@@ -76,7 +76,7 @@ class MqttSink:
 
     def _make(self) -> Any:
         b = self.broker
-        client = self._mqtt.Client(self._mqtt.CallbackAPIVersion.VERSION2, client_id=b.client)
+        client = self._mqtt.Client(self._mqtt.CallbackAPIVersion.VERSION2, client_id=b.client)  # type: ignore[attr-defined]
         if b.user is not None:
             client.username_pw_set(b.user, b.password)
         if b.tls:

@@ -27,7 +27,8 @@ MAX_PLANES = 8
 
 
 def fourcc(name: str) -> int:
-    return struct.unpack("<I", name.encode("ascii"))[0]
+    value: int = struct.unpack("<I", name.encode("ascii"))[0]
+    return value
 
 
 def fourcc_name(code: int) -> str:

@@ -126,7 +126,8 @@ class V4l2Buffers:
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
         self._out.add(index)
-        return index
+        value: int = index
+        return value
 
     def damaged(self, index: int) -> bool:
         """Of the buffer just taken: marked by the driver, or shorter than a picture."""
@@ -134,7 +135,8 @@ class V4l2Buffers:
         if taken.flags & FLAG_ERROR:
             return True
         if not self._mplane:
-            return taken.bytesused < self._used[0]
+            value: bool = taken.bytesused < self._used[0]
+            return value
         areas = self._areas
         offsets = tuple(areas[k].data_offset for k in range(len(self._used)))
         if offsets != self._offsets[index]:
@@ -148,8 +150,8 @@ class V4l2Buffers:
         driver says."""
         room = self.memory[index].lengths[0]
         if not self._mplane:
-            return min(self.taken.bytesused, room)
-        return min(self._areas[0].bytesused, room) - self._areas[0].data_offset
+            return int(min(self.taken.bytesused, room))
+        return int(min(self._areas[0].bytesused, room) - self._areas[0].data_offset)
 
     def queue(self, index: int) -> None:
         """Give the buffer to the driver."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fcntl import ioctl
 from math import log
+from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.camera.sources.v4l2_api import (
@@ -112,9 +113,9 @@ def enumerate_modes(device: int, kind: int, wish: RequestedMode) -> tuple[list[M
     return modes, unread
 
 
-def _each(device: int, request: int, struct: type, **fields: int) -> Iterator:
+def _each(device: int, request: int, struct: type, **fields: int) -> Iterator[Any]:
     for index in range(256):
-        item = struct(index=index, **fields)  # type: ignore[call-arg]
+        item = struct(index=index, **fields)
         try:
             ioctl(device, request, item, True)
         except OSError as error:

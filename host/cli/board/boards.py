@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -66,7 +67,7 @@ def _ports(as_json: bool) -> int:
     return 0
 
 
-def _entry(b: Board) -> dict:
+def _entry(b: Board) -> dict[str, Any]:
     return {
         "name": b.name,
         "title": b.title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -77,7 +78,7 @@ def inspect(
     return 0
 
 
-def _macs(described: dict) -> str:
+def _macs(described: dict[str, Any]) -> str:
     """The model's multiply-accumulates, and what the passes left of them."""
     before, after = described["macs"], described["macs_after_passes"]
     return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
@@ -93,7 +94,7 @@ def _search(plan: Plan) -> str:
     )
 
 
-def _describe(prepared: Prepared) -> dict:
+def _describe(prepared: Prepared) -> dict[str, Any]:
     graph, plan = prepared.model.main, prepared.plan
 
     def shapes(indices: tuple[int, ...]) -> str:
@@ -135,7 +136,7 @@ def _describe(prepared: Prepared) -> dict:
     }
 
 
-def _tensor(prepared: Prepared, index: int) -> dict:
+def _tensor(prepared: Prepared, index: int) -> dict[str, Any]:
     t = prepared.model.main.tensors[index]
     quant = None
     if t.quant is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from arenite.host.report.console import print_json, show, table
@@ -50,7 +52,7 @@ def _accuracy(entry: ZooEntry) -> str:
     return "-" if entry.accuracy is None else f"{entry.accuracy.value:.1%} {entry.accuracy.metric}"
 
 
-def _entry(entry: ZooEntry, cached: bool) -> dict:
+def _entry(entry: ZooEntry, cached: bool) -> dict[str, Any]:
     return {
         "name": entry.name,
         "title": entry.title,

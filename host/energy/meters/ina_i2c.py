@@ -6,6 +6,8 @@ Never run on hardware: the register maths is tested, the calls to the kernel are
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.ina_chip import check_identity, chip_by_name
@@ -57,7 +59,7 @@ class InaI2c(PolledMeter):
         for register, value in self._chip.config:
             self._bus(os.write, bytes([register]) + value.to_bytes(2, "big"))
 
-    def _bus(self, call, argument):  # type: ignore[no-untyped-def]
+    def _bus(self, call: Callable[[int, Any], Any], argument: Any) -> Any:
         try:
             return call(self._file, argument)
         except OSError as error:

@@ -1,10 +1,12 @@
 """What each task minimises. Runs in the environment "tensorflow"."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 
-def of_task(task):
+def of_task(task: Any) -> Any:
     """One loss per output of the network."""
     if task == "classify":
         return keras.losses.SparseCategoricalCrossentropy()
@@ -13,7 +15,7 @@ def of_task(task):
     return [boxes, scores]
 
 
-def boxes(wanted, predicted):
+def boxes(wanted: Any, predicted: Any) -> Any:
     """Smooth L1 of the four offsets, over anchors that have an object (``wanted[..., 0]`` is 1), per such anchor."""
     mask, offsets = wanted[..., 0], wanted[..., 1:]
     difference = tf.abs(offsets - predicted)
@@ -21,7 +23,7 @@ def boxes(wanted, predicted):
     return tf.reduce_sum(tf.reduce_sum(smooth, -1) * mask) / tf.maximum(tf.reduce_sum(mask), 1.0)
 
 
-def scores(wanted, predicted):
+def scores(wanted: Any, predicted: Any) -> Any:
     """Focal loss over all anchors and classes, per anchor with an object; anchors of -1 are left out.
 
     Lin et al., "Focal Loss for Dense Object Detection", 2017, with their 0.25 and 2.

@@ -11,9 +11,10 @@ from arenite.errors import ToolError
 from benchmarks.camera.frame_ring import FrameRing
 from benchmarks.camera.pictures import HEIGHT, LARGE_RING, RING, WIDTH, pictures, ring, to_yuyv
 
+cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
+
 
 def test_yuyv_and_rgb_are_the_same_picture() -> None:
-    cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(3)
     # Chroma is shared by two pixels: pairs of equal ones lose nothing of it.
     rgb = rng.integers(0, 256, (8, 6, 3), np.uint8).repeat(2, axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("cv2")
+pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
 from arenite.converters.importers import environments
 from benchmarks.camera import cold_start, comparison, mediapipe

@@ -234,7 +234,7 @@ def test_a_crash_of_litert_stays_in_the_child(monkeypatch: pytest.MonkeyPatch) -
     def killed(command: list[str], **options: object) -> object:
         return real([sys.executable, "-c", "import os; os.abort()"], **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(evaluate_module.subprocess, "run", killed)
+    monkeypatch.setattr(evaluate_module.subprocess, "run", killed)  # type: ignore[attr-defined]
     with pytest.raises(EvaluationError, match="signal 6"):
         evaluate(GraphBuilder().build())
 

@@ -90,7 +90,7 @@ def test_blocks_of_the_whole_run_lie_at_the_bottom(budget: int) -> None:
 
 
 def test_ortools_agrees_where_it_is_installed() -> None:
-    model_of = pytest.importorskip("ortools.sat.python.cp_model")
+    model_of = pytest.importorskip("ortools.sat.python.cp_model", reason="needs ortools")
     rng = random.Random(7)
     for _ in range(10):
         blocks = [

@@ -13,7 +13,7 @@ from arenite.converters.processing.media_files import preprocess_file, read_soun
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 SMALL = {"do": "resize", "width": 6, "height": 4}
 

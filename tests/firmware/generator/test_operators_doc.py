@@ -9,7 +9,8 @@ import pytest
 
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.core.variant import kernels_of
-from arenite.firmware.generator.operators_doc import DOCS, ENGINE, kernel_note, main, pages
+from arenite.firmware.generator.operators_doc import DOCS, kernel_note, main, pages
+from arenite.firmware.sources import ENGINE
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import HOST_TARGETS, lower
 from tests.fuzz.graph_builder import GraphBuilder

@@ -33,7 +33,7 @@ def outputs(board: Board, elf: Path, turns: ModelTurns) -> list[list[int]]:
     """What the program says when it is fed the inputs."""
     with start(board, elf) as machine:
         machine.transport.write(b"".join(turns.inputs))
-        seen, end = b"", time.monotonic() + 20
+        seen, end = b"", time.monotonic() + 60
         while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
             seen += machine.transport.read(1.0)
     return numbers(seen.decode())

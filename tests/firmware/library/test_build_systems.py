@@ -311,7 +311,7 @@ def test_the_arduino_sketch_gives_the_bytes_of_litert(
     try:
         with SerialTransport(os.ttyname(host_end)) as line:
             line.write(b"".join(turns.inputs))
-            seen, end = b"", time.monotonic() + 20
+            seen, end = b"", time.monotonic() + 60
             while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
                 seen += line.read(1.0)
     finally:

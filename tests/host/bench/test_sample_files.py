@@ -20,7 +20,7 @@ from arenite.host.bench.sample_files import file_samples
 from arenite.host.cli.main import cli
 from tests.host.small_graphs import classifier
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 STEPS = {
     "source": {"kind": "image"},

@@ -55,7 +55,7 @@ def test_another_board_or_other_kernels_are_another_search() -> None:
 @pytest.mark.qemu
 def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tmp_path: Path) -> None:
     """1.26 million weights on a board with 1 MB of flash: int4 in the largest layer, and nothing lost."""
-    pytest.importorskip("optuna")
+    pytest.importorskip("optuna", reason="needs optuna")
     model = wide_classifier()
     seen = observe(model, dataset(*samples(40, 3)))
     budget = parse_budget("drop=2%").within(BOARD.ram_bytes, BOARD.flash_bytes)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from arenite.host.cli.main import main
+from tests.docs.schemas import problems
 from tests.host.small_graphs import classifier, counter, float_network, save
 
 
@@ -24,10 +25,12 @@ class Run:
 
     @property
     def json(self) -> dict[str, Any]:
-        """Standard output as the one JSON object that it must be."""
+        """Standard output as the one JSON object that it must be, and as its published schema describes it."""
         assert self.out, self
         found = json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
         assert isinstance(found, dict)
+        if "schema" in found:
+            assert problems(found) == []
         return found
 
     def refused(self, code: int, *said: str) -> None:

@@ -213,7 +213,7 @@ def test_a_signal_ends_the_run_with_its_summary(end: int, tmp_path: Path) -> Non
             while not (lines.exists() and lines.stat().st_size) and time.monotonic() < until:
                 time.sleep(0.05)
             os.kill(child.pid, end)
-            out, err = child.communicate(timeout=30)
+            out, err = child.communicate(timeout=120)
         finally:
             child.kill()
     assert child.returncode == 0, err
@@ -252,7 +252,7 @@ def test_a_signal_ends_a_scenario_at_once() -> None:
                 if line.startswith("Offline"):
                     break
             os.kill(child.pid, signal.SIGINT)
-            out, err = child.communicate(timeout=30)
+            out, err = child.communicate(timeout=120)
         finally:
             child.kill()
     assert (child.returncode, out) == (130, "") and err.splitlines()[-1] == "Interrupted."

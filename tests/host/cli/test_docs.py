@@ -43,6 +43,9 @@ def test_the_command_can_be_given(page: Path, command: str) -> None:
     while isinstance(group, click.Group):
         if not words:
             return
+        if words[0].startswith("-"):
+            assert words[0] in {name for option in group.get_params(context) for name in option.opts}
+            return
         assert words[0] in group.list_commands(context), f"{page.name}: {command}"
         found = group.get_command(context, words.pop(0))
         assert found is not None

@@ -342,7 +342,7 @@ def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenit
     found = arenite(*given, "--sensitivity", "--check-data", tmp_path / "data.npz")
     assert found.code == 0, found.err
     assert_shape(found.json, CALIBRATED)
-    pytest.importorskip("optuna")
+    pytest.importorskip("optuna", reason="needs optuna")
     searched = arenite(*given, "--budget", "flash=64k,drop=2%", "--trials", 2)
     assert searched.code == 0, searched.err
     assert_shape(searched.json["calibration"]["search"], SEARCH)

@@ -119,7 +119,7 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
             "--inferences", "5", "--plot", str(plot), "--save", str(trace),
             "--battery", "cr2032", "--every", "60",
         )  # fmt: skip
-        assert sim.switched_off.wait(5)
+        assert sim.switched_off.wait(60)
         assert (sim.regulator_mv, sim.mode) == (3300, 2)
     assert code == 0
     assert said["energy_uj_per_inference"]["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)

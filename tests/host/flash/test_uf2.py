@@ -162,7 +162,7 @@ def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
     thread = threading.Thread(target=board, daemon=True)
     thread.start()
     flash(directory, PICO, "auto", tool="uf2", check=False, root=root)
-    thread.join(5)
+    thread.join(60)
     assert done[0].memory
     os.close(near)
     os.close(far)
@@ -230,7 +230,7 @@ def test_the_end_of_the_write_may_fail_when_the_drive_is_gone(
         folder.rmdir()
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(drives.os, "fsync", gone)
+    monkeypatch.setattr(drives.os, "fsync", gone)  # type: ignore[attr-defined]
     put(Drive(folder, {}), "A.UF2", b"x" * 512)
 
 

@@ -291,7 +291,7 @@ def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> byte
     assert machine.process.stdin is not None
     machine.process.stdin.write(json.dumps(save).encode() + b"\n")
     machine.process.stdin.flush()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not file.exists() or file.stat().st_size < size:
         assert time.monotonic() < end
         time.sleep(0.05)

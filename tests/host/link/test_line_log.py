@@ -69,7 +69,7 @@ def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[LogLine], 
 
 
 def until(lines: list[LogLine], count: int) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while len(lines) < count:
         assert time.monotonic() < end, lines
         time.sleep(0.01)
@@ -81,12 +81,13 @@ def test_lines_come_with_the_time_of_their_first_byte(cable: Cable) -> None:
     assert lines[0].event == "connected"
     begun = time.time()
     cable.say(b"boot\r\nhal")
-    time.sleep(0.1)
+    until(lines, 2)
+    between = time.time()
     cable.say("f\nwärm\n".encode())
     until(lines, 4)
     assert [line.text for line in lines[1:]] == ["boot", "half", "wärm"]
-    assert begun - 0.01 <= lines[1].at <= lines[2].at <= begun + 0.08
-    assert lines[3].at >= begun + 0.1
+    assert begun - 0.01 <= lines[1].at <= lines[2].at <= between + 0.01
+    assert lines[3].at >= between - 0.01
 
 
 def test_a_prompt_without_an_end_is_shown_after_a_while(cable: Cable) -> None:
@@ -103,7 +104,7 @@ def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
     cable.say(b"last words")
     time.sleep(0.05)
     cable.pull()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not errors:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -164,7 +165,7 @@ def test_ctrl_c_ends_it_cleanly(cable: Cable) -> None:
     cable.say(b"hello\n")
     assert re.fullmatch(rb"\d\d:\d\d:\d\d\.\d{3}  hello\n", process.stdout.readline())
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     assert b"Traceback" not in process.stderr.read()
 
 
@@ -182,7 +183,7 @@ def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
     line = json.loads(process.stdout.readline())
     assert (line["text"], line["event"]) == ("t=21", None) and abs(line["time_s"] - time.time()) < 5
     cable.pull()
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "went away" in said and "Try:" in said
 

@@ -122,7 +122,7 @@ def test_the_1200_baud_sign(tmp_path: Path) -> None:
     thread = threading.Thread(target=board, daemon=True)
     thread.start()
     touch_1200(str(port))
-    thread.join(5)
+    thread.join(60)
     assert not port.exists()
     with pytest.raises(DeviceError, match="did not go into its bootloader"):
         touch_1200(os.ttyname(far), wait_s=0.1)

@@ -85,4 +85,5 @@ def column_order(k_h: int, in_c: int) -> np.ndarray:
     widens them."""
     row, group, tap = np.arange(k_h), np.arange(in_c // 4), np.arange(_TAPS)
     first = (row[:, None, None] * _TAPS + tap) * in_c + 4 * group[:, None]
-    return (first[..., None] + GROUP).reshape(-1)
+    value: np.ndarray = (first[..., None] + GROUP).reshape(-1)
+    return value

@@ -59,7 +59,8 @@ def nibble_requant(form: PairRequantization) -> np.ndarray:
 
 def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a - b in 32 bits, with a sign: 256 times the bias of the first channel, and its offset."""
-    return ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    value: np.ndarray = ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    return value
 
 
 def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:

@@ -35,7 +35,10 @@ def scaled_bias(folded: FoldedLayer, constant: np.ndarray | int = 0) -> np.ndarr
 def sums_fit(weights: np.ndarray) -> np.ndarray:
     """Whether sums of products with any int8 stay in 16 bits; over the last axis of int64 ``weights``."""
     positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
-    return (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768)
+    value: np.ndarray = (127 * positive + 128 * negative <= 32767) & (
+        128 * positive + 127 * negative <= 32768
+    )
+    return value
 
 
 def count_runs(fits: np.ndarray) -> list[int]:

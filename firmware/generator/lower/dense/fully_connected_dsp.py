@@ -143,7 +143,8 @@ class Conv2DPixelDsp(Variant):
 def row_suits(folded: FoldedLayer | None, storable: Callable[[FoldedLayer], bool]) -> bool:
     if folded is None or folded.requant.two_sided or not storable(folded):
         return False
-    return max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16
+    value: bool = max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16
+    return value
 
 
 def row_scratch(depth: int) -> int:

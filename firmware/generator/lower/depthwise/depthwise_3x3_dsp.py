@@ -61,7 +61,8 @@ class Depthwise3x3Dsp(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         outputs = _PIXELS // op.options["stride_w"]
-        return _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
+        value: int = _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
+        return value
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """A row alone makes its tables anew, and widens input rows that the row before has widened already."""

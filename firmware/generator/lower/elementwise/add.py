@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class AddLike(Binary):
         return KernelCall(name, "add.h", sources, "ar_add_params", fields)
 
 
-def arithmetic_s32(fields: dict) -> KernelCall:
+def arithmetic_s32(fields: dict[str, Any]) -> KernelCall:
     return KernelCall(
         "ar_arithmetic_s32",
         "arithmetic_s32.h",

@@ -62,7 +62,8 @@ def root(view: np.ndarray) -> np.ndarray:
     owner: Any = view
     while getattr(owner, "base", None) is not None:
         owner = owner.base
-    return owner
+    value: np.ndarray = owner
+    return value
 
 
 def _address(array: np.ndarray) -> int:

@@ -29,7 +29,10 @@ class AveragePool2DDsp(Variant):
         inp, o = graph.tensors[op.inputs[0]], op.options
         if inp.dtype != "int8" or inp.shape[3] < _GROUP:
             return False
-        return min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
+        value: bool = (
+            min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
+        )
+        return value
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = LOWERINGS[op.name].rows(graph, op)

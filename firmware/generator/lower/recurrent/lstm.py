@@ -316,7 +316,8 @@ def folded_bias(weights: Tensor, bias: Tensor | None, zero_point: int) -> np.nda
     total = constant(weights).astype(np.int64).sum(axis=1) * zero_point
     if bias is not None and bias.data is not None:
         total = total + bias.data
-    return total.astype(np.uint32).astype(np.int32)
+    value: np.ndarray = total.astype(np.uint32).astype(np.int32)
+    return value
 
 
 def quantized_clip(clip: float, like: Tensor, largest: int) -> int:

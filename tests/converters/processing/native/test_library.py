@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 PROGRAM = """
 import numpy as np
-from arenite.converters.processing import native
+from arenite.converters.processing.native import library as native
 from arenite.converters.processing.preprocess import preprocess_pixels
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 steps = [{"do": "resize", "width": 5, "height": 4, "convention": "tf"}]
@@ -57,7 +57,7 @@ def test_a_missing_compiler_is_no_error(tmp_path: Path) -> None:
 
 def test_setup_names_the_same_sources() -> None:
     """setup.py cannot import Arenite, and has the digest of its own."""
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", reason="needs setuptools")
     text = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
     assert eval("digest()", {**_executed(text)}) == native.digest()
 

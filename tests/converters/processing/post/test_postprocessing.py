@@ -292,7 +292,7 @@ def test_scales_that_no_tensor_has(scale: float, step: dict[str, Any]) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_overlapping_boxes_as_opencv_drops_them(seed: int) -> None:
     """OpenCV's NMSBoxes, an implementation of others, in floating point."""
-    cv2 = pytest.importorskip("cv2")
+    cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(seed)
     count = 60
     centres, sizes = rng.random((count, 2)), rng.uniform(0.1, 0.4, (count, 2))

@@ -16,9 +16,9 @@ from arenite.converters.processing.specification.image_steps import PAIRS
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
-pytest.importorskip("PIL.Image")
-pytest.importorskip("scipy")
-cv2 = pytest.importorskip("cv2")
+pytest.importorskip("PIL.Image", reason="needs Pillow")
+pytest.importorskip("scipy", reason="needs scipy")
+cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
 NETWORK: list[dict[str, Any]] = [
     {"do": "normalise", "divide": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
@@ -159,7 +159,7 @@ def test_sound_agrees_with_scipy_and_what_else_is_there(steps: list[dict[str, An
 
 
 def test_librosa_itself() -> None:
-    pytest.importorskip("librosa")
+    pytest.importorskip("librosa", reason="needs librosa")
     found = check_skew(audio_spec(MACHINES), [sound()])
     assert found.agrees and all(s.library for s in found.steps), found.sentence()
 

@@ -234,7 +234,7 @@ def test_a_folder_of_npz_files_is_one_data_set(tmp_path: Path) -> None:
 
 
 def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     for name, shade in (("3", 0), ("7", 100)):
         (tmp_path / "pictures" / name).mkdir(parents=True)
         for j in range(6):

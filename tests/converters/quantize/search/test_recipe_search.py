@@ -19,7 +19,7 @@ from tests.converters.quantize.search.search_runs import plain_flash, run
 from tests.converters.quantize.search.weighted_costs import Weighing
 from tests.converters.quantize.trained_models import dataset, samples
 
-pytest.importorskip("optuna")
+pytest.importorskip("optuna", reason="needs optuna")
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from tests.converters.quantize.search.weighted_costs import Dying, Weighing
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("optuna")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("optuna", reason="needs optuna")
+distributed = pytest.importorskip("distributed", reason="needs dask")
 
 ROOT = Path(__file__).parents[4]
 

@@ -17,7 +17,7 @@ from arenite.converters.tflite.reader import load
 from arenite.errors import AreniteError, UnsupportedModelError
 from arenite.firmware.generator.operator_needs import check_supported
 from arenite.firmware.generator.state import initial_values, resource_sizes
-from arenite.host.bench.native_model import ENGINE
+from arenite.firmware.sources import ENGINE
 from arenite.models import zoo
 from tests.fuzz.cases.lstm import lstm_cell, one_scale
 from tests.fuzz.cases.svdf import svdf

@@ -15,7 +15,7 @@ from arenite.firmware.generator.requant.single_rounding import (
     real_scales,
     reference_round,
 )
-from arenite.host.bench.native_model import ENGINE
+from arenite.firmware.sources import ENGINE
 
 
 def c_round(x: float) -> int:

@@ -63,11 +63,11 @@ def test_runs_are_chosen(tmp_path: Path) -> None:
 WRITER = """
 import json, sys
 from pathlib import Path
-from arenite.host.bench.store.run_rows import Mode
+from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.bench.store.store import Store
 for k in range(15):
     with Store(Path(sys.argv[1])) as store:
-        store.add(json.loads(sys.argv[2]), Mode(), sys.argv[3], None)
+        store.add(json.loads(sys.argv[2]), BuildMode(), sys.argv[3], None)
 """
 
 

@@ -187,7 +187,7 @@ def test_an_abort_names_the_model_and_spares_the_others() -> None:
 
 
 def test_missing_package_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(runner.importlib.util, "find_spec", lambda _name: None)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="tflite-micro is not installed") as caught:
         run_tflm([])
     assert "pip install --pre tflite-micro" in caught.value.hint

@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 from arenite.converters.processing.image.reference import preprocess_image
-from arenite.converters.processing.specification.image_steps import Colour
+from arenite.converters.processing.specification.image_steps import Colour, ImageSource, Resize
 from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
-from arenite.converters.processing.specification.preprocessing import (
-    ImageSource,
-    Preprocessing,
-    Quantize,
-    Resize,
-)
+from arenite.converters.processing.specification.preprocessing import Preprocessing, Quantize
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
 from arenite.host.camera.frames.frame import Format, Frame
@@ -170,7 +165,7 @@ def test_the_end_wakes_watchers_and_gives_all_back() -> None:
 
 
 def _until(look) -> None:  # type: ignore[no-untyped-def]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not look():
         assert time.monotonic() < end
         time.sleep(0.005)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.host.camera.frames.served_frame import ServedFrame
-from arenite.host.camera.observe.statistics import Statistics, StatisticsWindow
+from arenite.host.camera.observe.statistics import Statistics, StatisticsWindow  # type: ignore[attr-defined]
 
 MS = 1_000_000
 START = 5_000 * 1000 * MS

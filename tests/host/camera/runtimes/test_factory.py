@@ -43,7 +43,7 @@ def test_by_name(name: str, expected: str, tmp_path: Path) -> None:
 
 
 def test_onnx_is_recognised(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx_model(np.ones((3, 2), np.float32)))
     assert open_runtime(path).name == "onnx-cpu"
@@ -114,7 +114,7 @@ def test_without_litert_the_older_interpreter_is_looked_for(
 ) -> None:
     """As on a board of 32 bits, which has only tflite-runtime."""
     path = saved(picture_net(), tmp_path)
-    monkeypatch.setattr(litert_library.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(litert_library.importlib.util, "find_spec", lambda _: None)  # type: ignore[attr-defined]
     litert_library.library.cache_clear()
     litert_library.package_folder.cache_clear()
     try:

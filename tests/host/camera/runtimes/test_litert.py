@@ -292,7 +292,7 @@ def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
 
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of GPUs and NPUs, lock, copy, unlock, on buffers of the CPU."""
-    monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)
+    monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)  # type: ignore[attr-defined]
     path = saved(turned_signature(), tmp_path)
     runtime = opened(path, slots=2)
     assert any("copied once" in note for note in runtime.notes)

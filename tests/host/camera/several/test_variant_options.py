@@ -59,7 +59,7 @@ def test_a_model_of_any_size_has_the_one_of_its_preprocessing(free: tuple[Path, 
 
 @pytest.mark.parametrize("at", ["", "@64x56"])
 def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     options = CameraOptions.of(
         sources=("synthetic",), model=f"{free[0]}{at}", variants=(f"{free[0]}@32x24",), preprocessing=free[1],
         width=64, height=64, frames=3, overlap=True,

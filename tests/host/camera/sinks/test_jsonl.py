@@ -51,7 +51,7 @@ def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     sink = JsonLinesSink(path)
     sink.take(served_of(0, face()), None)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not path.read_bytes() and time.monotonic() < end:
         time.sleep(0.05)
     assert json.loads(path.read_text())["number"] == 0

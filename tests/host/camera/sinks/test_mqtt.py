@@ -53,7 +53,7 @@ def broker(tmp_path: Path, port: int, *lines: str) -> Iterator[subprocess.Popen[
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _listens(port: int) -> bool:
@@ -69,7 +69,7 @@ class Reader:
         import paho.mqtt.client as mqtt
 
         self.found: list[tuple[str, str, bool]] = []
-        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)  # type: ignore[attr-defined]
         if ca is not None:
             self._client.tls_set(str(ca))
         if user is not None:

@@ -51,7 +51,7 @@ def test_auto_takes_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPat
     """/dev/null stands for the device: only which one is taken is looked at."""
     found = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
     monkeypatch.setattr(v4l2_discovery, "list_cameras", lambda: found)
-    monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])
+    monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])  # type: ignore[attr-defined]
     said: list[str] = []
     assert open_source("auto", on_message=said.append).name == "/dev/null"
     assert said == ["The source is /dev/null (Webcam)."]

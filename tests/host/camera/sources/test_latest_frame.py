@@ -59,13 +59,13 @@ def test_a_thread_that_outlives_its_close_says_nothing_of_the_next_stream(
     source = LatestFrameSource(stream)
     source.open()
     old = source._thread
-    assert old is not None and stream.first.wait(10)
+    assert old is not None and stream.first.wait(60)
     stream.thread = old
     source.close()
     source.open()
     wait_for(source).release()
     stream.late.set()
-    old.join(10)
+    old.join(60)
     assert not old.is_alive()
     for _ in range(5):
         frame = wait_for(source)

@@ -13,8 +13,8 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.mjpeg_decoder import MjpegDecoder
 
-pytest.importorskip("simplejpeg")
-Image = pytest.importorskip("PIL.Image")
+pytest.importorskip("simplejpeg", reason="needs simplejpeg")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 WIDE, HIGH = 320, 184
 

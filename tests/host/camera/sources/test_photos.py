@@ -105,7 +105,7 @@ def test_photographs_are_windows_of_one_file() -> None:
 
 def test_a_window_is_where_another_library_finds_it() -> None:
     """The first frame of each shot, against Pillow's own resampling and cropping."""
-    image = pytest.importorskip("PIL.Image")
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     made = frames("photos", SHOT * len(SHOTS), width=320, height=180, pixels="rgb")
     files = package_members(manifest().pictures["photos"], "pictures")
     for k, shot in enumerate(SHOTS):

@@ -15,7 +15,7 @@ from arenite.host.camera.sources.factory import open_source
 from arenite.host.camera.sources.picture_decoder import _by_opencv, decode_picture
 from arenite.host.camera.sources.picture_folder import PictureFolder
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 def test_both_decoders_read_the_same(folder: Path) -> None:
-    pytest.importorskip("cv2")
+    pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(0)
     Image.fromarray(rng.integers(0, 255, (5, 7, 3), dtype=np.uint8), "RGB").save(folder / "noise.png")
     data = (folder / "noise.png").read_bytes()

@@ -75,7 +75,7 @@ def test_y4m(tmp_path: Path, sampling: str, pixels: str) -> None:
 
 
 def test_opencv_sees_the_same_pictures(tmp_path: Path) -> None:
-    cv2 = pytest.importorskip("cv2")
+    cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     smooth = [cv2.resize(p.reshape(8, -1)[:8, :8], (WIDTH, HEIGHT)) for p in pictures("grey")]
     frames = []
     for luma in smooth:
@@ -168,7 +168,7 @@ def test_a_rate_that_nothing_can_have(tmp_path: Path, rate: str) -> None:
 
 
 def test_colours_of_half_a_pixel_are_left_to_a_decoder(tmp_path: Path) -> None:
-    pytest.importorskip("cv2")
+    pytest.importorskip("cv2", reason="needs opencv-python-headless")
     luma = np.full(21 * 15, 126, np.uint8)
     frames = [np.concatenate([luma, np.full(2 * 11 * 8, 128, np.uint8)])] * 3
     path = tmp_path / "odd.y4m"

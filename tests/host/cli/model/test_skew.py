@@ -12,7 +12,7 @@ from arenite.converters.tflite.image import image_bytes
 from tests.host.cli.conftest import Arenite
 from tests.host.small_graphs import classifier, save
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 STEPS = """
 [preprocessing.source]

@@ -34,7 +34,7 @@ class TcpInstrument:
         if self._client is not None:
             with suppress(OSError):
                 self._client.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._thread.join(60)
         self._server.close()
 
     def _serve(self) -> None:

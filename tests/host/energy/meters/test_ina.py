@@ -61,7 +61,7 @@ def test_the_loggers_energy_is_within_one_percent(seed):
     truth = waveform.make(seed, inferences=8, scale=2.0)
     with SimInaLogger(truth, seed) as sim, InaLogger(sim.port) as meter:
         meter.start()
-        assert sim.sent_all.wait(10)
+        assert sim.sent_all.wait(60)
         trace = meter.stop()
     assert trace.energy_j() == pytest.approx(truth.joules(0, truth.seconds), rel=0.01)
     assert trace.lost_samples == sim.bad > 0
