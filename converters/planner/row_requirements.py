@@ -1,4 +1,4 @@
-"""What streaming must know of an operator that can compute one output row at a time; its lowering says it."""
+"""The facts about an operator that can compute one output row at a time; the operator's lowering states them."""
 
 from __future__ import annotations
 

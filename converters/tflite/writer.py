@@ -26,12 +26,12 @@ _PLACEHOLDER_FOR_GREATER_OP_CODE = 127
 #: Alignment of Buffer.data and of other byte vectors within the file (force_align in schema.fbs).
 _DATA_ALIGNMENT = 16
 
-#: Room for tables beside the constants, when checking that a model fits the format's 2 GiB.
+#: Bytes reserved for tables, in addition to the constants, when checking that a model fits the format's 2 GiB.
 _TABLE_ROOM = 1 << 24
 
 
 class _Builder(flatbuffers.Builder):
-    """Aligns byte vectors as LiteRT's kernels expect, which the generated object API forgets to do."""
+    """Aligns byte vectors as LiteRT's kernels expect; the generated object API does not."""
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
@@ -43,7 +43,7 @@ class _Builder(flatbuffers.Builder):
 
 
 class _Writer:
-    """Collects what the tables of one model share: buffers and operator codes."""
+    """Collects the buffers and operator codes that the tables of one model share."""
 
     def __init__(self) -> None:
         self.buffers: list[Any] = [schema.BufferT()]  # buffer 0 is empty by convention

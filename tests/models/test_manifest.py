@@ -32,9 +32,9 @@ def _fetched(name: str) -> str:
 
 
 def test_at_least_eight_int8_models_of_several_tasks() -> None:
-    quantised = [item for item in ENTRIES if item.precision == "int8"]
-    assert len(quantised) >= 8
-    assert len({item.task for item in quantised}) >= 4
+    quantized = [item for item in ENTRIES if item.precision == "int8"]
+    assert len(quantized) >= 8
+    assert len({item.task for item in quantized}) >= 4
     assert len({item.sha256 for item in ENTRIES}) == len(ENTRIES)
 
 

@@ -1,4 +1,4 @@
-"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimisation toolkit."""
+"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimization toolkit."""
 
 import json
 import re
@@ -19,12 +19,12 @@ _MAX_UNROLLED_STEPS = 128
 
 
 def convert(job):
-    model, ran_by, notes, quantised = load(job)
+    model, ran_by, notes, quantized = load(job)
     job.stage = f"convert {job.source}"
     tensors = list(getattr(model, "inputs", None) or [])
     if not tensors:
         raise Refusal(
-            f"The model in {job.source} does not say which inputs it takes.",
+            f"The model in {job.source} does not state the shapes of its inputs.",
             "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
             "model",
         )
@@ -38,7 +38,7 @@ def convert(job):
         result = model(_structured(model, flat), training=False)
         return {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
 
-    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantised)
+    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantized)
     compiled = tf.function(call)
     outputs = [f"output_{i}" for i in range(len(tf.nest.flatten(model.outputs)))]
 
@@ -46,11 +46,12 @@ def convert(job):
         values = {n: tf.constant(sample[n], d) for n, d in zip(names, dtypes, strict=True)}
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
-    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantised)
+    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantized)
 
 
 def _full_precision(model):
-    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no such kernels."""
+    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit float
+    kernels."""
     changed = 0
     for layer in model._flatten_layers():
         if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):
@@ -81,7 +82,7 @@ def _unroll(model):
 
 
 def load(job):
-    """(model, what loaded it, notes, whether it was trained with quantisation)."""
+    """(model, what loaded it, notes, whether it was trained with quantization)."""
     version, config = _saved_by(job)
     if config is None:
         raise Refusal(
@@ -107,8 +108,8 @@ def load(job):
     with _explained(job):
         if not wrapped:
             return tf_keras.models.load_model(job.source, compile=False), ran_by, [], False
-        model, notes, quantised = _load_wrapped(job, wrapped)
-        return model, ran_by, notes, quantised
+        model, notes, quantized = _load_wrapped(job, wrapped)
+        return model, ran_by, notes, quantized
 
 
 def _saved_by(job):
@@ -127,10 +128,10 @@ def _load_wrapped(job, wrapped):
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
-    quantised = any(w.startswith("Quantize") for w in wrapped)
-    if quantised and job.kind == "keras":
+    quantized = any(w.startswith("Quantize") for w in wrapped)
+    if quantized and job.kind == "keras":
         raise Refusal(
-            f"{job.source} was trained with quantisation, and tf_keras cannot read back its own .keras files of such "
+            f"{job.source} was trained with quantization, and tf_keras cannot read back its own .keras files of such "
             "models.",
             "Save it as .h5 or with tf.saved_model.save instead.",
             "model",
@@ -147,13 +148,13 @@ def _load_wrapped(job, wrapped):
     if "ClusterWeights" in wrapped:
         model = tfmot.clustering.keras.strip_clustering(model)
         notes.append("The wrappers of clustering were taken off; the shared values stay.")
-    if quantised:
+    if quantized:
         notes.append("The model was trained with quantisation: its trained ranges became int8.")
-    return model, notes, quantised
+    return model, notes, quantized
 
 
 class _explained:
-    """Turns the errors of loading that have a remedy into sentences."""
+    """Reports the loading errors that have a remedy as sentences."""
 
     def __init__(self, job):
         self.job = job

@@ -12,16 +12,16 @@ from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_sh
 
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
-_QUANTISED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
+_QUANTIZED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
 
 
 def convert(job):
     model = _read(job)
-    quantised = sorted({n.op_type for n in model.graph.node if _QUANTISED.fullmatch(n.op_type)})
-    if quantised:
+    quantized = sorted({n.op_type for n in model.graph.node if _QUANTIZED.fullmatch(n.op_type)})
+    if quantized:
         raise Refusal(
-            f"{job.source} is already quantised ({', '.join(quantised)}), which onnx2tf does not carry over.",
-            "Give the float model that it was made from, and calibrate that.",
+            f"{job.source} is already quantized ({', '.join(quantized)}), which onnx2tf does not carry over.",
+            "Give the float model that it was quantized from, and calibrate that.",
             "model",
         )
     constants = {i.name for i in model.graph.initializer}
@@ -84,7 +84,7 @@ def _read(job):
 
 
 def _open_shape(value):
-    """Dimensions of a graph input, None for what is open."""
+    """The dimensions of a graph input, None for each that is not fixed."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
@@ -114,7 +114,7 @@ def _by_onnx2tf(model, names, shapes, turned, images):
     import onnx2tf
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # It runs both models on pictures that it looks for here before it asks the network for them.
+        # It runs both models on pictures that it looks for here before it downloads them.
         start = os.getcwd()
         os.chdir(folder)
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))

@@ -1,8 +1,8 @@
 """The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
 
-Runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder of a
-job has ``job.json``; what comes back are ``model.tflite`` and ``order.json``, then ``outputs.npz`` and ``result.json``,
-or ``error.json``. See ``frameworks.py`` for the parent's side.
+This runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder
+of a job has ``job.json``; the child writes ``model.tflite`` and ``order.json``, then ``outputs.npz`` and
+``result.json``, or ``error.json``. ``framework_process.py`` is the parent's side.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Refusal(Exception):
-    """What is wrong and what to do, for the user. ``kind``: "usage" for a question, "model" for a bad model."""
+    """An error for the user, with a remedy. ``kind``: "usage" for a missing option, "model" for a bad model."""
 
     def __init__(self, problem, hint, kind="usage"):
         super().__init__(problem)
@@ -27,8 +27,8 @@ class Converted:
     """A flatbuffer, and the source as a function.
 
     ``inputs`` and ``outputs`` are names of the flatbuffer's signature in the order of the source, ``input_names`` and
-    ``output_names`` what the source calls them (by default the same). ``run`` takes {signature name: array} in the
-    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantised``: its
+    ``output_names`` are their names in the source (by default the same). ``run`` takes {signature name: array} in the
+    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantized``: its
     outputs are close to the flatbuffer's, not equal.
     """
 
@@ -40,7 +40,7 @@ class Converted:
         run,
         ran_by,
         notes=(),
-        quantised=False,
+        quantized=False,
         input_names=(),
         output_names=(),
     ):
@@ -48,11 +48,11 @@ class Converted:
         self.input_names = list(input_names) or self.inputs
         self.output_names = list(output_names) or self.outputs
         self.run, self.ran_by = run, ran_by
-        self.notes, self.quantised = list(notes), quantised
+        self.notes, self.quantized = list(notes), quantized
 
 
 class Job:
-    """What the parent wants. ``stage`` says what is being done, for the sentence when it fails."""
+    """A job of the parent. ``stage`` is the current step, for the error message when it fails."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -67,7 +67,7 @@ def main(converters, packages):
     """Serve the parent until it closes standard input; ``converters``: kind to ``convert(job) -> Converted``.
 
     Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
-    "converted", and "done" or "failed". ``packages``: whose versions to report.
+    "converted", and "done" or "failed". ``packages``: packages whose versions are reported.
     """
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
@@ -116,7 +116,7 @@ def _run(job, conversion, packages):
         "versions": _versions(packages),
         "ran_by": conversion.ran_by,
         "notes": conversion.notes,
-        "quantised": conversion.quantised,
+        "quantized": conversion.quantized,
     }
     (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
 
@@ -137,9 +137,9 @@ def _versions(packages):
 
 
 def fixed_shapes(job, inputs):
-    """Static shapes for ``inputs``, a list of (name, shape with None for what is open); the batch becomes 1.
+    """Static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch becomes 1.
 
-    ``job.shapes`` answers what is open; a wrong or missing answer is a ``Refusal``.
+    ``job.shapes`` gives the open dimensions; a wrong or missing one is a ``Refusal``.
     """
     given = dict(job.shapes)
     if "" in given and len(inputs) == 1:
@@ -161,8 +161,8 @@ def _fixed(name, shape, given, several):
             d is not None and d != g for d, g in zip(shape, given, strict=True)
         ):
             raise Refusal(
-                f"The shape {list(given)} does not go with input '{name}', which is {shown}.",
-                "Give as many numbers, and the fixed ones as they are.",
+                f"The shape {list(given)} does not fit input '{name}', which is {shown}.",
+                "Give the same number of dimensions, with the fixed ones unchanged.",
             )
         return tuple(given)
     shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
@@ -172,13 +172,13 @@ def _fixed(name, shape, given, several):
     wanted = ",".join("?" if d is None else str(d) for d in shape)
     prefix = f"{name}=" if several else ""
     raise Refusal(
-        f"Dimension {place} of input '{name}' {shown} is not fixed, and a microcontroller needs to know it.",
-        f"Say how large it is: --input-shape {prefix}{wanted}, with numbers for the question marks.",
+        f"Dimension {place} of input '{name}' {shown} is not fixed, but a microcontroller needs a fixed size.",
+        f"Give its size: --input-shape {prefix}{wanted}, with numbers for the question marks.",
     )
 
 
 def channels_last(shape):
-    """The permutation from NCHW to NHWC for an image's shape, None for what has no image layout."""
+    """The permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 
 

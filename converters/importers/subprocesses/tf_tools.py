@@ -8,10 +8,10 @@ from protocol import Refusal
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 
-def to_tflite(function, inputs, trackable, quantised=False):
+def to_tflite(function, inputs, trackable, quantized=False):
     """``function(**{name: tensor}) -> {name: tensor}`` as a flatbuffer with a signature of those names.
 
-    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantised``: it has trained ranges,
+    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized``: it has trained ranges,
     which become int8.
     """
     specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
@@ -27,7 +27,7 @@ def to_tflite(function, inputs, trackable, quantised=False):
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures={"serving_default": concrete}, options=options)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["serving_default"])
-        if quantised:
+        if quantized:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.inference_input_type = converter.inference_output_type = tf.int8
         try:
@@ -46,7 +46,7 @@ def to_tflite(function, inputs, trackable, quantised=False):
                 ) from error
             raise Refusal(
                 f"TensorFlow Lite has no operator for {', '.join('tf.' + m for m in missing)}.",
-                "Compute that outside of the model, or with other operators.",
+                "Compute it outside the model, or with other operators.",
                 "model",
             ) from error
 
@@ -56,7 +56,7 @@ def _frozen(concrete, specs):
     names = sorted(concrete.structured_outputs)
     order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
     frozen = convert_variables_to_constants_v2(concrete)
-    # Inputs that nothing reads are gone from the frozen function.
+    # The frozen function no longer has the inputs that nothing reads.
     kept = [t.name.split(":")[0] for t in frozen.inputs]
 
     def call(**values):
@@ -77,5 +77,5 @@ def _nodes(concrete):
 
 
 def has_fake_quantization(concrete):
-    """Whether the graph of a concrete function, or a function that it calls, simulates quantisation."""
+    """Whether the graph of a concrete function, or a function that it calls, simulates quantization."""
     return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))

@@ -67,8 +67,8 @@ def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
     if memory.dtype in INTEGER_TYPES:
         if memory.scale > 0:
             return Quantize(memory.dtype, memory.scale, memory.zero_point)
-        if spec.quantise is not None and spec.quantise.dtype == memory.dtype:
-            return spec.quantise
+        if spec.quantize_step is not None and spec.quantize_step.dtype == memory.dtype:
+            return spec.quantize_step
         raise UsageError(
             f"The model's input '{memory.name}' is {memory.dtype}, and nothing says what its values stand for.",
             "Record a quantise step in the model's preprocessing.",

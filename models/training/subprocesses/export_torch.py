@@ -1,7 +1,7 @@
 """A trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
 
 The only argument is the folder of a training: ``job.json`` has the network, ``weights.npz`` its trained weights. The
-program takes and gives pictures as PyTorch does, channels first, with a batch of 1.
+program's pictures have PyTorch's layout, channels first, with a batch of 1.
 """
 
 import json
@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-_EPSILON = 1e-3  # of Keras's batch normalisation
+_EPSILON = 1e-3  # of Keras's batch normalization
 
 
 class Network(nn.Module):
-    """Interprets ``Network.to_json()``; a batch normalisation becomes part of the weights before it."""
+    """Interprets ``Network.to_json()``; a batch normalization becomes part of the weights before it."""
 
     def __init__(self, network, weights):
         super().__init__()
@@ -56,7 +56,7 @@ class Network(nn.Module):
         if kind == "mean":
             return x.mean((2, 3))
         if kind in ("flatten", "reshape"):
-            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order that the trained weights expect
+            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order of the trained weights
             return x.reshape(1, -1) if kind == "flatten" else x.reshape(1, *layer["shape"])
         if kind == "add":
             return inputs[0] + inputs[1]
@@ -72,9 +72,9 @@ def _activation(name, y):
 
 
 def _folded(layer, weights):
-    """Kernel and bias with the batch normalisation in them."""
+    """Kernel and bias with the batch normalization in them."""
     kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
-    if not layer["normalise"]:
+    if not layer["normalize"]:
         return kernel.astype(np.float32), weights[layer["name"] + "/bias"]
     gamma, beta, mean, variance = (
         weights[f"{layer['name']}/{k}"].astype(np.float64) for k in ("gamma", "beta", "mean", "variance")

@@ -17,7 +17,7 @@ def build(network):
     for layer in network["layers"]:
         x = [values[name] for name in layer["inputs"]]
         y = _operation(layer)(x if layer["kind"] == "add" else x[0])
-        if layer["normalise"]:
+        if layer["normalize"]:
             y = layers.BatchNormalization(momentum=0.9, name=layer["name"] + "_bn")(y)
         if layer["activation"]:
             y = _ACTIVATIONS[layer["activation"]](layer["name"] + "_act")(y)
@@ -28,7 +28,7 @@ def build(network):
 
 
 def _operation(layer):
-    kind, name, bias = layer["kind"], layer["name"], not layer["normalise"]
+    kind, name, bias = layer["kind"], layer["name"], not layer["normalize"]
     kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
     if kind == "conv":
         first = initializers.Constant(layer["bias"])

@@ -1,9 +1,9 @@
 """Train a network with Keras. Runs in the environment "tensorflow", where Arenite is not installed.
 
 The only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, outputs) and
-``data.npz``. Standard output gets one JSON object a line: ``{"done": batches, "total": batches, "loss": ...}``. Left in
-the folder: the files of ``outputs``, ``predictions.npz`` (each output for the test samples), ``weights.npz`` and
-``result.json``.
+``data.npz``. Standard output gets one JSON object per line: ``{"done": batches, "total": batches, "loss": ...}``. The
+results in the folder are the files of ``outputs``, ``predictions.npz`` (each output for the test samples),
+``weights.npz`` and ``result.json``.
 """
 
 import json
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = (
-    "1"  # before TensorFlow is loaded: twice as fast, and the same bytes each time
+    "1"  # set before TensorFlow is loaded: it is twice as fast and gives the same bytes each time
 )
 
 import keras
@@ -24,7 +24,7 @@ from keras_network import build
 
 
 class Batches(keras.utils.PyDataset):
-    """Shuffled batches; pictures are moved by up to ``shift`` pixels, a batch at a time, empty rows following."""
+    """Shuffled batches; the pictures of a batch are moved by up to ``shift`` pixels."""
 
     def __init__(self, x, y, batch, shift, seed):
         super().__init__()
@@ -47,7 +47,7 @@ class Batches(keras.utils.PyDataset):
 
 
 def moved(x, dy, dx):
-    """Pictures moved by ``dy`` rows and ``dx`` columns; what comes in is the value of each picture's first pixel."""
+    """Pictures moved by ``dy`` rows and ``dx`` columns; new pixels get the value of each picture's first pixel."""
     y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
     h, w = x.shape[1:3]
     y[:, max(dy, 0) : h + min(dy, 0), max(dx, 0) : w + min(dx, 0)] = x[
@@ -57,7 +57,7 @@ def moved(x, dy, dx):
 
 
 class Report(keras.callbacks.Callback):
-    """Tells how far the training is, a few times a second."""
+    """Reports the progress of the training, a few times a second."""
 
     def __init__(self, total, stream):
         super().__init__()
@@ -80,7 +80,7 @@ def weights_of(model, network):
         name = layer["name"]
         parts = model.get_layer(name).get_weights()
         layer_parts[f"{name}/kernel"] = parts[0]
-        if layer["normalise"]:
+        if layer["normalize"]:
             normal = model.get_layer(name + "_bn").get_weights()
             layer_parts |= {
                 f"{name}/{k}": v for k, v in zip(("gamma", "beta", "mean", "variance"), normal, strict=True)

@@ -133,7 +133,7 @@ def test_the_quantisation_suggests_the_range(
     quant = Quantization((float(np.float32(scale)),), (zero,))
     found = opened(tmp_path, model(dtype=dtype, quant=quant))
     assert steps(found)[:2] == [Resize(6, 4, convention="opencv"), step]
-    assert found.preprocessing.quantise == Quantize(dtype, quant.scale[0], zero)
+    assert found.preprocessing.quantize_step == Quantize(dtype, quant.scale[0], zero)
     assert "suggests" in found.notes[0]
 
 
@@ -143,7 +143,7 @@ def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
     assert "0 to 1 is assumed" in found.notes[0]
     assert "best 5" in found.notes[1]
     pixels = opened(tmp_path, model(dtype="uint8"))
-    assert pixels.preprocessing.quantise == Quantize("uint8", 1.0, 0)
+    assert pixels.preprocessing.quantize_step == Quantize("uint8", 1.0, 0)
     assert "taken for pixels" in pixels.notes[0]
     planes = opened(tmp_path, model((1, 3, 4, 6)))
     assert steps(planes)[0] == Resize(6, 4, convention="opencv")
