@@ -195,7 +195,7 @@ def environment(name: str, *, progress: bool = True) -> Environment:
 
     Raises:
         UsageError: no such environment.
-        ToolError: it cannot be created: no network, no disk space, no version for this Python, or a file with a wrong hash.
+        ToolError: it cannot be created: no network, no disk space, no version for this Python, or a wrong hash.
     """
     known = specs()
     if name not in known:

@@ -36,8 +36,8 @@ def install(
     """Install the packages of ``lock``, with its hashes and no others, into the environment of ``python``.
 
     ``first_lock`` is installed before, from ``index`` besides pip's own indexes. If that fails, ``fallback_lock`` is
-    installed instead, together with ``lock``. Any index, mirror or proxy that pip is configured for is used. ``progress``
-    shows on standard error what is being downloaded.
+    installed instead, together with ``lock``. Any index, mirror or proxy that pip is configured for is used.
+    ``progress`` shows the current download on standard error.
 
     Raises:
         ToolError: pip failed, or a file did not have one of its hashes.
@@ -123,7 +123,7 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
         reason = "the package index cannot be reached"
     return ToolError(
         f"Could not create the environment '{name}': {reason}.",
-        "Check the network, or the package index that pip is configured for. Once created, the environment works offline.",
+        "Check the network, or the package index that pip is configured for; the environment then works offline.",
     )
 
 
