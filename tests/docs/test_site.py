@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import arenite
+from arenite.host.cli.bench.subcommands import SUBCOMMANDS
 from arenite.host.cli.main import COMMANDS
 from tests.docs.pages import ROOT
 
@@ -50,7 +51,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_of_commands_has_every_command_with_its_options(site: Path) -> None:
     page = (site / "reference/commands.html").read_text("utf-8")
     assert set(re.findall(r"arenite (\w+) \[OPTIONS\]", page)) >= set(COMMANDS)
-    assert "--optimise" in page and "::: mkdocs-click" not in page
+    assert set(re.findall(r"arenite bench (\w+) \[OPTIONS\]", page)) == set(SUBCOMMANDS)
+    assert "--optimise" in page and "::: mkdocs-click" not in page and "Sentinel" not in page
 
 
 @pytest.mark.slow
