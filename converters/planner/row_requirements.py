@@ -46,6 +46,8 @@ class RowRequirements:
     extra: int = 0
     #: C files that the row function is in, where they differ from those of the whole-tensor kernel.
     sources: tuple[str, ...] = ()
+    #: Headers that declare the row function, where the header of the whole-tensor kernel does not.
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: P
         ("qemu_microbit", "24", "no pin '24'"),
         ("qemu_mps2_an386", "LED", "no pin 'LED'"),
         ("nucleo_l4r5zi", DEFAULT_PIN, "which pin of nucleo_l4r5zi"),
-        ("nucleo_l4r5zi", "5; system()", "is no pin"),
+        ("nucleo_l4r5zi", "5; system()", "is not a pin"),
     ],
 )
 def test_a_pin_that_is_none(name: str, pin: str, says: str, tmp_path: Path) -> None:
