@@ -61,12 +61,14 @@ def test_full_mnist() -> None:
     assert np.bincount(data.y_test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
+@pytest.mark.slow
 def test_windows_of_a_recording_are_never_in_training_and_test() -> None:
     data = _real("motions")
     seen = {x.tobytes() for x in data.x_train}
     assert not any(x.tobytes() in seen for x in data.x_test)
 
 
+@pytest.mark.slow
 def test_a_resolution_is_made_by_the_preprocessing_that_is_recorded() -> None:
     data = _real("digits", 12)
     assert data.shape == (12, 12, 1)
